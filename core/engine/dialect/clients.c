@@ -1,4 +1,4 @@
-/* The client's rows of all dialects. */
+/* The client's table of all dialects, made from rows.def. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 

@@ -1,5 +1,5 @@
-/* The rows of all dialects (rows.def), for the files of this folder. Server and client
- * know the rows only by the tables in servers.c and clients.c. */
+/* Declares the table of each dialect in rows.def, for the files of this folder. Server
+ * and client know the dialects only by the lists in servers.c and clients.c. */
 #ifndef SGI_ROWS_H
 #define SGI_ROWS_H
 

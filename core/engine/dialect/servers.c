@@ -1,4 +1,4 @@
-/* The server's rows of all dialects. */
+/* The server's table of all dialects, made from rows.def. */
 #include "engine/dialect/rows.h"
 #include "engine/server/dialects.h"
 

@@ -1,5 +1,5 @@
-/* The part of the client that all dialects of tasks share: makes the state of a request's
- * task, and passes on notifications about tasks. */
+/* The part of the client that all dialects of tasks share: makes the state in which a
+ * request follows a task, and passes notifications about tasks to their requests. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
@@ -25,7 +25,8 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_follow_new(request, spec->task_id))
         return false;
     request->tries.method = "tasks/get";
-    /* the task may have open questions, and only tasks/get brings them again */
+    /* tasks/get must be sent: the task may have open questions, and only tasks/get brings
+     * them */
     request->follow->look_due = spec->next_event > 0;
     request->follow->partial = spec->next_event > 0;
     if (spec->follower)
@@ -41,9 +42,9 @@ static void free_state(segue_request *request, sgi_cli_state *state)
     request->follow = NULL;
 }
 
-/* True when the request itself asks for an existing task. A task in its answer is then
- * not a new task, even with resultType "task": examples of SEP-2663 (R-2557-20) and of
- * the draft have this resultType there. */
+/* True when the request itself asks for an existing task. A task in the answer is then
+ * not a new task, even when the answer has resultType "task". Examples of SEP-2663
+ * (R-2557-20) and of the draft have this resultType in such answers. */
 static bool is_asked(const segue_request *request)
 {
     return !strcmp(request->method, "tasks/get") ||
@@ -100,8 +101,8 @@ static void free_session(segue_session *session, sgi_cli_state *state)
     sgi_early_status_free(session, &((sgi_session_tasks *)state)->early);
 }
 
-/* Sets server.tasks to false. Dialects that are called later set it to true when the
- * server's capabilities have tasks. */
+/* Sets server.tasks to false. A later dialect sets server.tasks to true when the server's
+ * capabilities have tasks. */
 static void read_server_capabilities(segue_session *session, sgi_json capabilities)
 {
     (void)capabilities;

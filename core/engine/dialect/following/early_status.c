@@ -18,8 +18,8 @@ void sgi_early_status_free(segue_session *session, sgi_early_status_list *list)
         forget(session, list, early);
 }
 
-/* True when a request waits whose answer may be a task, and the dialect has notifications
- * about the status of tasks. */
+/* True when the answer to a waiting request may be a task, and the dialect of the session
+ * has notifications about the status of tasks. */
 static bool is_awaited(const segue_session *session)
 {
     const segue_request *request;
@@ -41,8 +41,8 @@ static sgi_early_status *find(const sgi_early_status_list *list, sgi_str task_id
     return NULL;
 }
 
-/* Stores the status. When out of memory, the status is lost: the client asks for it at
- * the next interval. */
+/* Stores the status. When out of memory, the status is lost, and the client asks for the
+ * status at the next poll interval. */
 void sgi_early_status_keep(segue_session *session, sgi_json params)
 {
     sgi_early_status_list *list = &sgi_session_tasks_of(session)->early;

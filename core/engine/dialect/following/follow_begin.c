@@ -7,7 +7,7 @@
 #include "engine/client/exchange_start.h"
 #include "engine/dialect/following/follow.h"
 
-/* the poll interval in ms when the server gives none */
+/* the poll interval in ms when the server names no interval */
 #define POLL_MS SGI_THRESHOLD(poll_ms)
 
 bool sgi_follow_new(segue_request *request, sgi_str task_id)
@@ -53,8 +53,8 @@ bool sgi_follow_send_cancel_or_allow(segue_request *request)
 }
 
 /* Stores _meta of the answer that made the task, because it has the server's hints for
- * the model (R-2557-12). The hints are only advice: when there is no memory for them, the
- * request goes on without them. */
+ * the model (R-2557-12). The hints are only advice. When out of memory, the request
+ * continues without them. */
 static void keep_meta(segue_request *request, sgi_json meta)
 {
     if (sgi_json_kind_of(meta) != SGI_JSON_OBJECT)
@@ -77,7 +77,7 @@ sgi_json sgi_follow_meta(const segue_request *request, const char *key)
 void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
-    /* in drafts the task is in the member "task" */
+    /* in the drafts the task is in the member "task" of the answer */
     sgi_json nested = sgi_json_get(task, "task");
     sgi_json id;
     sgi_buf text;
@@ -118,7 +118,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
         return;
     }
     sgi_task_note_status(request, task);
-    /* the answer already has the state of the task, so the first tasks/get can wait */
+    /* the answer already has the state of the task, so the first tasks/get waits for the
+     * poll interval */
     if (!request->follow->look)
         sgi_task_poll_later(request);
     if (!request->follow->hook_pending)
@@ -222,8 +223,8 @@ static bool begin_none(segue_request *request)
     return true;
 }
 
-/* Called for messages about the task while its dialect is not known. Finds the dialect
- * and calls its function `due`. */
+/* Called for messages about the task while its dialect is not known. Chooses the dialect
+ * and then calls the dialect's own function `due`. */
 static void due(segue_request *request)
 {
     if (sgi_follow_send_cancel_or_allow(request))

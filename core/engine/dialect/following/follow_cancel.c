@@ -1,12 +1,13 @@
-/* Cancels the task of a request. The server is asked to cancel the task, and its answer
- * ends the request. If the task had ended before, its outcome is fetched (R-2557-63).
+/* Cancels the task of a request. The client asks the server to cancel the task, and the
+ * server's answer ends the request. If the task had already ended, the client fetches the
+ * outcome of the task (R-2557-63).
  *
  * R-2557-39 allows a client of 2026-07-28 to forget the task without waiting. But a
  * program often closes the session right afterwards. The unsent message would then be
- * lost, and the task would go on. So the client waits for the answer in all revisions,
- * for a short time. During this time the message is sent again when the session opens and
+ * lost, and the task would continue. So the client waits for the answer for a short time,
+ * in all revisions. During this time the message is sent again when the session opens and
  * when the connection has broken. A request whose own time limit is over cancels its task
- * in the same way, with a shorter wait. */
+ * in the same way, but waits for a shorter time. */
 #include "engine/dialect/following/follow.h"
 
 #include "base/thresholds.h"
@@ -34,9 +35,9 @@ void sgi_follow_end_as_cancelled(segue_request *request)
     end(request, "the task was cancelled");
 }
 
-/* Sends tasks/cancel again after a short pause. The pause does not grow from one attempt
- * to the next, because the time for cancelling is short and limits their number. If the
- * session is not open, the message is sent when it opens. */
+/* Sends tasks/cancel again after a short pause. The pause does not grow, because the time
+ * for cancelling is short and limits the number of attempts. If the session is not open,
+ * the message is sent when the session opens. */
 static void try_again(segue_request *request, int64_t at_least_ms)
 {
     if (sgi_session_is_open(request->session))

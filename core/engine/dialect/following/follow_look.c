@@ -1,6 +1,6 @@
 /* Asks for the state of a polled task by tasks/get. The answer has the task's state, and
- * its questions, error or result. sgi_task_get_ops has the functions in which dialects
- * differ. */
+ * the task's questions, error or result. sgi_task_get_ops has the functions in which
+ * dialects differ. */
 #include "engine/dialect/following/follow.h"
 
 static bool is_polled(const segue_request *request)
@@ -28,15 +28,15 @@ static void take_question(segue_request *request, const sgi_json_member *member)
                                "the server asks too many questions",
                                (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
     } else if (status != SEGUE_OK) {
-        /* the next answer may have readable questions, so tasks/get is sent again after a
-         * pause */
+        /* the list of questions was malformed; tasks/get is sent again after a pause,
+         * because the next list may be valid */
         request->follow->look_due = true;
         sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
     }
 }
 
-/* Reads the questions of a task that waits for input (R-2557-13). When their list is
- * malformed, tasks/get is sent again. */
+/* Reads the questions of a task that waits for input (R-2557-13). When the list of
+ * questions is malformed, tasks/get is sent again. */
 static void take_questions(segue_request *request, sgi_json task)
 {
     sgi_json inputs = sgi_json_get(task, "inputRequests");
@@ -52,8 +52,8 @@ static void take_questions(segue_request *request, sgi_json task)
         warn(request, "a task that waits for answers, without its questions");
 }
 
-/* True when the result inside a task is final, and neither a task nor a round (R-2557-5,
- * R-2557-18). */
+/* True when the result inside a task is a final result: not another task, and not a round
+ * of questions (R-2557-5, R-2557-18). */
 static bool is_whole(sgi_json result)
 {
     sgi_json type = sgi_json_get(result, "resultType");
@@ -115,7 +115,8 @@ static void take_task(segue_request *request, sgi_json task)
         if (sgi_tries_is_waiting(&request->tries))
             break;
         if (request->follow->look_due)
-            /* a notification has reported a newer change, so tasks/get is sent again */
+            /* a notification has reported a newer change of the task, so tasks/get is
+             * sent again */
             sgi_follow_get(request);
         else if (is_polled(request))
             sgi_task_poll_later(request);
@@ -128,7 +129,8 @@ static void take_task(segue_request *request, sgi_json task)
 }
 
 /* Handles a failed tasks/get. If the task's time to live is over, the client stops
- * asking: a server that does not know the task now will not know it later (R-2557-43). */
+ * asking, because the server will not report the outcome of the task any more
+ * (R-2557-43). */
 static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
 {
     int64_t code = sgi_outcome_code(outcome);
@@ -161,8 +163,8 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (!is_answer)
         request->follow->look_due = true;
     if (refused)
-        /* the server refused the application's answer or does not know the task;
-         * tasks/get shows which */
+        /* the server refused the application's answer, or does not know the task; another
+         * tasks/get shows which of the two is true */
         sgi_follow_get_now(request);
     else if (!is_answer)
         take_get_failure(request, outcome);
@@ -183,8 +185,8 @@ void sgi_follow_get(segue_request *request)
     const sgi_task_get_ops *look = request->follow->look;
     request->follow->look_due = true;
     if (request->follow->getting)
-        /* look_due stays set, because the answer under way may be older than the event
-         * that set it */
+        /* The answer to the tasks/get under way may be older than the event that requires
+         * a tasks/get. So look_due stays set. */
         return;
     sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", got);
     if (emitter && look->write)

@@ -1,9 +1,10 @@
 /* Handles a cancelled call whose answer names a task. The answer was under way when the
- * server received the cancel, and this cancel does not cancel a task (R-2557-38). The
- * emitter of such a call stays for a while without its request. If the answer names a
- * task, the task is cancelled by its id, so that no task goes on without a client. None
- * of this is needed when closing a stream cancels the call (2026-07-28 over HTTP), or
- * when the server knows the call by its idempotency key (emitter.c). */
+ * server received the cancellation of the call, and this cancellation does not cancel a
+ * task (R-2557-38). The emitter of such a call stays for a while without its request. If
+ * the answer names a task, the client cancels the task by its id, so that no task runs
+ * without a client. This wait is not needed when closing a stream cancels the call
+ * (2026-07-28 over HTTP), or when the server knows the call by its idempotency key
+ * (emitter.c). */
 #include "engine/dialect/following/late_task.h"
 
 #include "base/thresholds.h"

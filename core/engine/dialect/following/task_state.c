@@ -1,5 +1,5 @@
 /* Reads a server's description of a task: state, message and poll interval. Also has
- * functions that all requests about a task use. */
+ * functions for all messages about a task. */
 #include "engine/dialect/following/follow.h"
 
 #include "base/thresholds.h"
@@ -21,8 +21,8 @@ static void write_status(sgi_buf *text, sgi_json status, sgi_json message, int32
         sgi_json_decode_without_nul(message, text);
 }
 
-/* Stores the status word and text of the description. A missing word or text does not
- * change the stored one. */
+/* Stores the status word and the status text of the description. When the description has
+ * no word or no text, the stored one stays. */
 void sgi_task_note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
@@ -54,7 +54,7 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_buf_free(&text);
 }
 
-/* Reads the time to live (null = unlimited). Its unit is seconds in the draft and
+/* Reads the task's time to live (null = unlimited). The unit is seconds in the draft and
  * milliseconds in other revisions. */
 static void note_ttl(segue_request *request, sgi_json task)
 {
@@ -76,16 +76,17 @@ static void note_ttl(segue_request *request, sgi_json task)
     }
 }
 
-/* True when the time to live is over. It began when the task was created, but is counted
- * from the later moment at which the client learnt of the task. */
+/* True when the task's time to live is over. The time is counted from the moment at which
+ * the client learnt of the task. This moment is later than the creation of the task, so
+ * the client never gives up too early. */
 bool sgi_task_is_overdue(const segue_request *request)
 {
     int64_t known = sgi_now(&request->engine->env) - request->follow->known_ms;
     return request->follow->ttl_ms > 0 && known >= request->follow->ttl_ms;
 }
 
-/* Reads time to live and poll interval. Their member names differ between revisions
- * (R-2557-2). */
+/* Reads the time to live and the poll interval. The names of these members differ between
+ * revisions (R-2557-2). */
 void sgi_task_note_poll(segue_request *request, sgi_json task)
 {
     note_ttl(request, task);
@@ -110,7 +111,7 @@ int64_t sgi_task_poll_interval(const segue_request *request)
 void sgi_task_poll_later(segue_request *request)
 {
     if (request->cancel_due)
-        /* tasks/cancel is under way and its answer ends the request, so no tasks/get is
+        /* the answer to tasks/cancel will end the request, so no tasks/get is
          * scheduled */
         return;
     sgi_tries_set_timer(&request->tries, sgi_task_poll_interval(request));
@@ -163,14 +164,14 @@ static bool read_char(sgi_str *text, char c)
 /* Returns the number of days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
-    /* in this calculation years begin in March */
+    /* in this calculation a year begins on 1 March */
     int64_t y = month <= 2 ? year - 1 : year;
     int64_t m = (month + 9) % 12;
     return 365 * y + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
 }
 
-/* Reads the part of a time that follows the seconds: a fraction, and the offset from
- * UTC. */
+/* Reads the part of a time after the seconds: a fraction, and the offset from UTC.
+ * Returns false when this part is invalid. */
 static bool read_rest(sgi_str *text, int64_t *ms)
 {
     int64_t digit, hours, minutes;
@@ -232,8 +233,9 @@ bool sgi_task_is_stale(segue_request *request, sgi_json task)
     return false;
 }
 
-/* True when the message names another task. A description without an id belongs to the
- * task of the request, because some servers leave the id out of answers about it. */
+/* True when the message names a task that is not the task of the request. A description
+ * without an id counts as the task of the request, because some servers leave the id out
+ * of their answers. */
 bool sgi_task_is_another(const segue_request *request, sgi_json task)
 {
     sgi_json id = sgi_json_get(task, "taskId");

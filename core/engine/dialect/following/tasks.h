@@ -1,6 +1,6 @@
 /* The state that all dialects of tasks share in a session (sgi_cli_tasks): statuses that
- * came before the answer that names their task, and cancelled calls whose answer may name
- * a task. */
+ * came before the answer that names their task, and cancelled calls whose answer may
+ * still name a task. */
 #ifndef SGI_CLI_TASKS_H
 #define SGI_CLI_TASKS_H
 
@@ -11,7 +11,7 @@
 typedef struct sgi_session_tasks {
     sgi_cli_state state;
     sgi_early_status_list early;
-    /* number of cancelled calls whose answer may name a task (late_task.h) */
+    /* number of cancelled calls whose answer may still name a task (late_task.h) */
     int32_t late_calls;
 } sgi_session_tasks;
 
@@ -20,7 +20,7 @@ static inline sgi_session_tasks *sgi_session_tasks_of(const segue_session *sessi
     return sgi_cli_session_state(session, &sgi_cli_tasks);
 }
 
-/* Returns the object in the answer of a call that describes a task; empty = the answer
+/* Returns the object in the answer of a call that describes a task; empty when the answer
  * has no task. */
 sgi_json sgi_task_named_in(sgi_json result);
 

@@ -1,11 +1,11 @@
 /* Partial results (P) on the client: further responses to a plain request of the
  * handshake eras, before its last response (core/docs/requirements.md 3). The client asks
- * for them with every request whose result has a list, because a server may not have
+ * for further responses with every request whose result has a list. A server may have no
  * memory for a large result at once (R-776-22). The client merges the responses, because
- * the last response has only what was not sent before. A request that is resumed under
- * its old id (SEP-975) gets all pieces again, or only the pieces after the last one that
- * it received. When another process resumes the request from a token, the server may no
- * longer have the first pieces. Then the result is incomplete. */
+ * the last response contains only the blocks that were not sent before. A request that is
+ * resumed under its old id (SEP-975) gets all pieces again, or only the pieces after the
+ * last one that it received. When another process resumes the request from a token, the
+ * server may no longer have the first pieces. Then the result is incomplete. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"
@@ -13,17 +13,19 @@
 
 #include <stdio.h>
 
-/* The pieces that one request has received. Made when the first piece comes. */
+/* The pieces that one request has received. The struct is made when the first piece
+ * comes. */
 typedef struct partial {
     sgi_cli_state state;
-    sgi_partial_merge merge; /* the merge of the responses so far */
-    bool begun;              /* at least one response was merged */
-    uint64_t number;         /* number of the next block of these responses */
-    int32_t empty;           /* number of pieces in a row that had no content */
+    sgi_partial_merge merge; /* the merge of all responses so far */
+    bool begun;              /* true when at least one response was merged */
+    /* number of the segment that the next block of a response becomes */
+    uint64_t number;
+    int32_t empty; /* number of pieces in a row without content */
     /* segments up to this number are lost: the server no longer has them, and this
-     * process never got them */
+     * process never received them */
     uint64_t gone;
-    /* number of segments that were handled by the process that made the token */
+    /* number of segments that the process which made the token had delivered */
     uint64_t handled;
 } partial;
 
@@ -32,7 +34,7 @@ static partial *part_of(const segue_request *request)
     return sgi_cli_state_of(request, &sgi_cli_partial);
 }
 
-/* Returns the merge of the received responses; NULL = no response was merged. */
+/* Returns the merge of the received responses; NULL when no response was merged. */
 static sgi_partial_merge *merge_of(const segue_request *request)
 {
     partial *part = part_of(request);
@@ -72,7 +74,8 @@ static bool is_true(sgi_json value)
     return sgi_json_kind_of(value) == SGI_JSON_TRUE;
 }
 
-/* Returns the number that a response gives its first segment; 0 = it gives none. */
+/* Returns the number that a response gives to its first segment; 0 when it gives no
+ * number. */
 static int64_t first_of(sgi_json result)
 {
     int64_t number = 0;
@@ -88,8 +91,8 @@ static sgi_json asked_for(const segue_request *request)
     return sgi_json_get(sgi_json_get(params, "_meta"), "allowPartial");
 }
 
-/* True when the library asks for pieces and the application's params neither ask for them
- * nor refuse them. */
+/* True when the library itself asks for pieces, because the application's params neither
+ * ask for pieces nor refuse them. */
 static bool is_added(const segue_request *request)
 {
     return !sgi_facts(request->session->version)->is_stateless &&
@@ -106,9 +109,9 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 
 static bool take_piece(sgi_emitter *emitter, sgi_json result);
 
-/* Prepares an exchange of the call. The pieces of each exchange begin at the first one;
- * segments that were delivered before are skipped. Only an exchange that asks for the
- * answer of an earlier exchange continues its pieces. */
+/* Prepares an exchange of the call. Each exchange sends its pieces from the first one,
+ * and the client skips segments that were delivered before. An exchange that asks for the
+ * answer of an earlier exchange is different: it continues the earlier pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     bool wanted = is_added(request) || is_true(asked_for(request));
@@ -123,10 +126,10 @@ static void offer(segue_request *request, sgi_emitter *emitter)
 /* ---- numbers of segments ---- */
 
 /* Counts the blocks in the responses of one exchange. If the server numbers its segments,
- * a repeated piece is recognized by its number (C-9). */
+ * the client recognizes a repeated piece by its number (C-9). */
 typedef struct numbering {
     segue_request *request;
-    uint64_t number; /* number of the next block */
+    uint64_t number; /* number of the segment that the next block becomes */
 } numbering;
 
 static void show_block(void *user, uint64_t index, sgi_json block)
@@ -156,13 +159,14 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
         at.number >= request->numbering.next)
         sgi_deliver_void(request, at.number - 1);
     if (numbered && merge && number < merge->next)
-        /* the merge skips the blocks that it has, so counting begins at the next one */
+        /* the merge skips the blocks that it has, so counting continues at the first new
+         * block */
         at.number = (uint64_t)merge->next;
     return at;
 }
 
-/* True when the pieces before this one are missing. The answer is then treated like an
- * answer that was cut off. */
+/* True when pieces before this response are missing. The caller then treats the answer as
+ * lost. */
 static bool skips(const segue_request *request, sgi_json result)
 {
     int64_t number = first_of(result);
@@ -188,8 +192,9 @@ static bool lacks(const segue_request *request, sgi_json result)
     return request->taken_over && first_of(result) > 1;
 }
 
-/* Notes that the first pieces went to the earlier process that made the token. Indexes in
- * this response are counted from the first block after those pieces. */
+/* Notes that the first pieces went to the process that made the token and are missing
+ * here. Indexes in this response are counted from the first block after the missing
+ * pieces. */
 static void note_lack(segue_request *request, sgi_json result)
 {
     partial *part = part_of(request);
@@ -202,8 +207,8 @@ static void note_lack(segue_request *request, sgi_json result)
 }
 
 /* Ends the request with an error and an incomplete result, because the server no longer
- * has the missing segments. Another request from the same token would end in the same
- * way. */
+ * has the missing segments. The text advises to call without the token, because another
+ * request from the same token would fail in the same way. */
 static void fail_partial(segue_request *request, const partial *part)
 {
     char text[240];
@@ -221,8 +226,8 @@ static void fail_partial(segue_request *request, const partial *part)
 
 /* ---- responses ---- */
 
-/* Merges a response and delivers its segments. Returns false when this has ended the
- * request. */
+/* Merges a response and delivers its segments. Returns false when the response has ended
+ * the request. */
 static bool take_response(segue_request *request, sgi_json result)
 {
     size_t limit = (size_t)request->session->options.max_result_bytes;
@@ -259,10 +264,10 @@ static bool has_more(sgi_json result)
     return is_true(sgi_json_get(sgi_json_get(result, "_meta"), "hasMore"));
 }
 
-/* Handles one of several responses. Returns false when it is the last one. A server may
- * repeat its answer from the first piece; the merge drops repeated pieces. A pipe is
- * shared with other requests, so it is read even without credit. The server does not keep
- * pieces for a second time, so the size of the pieces that wait for credit is limited. */
+/* Handles one of several responses. Returns false for the last one. A server may repeat
+ * its answer from the first piece; the merge drops repeated pieces. A pipe carries
+ * several requests, so it is read even without credit. The client cannot fetch pieces
+ * again, so the size of the pieces that wait for credit is limited. */
 static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
@@ -276,7 +281,7 @@ static bool take_piece(sgi_emitter *emitter, sgi_json result)
                                           sgi_json_get(result, list ? list : "content"),
                                           sgi_json_get(result, "structuredContent")))
         return true;
-    /* only the last response may have an error (R-776-5) */
+    /* only the last response may report an error (R-776-5) */
     if (is_true(sgi_json_get(result, "isError")))
         request->engine->warnings++;
     if (skips(request, result))
@@ -312,7 +317,7 @@ static void finish(segue_request *request, sgi_json result)
     sgi_buf_free(&merged);
 }
 
-/* Handles the last of several responses, or the only response. */
+/* Handles the last response, or the only response. */
 static bool answer(segue_request *request, sgi_json result)
 {
     if (!merge_of(request) && !lacks(request, result))
@@ -333,8 +338,8 @@ static void write_received(const segue_request *request, sgi_jw *w)
     sgi_partial_merge_write(merge_of(request), w);
 }
 
-/* Returns the number of the last segment that was received without a gap. A resumed
- * request tells this number to the server, which sends the segments after it. */
+/* Returns the number of the last segment that arrived without a gap before it. A resumed
+ * request sends this number to the server, and the server sends the segments after it. */
 static int64_t received_up_to(const segue_request *request)
 {
     const sgi_partial_merge *merge = merge_of(request);
@@ -348,8 +353,8 @@ const sgi_cli_dialect sgi_cli_partial = {
     .offer = offer,
     .write_meta = write_meta,
     .answer = answer,
-    /* a call that has become a task gets no more pieces (R-776-20): the task's result
-     * contains all of them */
+    /* a call that has become a task gets no more pieces (R-776-20), and the task's result
+     * contains all pieces */
     .became_task = drop,
     .has_received = has_received,
     .write_received = write_received,

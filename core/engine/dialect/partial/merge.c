@@ -77,8 +77,8 @@ static bool grow(sgi_partial_merge *merge)
     return true;
 }
 
-/* Stores the block in memory of exactly its size, because a peer may send many small
- * blocks. */
+/* Copies the block into memory of exactly its size. A larger buffer would waste memory,
+ * because a peer may send many small blocks. */
 static bool set_json(sgi_partial_merge *merge, sgi_partial_merge_block *block,
                      sgi_json json)
 {
@@ -113,8 +113,8 @@ static sgi_str inside(sgi_json string)
     return (sgi_str){string.p + 1, string.n - 2};
 }
 
-/* Appends a piece to a text. Texts with JSON escapes are joined without decoding. Each
- * other member of the piece replaces the older member of the same name. */
+/* Appends a piece to a text block. The texts are joined as JSON, without decoding their
+ * escapes. Each other member of the piece replaces the older member of the same name. */
 static void add_piece(sgi_partial_merge_text *text, sgi_json piece)
 {
     sgi_json_member member;
@@ -126,7 +126,8 @@ static void add_piece(sgi_partial_merge_text *text, sgi_json piece)
     }
 }
 
-/* Turns a stored block into a text to which pieces can be appended. */
+/* Turns a stored block into a text block to which pieces can be appended. Returns false
+ * when out of memory. */
 static bool open_text(sgi_partial_merge *merge, sgi_partial_merge_block *block)
 {
     if (block->text)
@@ -148,8 +149,8 @@ static size_t size_of(const sgi_partial_merge_block *block)
                        : block->json.len;
 }
 
-/* Merges a piece into the block at this index: appends to a text block, and replaces any
- * other block. */
+/* Merges a piece into the block at this index: appends the text of a text block, and
+ * replaces any other block. */
 static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
 {
     sgi_partial_merge_block *block = &merge->blocks[index];
@@ -173,8 +174,8 @@ static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
     return SGI_MERGED;
 }
 
-/* Reads the index of a block or a response. A missing index leaves *index as it is.
- * Returns false when the index is invalid. */
+/* Reads the index of a block or of a response. When `value` is missing, leaves *index
+ * unchanged. Returns false when the index is invalid. */
 static bool read_index(sgi_json value, int64_t *index)
 {
     return !value.n || (sgi_json_int(value, index) && *index >= 0 && *index < INDEX_MAX);
@@ -196,8 +197,8 @@ static sgi_merged take_block(sgi_partial_merge *merge, sgi_json block, int64_t i
     return add_block(merge, block);
 }
 
-/* Merges one block. *next: the index of the block, counted from _meta.index of its
- * response; -1 = the block is appended. */
+/* Merges one block. *next: the index of the block when its response has _meta.index; -1 =
+ * the block is appended. A member `index` of the block overrides *next. */
 static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *next,
                             sgi_partial_merge_block_fn each, void *user)
 {
@@ -225,7 +226,7 @@ static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *ne
 }
 
 /* Merges a list of blocks. repeats: number of blocks at the beginning of the list that
- * were merged before. */
+ * were merged before and are skipped. */
 static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t index,
                             int64_t repeats, sgi_partial_merge_block_fn each, void *user)
 {
@@ -248,7 +249,7 @@ static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t ind
 
 /* ---- members beside the list ---- */
 
-/* Stores _meta of a response without the members that say how to merge, because these are
+/* Stores _meta of a response without the members that say how to merge. These members are
  * not a part of the result. */
 static void put_meta(sgi_partial_merge *merge, const sgi_json_member *whole)
 {
@@ -263,9 +264,9 @@ static void put_meta(sgi_partial_merge *merge, const sgi_json_member *whole)
     sgi_buf_free(&meta);
 }
 
-/* Merges structuredContent of a response. With mergeStrategy "append", objects are merged
- * member by member and arrays are concatenated. Otherwise the new value replaces the old
- * one. */
+/* Merges the members of a response outside the list. With mergeStrategy "append",
+ * structuredContent is continued: objects are merged member by member, and arrays are
+ * concatenated. Any other new value replaces the old value. */
 static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool appends)
 {
     sgi_fields *fields = &merge->fields.fields;
@@ -286,7 +287,7 @@ static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool ap
 
 /* ---- responses ---- */
 
-/* Returns how many segments of this response have been merged already. */
+/* Returns how many blocks at the beginning of this response have been merged already. */
 static int64_t repeats_of(sgi_partial_merge *merge, sgi_json meta)
 {
     int64_t first;

@@ -9,13 +9,13 @@
 /* The segments that one response contains. */
 typedef struct run {
     uint64_t first; /* number of the first segment */
-    /* index of the first segment in the list of blocks; the other segments have the next
-     * indexes */
+    /* index of the first segment in the list of blocks; the following segments have the
+     * next indexes */
     uint64_t place;
     int32_t count;
 } run;
 
-/* Writes the members of _meta that describe this piece. */
+/* Writes the members of _meta that describe this response. */
 static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool last)
 {
     const sgi_op *op = pieces->cursor.reader.op;
@@ -30,7 +30,8 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool la
         sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
     if (r->count && sgi_op_server(op)->dialects & SGI_DIALECT_PARTIAL_INDEX)
         sgi_jw_member_int(&w, "index", (int64_t)r->place);
-    /* a client that may get this piece twice recognizes it by its number (C-9) */
+    /* the client may get this piece twice, and recognizes a repeated piece by its number
+     * (C-9) */
     if (r->count && (pieces->reply->peer->session || op->key || op->served->lasting))
         sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)r->first);
 }
@@ -52,8 +53,9 @@ static void write_meta(sgi_pieces *pieces, sgi_jw *w, const run *r, bool last)
     sgi_buf_free(&meta);
 }
 
-/* Adds the segment to the run. Returns false when its index does not follow the last one,
- * so that it needs another response. */
+/* Checks whether the segment belongs into the response of this run, and begins the run if
+ * it is empty. Returns false when the index of the segment does not follow the last one.
+ * The segment then needs another response. */
 static bool follows(run *r, const sgi_entry *entry, uint64_t place)
 {
     if (!r->count)
@@ -61,7 +63,8 @@ static bool follows(run *r, const sgi_entry *entry, uint64_t place)
     return place == r->place + (uint64_t)r->count;
 }
 
-/* Writes as many of the next segments as fit into one response. */
+/* Writes as many segments as fit into one response. Returns which segments were
+ * written. */
 static run write_segments(sgi_pieces *pieces, sgi_buf *out)
 {
     const sgi_entry *entry;
@@ -111,16 +114,16 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     sending.last = last;
     sgi_pieces_note_position(pieces, pieces->cursor.reader.seq);
     if (!sgi_send_end(&sending)) {
-        /* the response was not sent, so a client that asks again gets these segments
-         * again */
+        /* the response was not sent: the old position makes the server send these
+         * segments again when the client asks again */
         sgi_pieces_note_position(pieces, before);
         return SGI_PIECES_LOST;
     }
     return last ? SGI_PIECES_LAST : SGI_PIECES_SENT;
 }
 
-/* Ends the answer with an empty response without hasMore, because the last content was
- * sent as a piece (R-776-4). */
+/* Ends the answer after the last content was sent: sends an empty response without
+ * hasMore (R-776-4). */
 static void finish(sgi_pieces *pieces)
 {
     send_piece(pieces);
@@ -135,8 +138,8 @@ static const sgi_pieces_form form = {
     .lasts = true,
 };
 
-/* Returns SGI_SAYS_ALLOW_PARTIAL if the client has sent allowPartial with this call
- * (R-776-1). */
+/* Returns SGI_SAYS_ALLOW_PARTIAL if the client has sent allowPartial with this call,
+ * otherwise 0 (R-776-1). */
 static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
 {
     sgi_json_kind partial = sgi_json_kind_of(in->partial);
@@ -152,7 +155,8 @@ static bool takes(const sgi_inbound *in, const sgi_call_request *request)
     return request->kind->list != NULL;
 }
 
-/* Without an index, the dialect cannot say that a text continues a block. */
+/* True when the dialect sends no index. It then cannot say that a text continues a
+ * block. */
 static bool keeps_segments_apart(const segue_server *server)
 {
     return !(server->dialects & SGI_DIALECT_PARTIAL_INDEX);

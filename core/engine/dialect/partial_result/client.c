@@ -1,21 +1,22 @@
 /* Partial results by notifications (PN) on the client: notifications for a plain call of
  * 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The client asks for
- * them when the application has on_segment. The final result contains all parts, so parts
- * are stored only for the case of an error. Lost parts are delivered when the result
- * comes. */
+ * these notifications when the application has on_segment. The final result contains all
+ * parts, so the client stores parts only for the case of an error. Lost parts are
+ * delivered when the result comes. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"
 
-/* The pieces that came by the notifications of one exchange. Made when an exchange asks
- * for them. */
+/* The pieces that came by the notifications of one exchange. The struct is made when an
+ * exchange asks for such notifications. */
 typedef struct piece_notes {
     sgi_cli_state state;
-    int64_t next;    /* the number of the next notification */
+    int64_t next;    /* number that the next notification has */
     uint64_t count;  /* number of segments that came with this exchange */
-    uint64_t blocks; /* number of blocks that these segments make */
-    int32_t empty;   /* number of pieces in a row that had no content */
-    /* pieces are missing, so later pieces are delivered with the result and not now */
+    uint64_t blocks; /* number of blocks that the segments of this exchange make */
+    int32_t empty;   /* number of pieces in a row without content */
+    /* true when pieces are missing or invalid: later pieces are delivered only with the
+     * result */
     bool broken;
 } piece_notes;
 
@@ -35,9 +36,9 @@ static bool is_asked_for(const segue_request *request)
            !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;
 }
 
-/* Prepares an exchange of the call. The pieces of each exchange begin at the first one;
- * segments that were delivered before are skipped. When out of memory, the exchange does
- * not ask for pieces. */
+/* Prepares an exchange of the call. Each exchange sends its pieces from the first one,
+ * and the client skips segments that were delivered before. When out of memory, the
+ * exchange does not ask for pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     (void)emitter;
@@ -56,8 +57,8 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 
 /* ---- notifications ---- */
 
-/* True for the piece with the next number. After a missing piece, no further piece is
- * delivered when it comes (R-776-18); all of them are delivered with the result. */
+/* True for the piece with the next number. After a missing piece the function is false
+ * for all later pieces (R-776-18). These pieces are delivered only with the result. */
 static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
 {
     int64_t number;
@@ -66,7 +67,7 @@ static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
         return false;
     }
     if (number < notes->next) {
-        request->delivery.dropped++; /* this piece has already come before */
+        request->delivery.dropped++; /* this piece is a repetition */
         return false;
     }
     if (number > notes->next) {
@@ -88,9 +89,9 @@ static bool has_room(segue_request *request)
     return fits;
 }
 
-/* Stores a delivered piece, in case the call ends with an error; a result contains the
- * piece anyway. Returns false when no more pieces are delivered, or when the request has
- * ended. */
+/* Stores a delivered piece for the case that the call ends with an error. Without an
+ * error, the result contains the piece. Returns false when no more pieces can be
+ * delivered, or when the request has ended. */
 static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t place,
                           sgi_json block)
 {
@@ -187,8 +188,8 @@ static void take_piece(segue_request *request, piece_notes *notes, sgi_json para
     if (structured.n && !keep_structured(request, params))
         return;
     bool is_final = sgi_json_kind_of(sgi_json_get(params, "final")) == SGI_JSON_TRUE;
-    /* From now on pieces are not delivered when they come, because the result contains
-     * them. */
+    /* After a full inbox or the last piece, `broken` stops the delivery of further
+     * pieces. The result contains them. */
     notes->broken |= !sgi_cli_pieces_keep_pace(request) || is_final;
 }
 

@@ -39,8 +39,8 @@ static void write_meta(sgi_buf *out, uint64_t voided, const uint64_t *place)
     sgi_jw_close(&w, '}');
 }
 
-/* The text is written without sgi_jw, for speed: a streaming server spends much of its
- * time here. */
+/* Writes the notification for one segment. The text is written without sgi_jw, for speed,
+ * because a streaming server spends much of its time in this function. */
 static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry)
 {
     sgi_str block;
@@ -92,14 +92,15 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
                : 0;
 }
 
-/* True for tools/call, the only request that has this notification. */
+/* True for tools/call. Only tools/call can have notifications/tools/partial_result. */
 static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 {
     (void)in;
     return request->kind == &sgi_call_tool;
 }
 
-/* True when this client can get parts of the result of a call (R-776-17). */
+/* True when the client declares that it can get parts of the result of a call
+ * (R-776-17). */
 static bool hints(const sgi_inbound *in)
 {
     return sgi_facts(in->version)->is_stateless && in->caps & SGI_CAP_PARTIAL &&

@@ -1,9 +1,9 @@
-/* Z on the client (SEP-975): resumes a request of which a server of the handshake eras
- * has said how to resume it. When the connection breaks, the request waits for the next
- * connection and for minWait. Then it asks for its answer under its old id (R-975-9).
- * Over HTTP it sends its position, the id of the last event that it processed, so that
- * earlier events are not sent again. Over other transports the server knows the
- * position. */
+/* Resumable requests (Z, SEP-975) on the client, in the handshake eras. The server sends
+ * a token with which the client can resume a request. When the connection breaks, the
+ * request waits for the next connection and for minWait. Then it asks for its answer
+ * under its old id (R-975-9). Over HTTP it sends its position, which is the id of the
+ * last event that it processed. The server then does not send earlier events again. Over
+ * other transports the server knows the position. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/withdrawal.h"
@@ -15,9 +15,9 @@ typedef struct resumable {
     sgi_cli_state state;
     char *token; /* JSON text */
     int64_t min_ms;
-    /* monotonic time before which the client must not ask for the answer (minWait) */
+    /* monotonic time until which the client must not ask for the answer (minWait) */
     int64_t due_ms;
-    /* over HTTP: event id of the last message that was processed, or NULL */
+    /* over HTTP: event id of the last message that was processed; NULL = no such id */
     char *last_event;
 } resumable;
 
@@ -34,9 +34,10 @@ static void free_state(segue_request *request, sgi_cli_state *state)
     sgi_text_free(mem, part->last_event);
 }
 
-#define WAIT_MOST_S 86400 /* largest wait in seconds; a longer one counts as malformed */
+/* the longest wait in seconds; a longer wait counts as malformed */
+#define WAIT_MOST_S 86400
 
-/* Logs that the server has sent a malformed wait, which is ignored (R-975-3). */
+/* Logs that the server has sent a malformed wait, which the client ignores (R-975-3). */
 static void warn_of_bound(segue_session *session)
 {
     session->engine->warnings++;
@@ -59,18 +60,18 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     return true;
 }
 
-/* Stores the token. After a resume, the server sends the same token again. A call that
- * asks for a task will become one, and on_task then gives the application a token, so
- * this token is not reported. */
+/* Stores the token of the server. After a resume, the server sends the same token again.
+ * on_resumable reports a new token to the application. A call that asks for a task is not
+ * reported: it becomes a task, and the application learns of the task by on_task. */
 static void take_token(segue_request *request, resumable *part, char *token)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
     bool is_new = !part->token || strcmp(part->token, token) != 0;
     sgi_text_free(sgi_engine_mem(request->engine), part->token);
-    part->token = token; /* a new token replaces the old one */
+    part->token = token; /* the new token replaces the old one */
     if (!is_new || sgi_cli_asks_for_task(request) || !request->events.on_resumable)
         return;
-    /* if the event is lost, the request can still be resumed */
+    /* the report to the application is dropped, and the request can still be resumed */
     if (sgi_deliver_is_full(request) || !sgi_deliver(request, &head, (sgi_str){0}))
         request->delivery.dropped++;
 }
@@ -85,7 +86,8 @@ static void take_policy(segue_session *session, sgi_json params)
     if (!request || request->calling != emitter ||
         !(session->options.dialects_on & SEGUE_DIALECT_RESUMABLE) ||
         sgi_json_kind_of(token) != SGI_JSON_STRING) {
-        session->engine->warnings++; /* no running request has this token (R-975-3) */
+        /* the progress token of the message belongs to no running request (R-975-3) */
+        session->engine->warnings++;
         return;
     }
     bool has_max = read_wait(session, sgi_json_get(params, "maxWait"), &max_ms);
@@ -97,7 +99,7 @@ static void take_policy(segue_session *session, sgi_json params)
     char *copy = sgi_text_dup(mem, token);
     resumable *part = copy ? sgi_cli_state_new(request, &sgi_cli_resumable) : NULL;
     if (!part) {
-        /* out of memory: the request goes on without a position */
+        /* out of memory: the request continues without a position */
         sgi_text_free(mem, copy);
         return;
     }
@@ -125,8 +127,8 @@ static void set_position(segue_request *request, sgi_str id)
         sgi_tries_reset(&request->tries);
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
-        /* nothing is stored: over other transports, a repeated message is recognized by
-         * its number */
+        /* no position is stored: over other transports the client recognizes a repeated
+         * message by its number */
         return;
     sgi_text_free(mem, part->last_event);
     part->last_event = copy;
@@ -139,14 +141,14 @@ static sgi_str position(const segue_request *request, sgi_str method)
     return sgi_str_of(part_of(request)->last_event);
 }
 
-/* Called when the exchange was lost. From now on minWait is counted. */
+/* Called when the exchange was lost. The wait of minWait begins now. */
 static void lost(segue_request *request)
 {
     resumable *part = part_of(request);
     part->due_ms = sgi_time_add(sgi_now(&request->engine->env), part->min_ms);
 }
 
-/* True when the error says that another server of the same store runs the request. */
+/* True when the error says that another server on the same store runs the request. */
 static bool is_elsewhere(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -176,8 +178,9 @@ static bool can_resume(const segue_session *session)
            session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Checks that this session can resume requests. It may not: the token can come from a
- * session with another server. */
+/* True when this session can resume requests. Otherwise ends the request and returns
+ * false. The check is needed because the token may come from a session with another
+ * server. */
 static bool fits(segue_request *request)
 {
     bool ok = can_resume(request->session);
@@ -188,8 +191,8 @@ static bool fits(segue_request *request)
 }
 
 /* Writes how many segments have arrived. A server of this library then sends all later
- * segments that it still has, even those that were acknowledged. Writes nothing when the
- * segments have no numbers. */
+ * segments that it still has, even segments that were acknowledged. Writes nothing when
+ * the segments have no numbers. */
 static void write_has(const segue_request *request, sgi_buf *out)
 {
     int64_t number = sgi_cli_received_up_to(request);
@@ -220,8 +223,8 @@ static void send_again(segue_request *request)
         return;
     int64_t left = part_of(request)->due_ms - sgi_now(&request->engine->env);
     if (left > 0) {
-        /* a tenth longer, so that the random change of the pause cannot make the resume
-         * too early */
+        /* The pause is a tenth longer than minWait. So the random change of the pause
+         * cannot make the client resume too early. */
         sgi_tries_set_timer(&request->tries, left + left / 9 + 1);
         return;
     }
@@ -237,7 +240,8 @@ static void send_again(segue_request *request)
         emitter->done = resumed;
         emitter->repeats = true;
         sgi_cli_offer(request, emitter);
-        /* last_event is sent as Last-Event-ID of this exchange */
+        /* set before the message is sent, because the header Last-Event-ID of the
+         * exchange comes from this request */
         request->calling = emitter;
         request->call_session = emitter->wire_session;
         if (send_resume(request, emitter, &sending))
@@ -263,7 +267,7 @@ static sgi_emitter *resume(segue_session *session, int64_t id, sgi_str token)
             : NULL;
     if (!emitter)
         return NULL;
-    emitter->timeout_ms = 0; /* no time limit, because the caller has one */
+    emitter->timeout_ms = 0; /* no time limit, because the caller has its own */
     sgi_jw_member_raw(&sending.w, "resumeToken", token);
     return sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}) ? emitter
                                                                             : NULL;
@@ -277,8 +281,9 @@ static void write_inquiry(const segue_task *task, sgi_jw *w)
     sgi_jw_member_raw(w, "resumeToken", sgi_str_of(task->resume_token));
 }
 
-/* Translates a status of requests/getStatus (R-975-22). "processing" is translated to one
- * of two states of segue_task_state. */
+/* Translates a status of requests/getStatus into a segue_task_state (R-975-22). The
+ * member hasInputRequest of a request that is "processing" shows whether the request
+ * waits for input. */
 static int32_t state_of(sgi_json result)
 {
     sgi_json asks = sgi_json_get(result, "hasInputRequest");
@@ -289,9 +294,8 @@ static int32_t state_of(sgi_json result)
                                                    : SEGUE_TASK_WORKING;
 }
 
-/* Returns the state that the reason of an error shows (R-975-12, R-975-14). If the error
- * has another reason and the answer of the request was asked for, the error is the
- * outcome of the request. */
+/* Returns the state that the reason of an error shows (R-975-12, R-975-14). Any other
+ * error is the outcome of the request, if the answer of the request was asked for. */
 static int32_t state_of_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -319,8 +323,8 @@ static const sgi_cli_inquiry inquiry = {
 /* ---- tokens ---- */
 
 /* Writes the dialect's part of a resume token. If the result comes in pieces, the server
- * must send all of them again, because the new process merges the result from them.
- * Pieces that the application has handled are not delivered again. */
+ * must send all pieces again, because the new process merges the result from them. Pieces
+ * that the application has handled are not delivered again. */
 static void write_token(const segue_request *request, sgi_jw *w)
 {
     const resumable *part = part_of(request);
@@ -384,8 +388,8 @@ static bool declares(const segue_session *session)
     return session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Makes the session begin with a random request id. Requests of an earlier process may
- * still run and be resumed, so the ids of this session must differ from theirs
+/* Makes the ids of the session's requests begin at a random number. Requests of an
+ * earlier process may still run and be resumed, so this session must use other ids
  * (R-975-30). A double can represent the id exactly. */
 static void begin(segue_session *session, sgi_cli_state *state)
 {

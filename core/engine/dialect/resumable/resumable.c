@@ -1,9 +1,10 @@
-/* The token is "<the operation's id in the store>.<secret>". Only the digest of the
- * secret is stored, so the content of the store does not give access to requests. The id
- * finds the operation by one look-up, in memory or in the store.
+/* The token of a resumable request is "<the operation's id in the store>.<secret>". The
+ * store has only the digest of the secret, so the content of the store does not give
+ * access to requests. The id finds the operation by one look-up, in memory or in the
+ * store.
  *
- * A resumable operation that was closed stays in the store for a while, only so that its
- * client can learn why it was closed (R-975-12). */
+ * A resumable operation that was closed stays in the store for a while. Its client can
+ * then still learn why it was closed (R-975-12). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "base/thresholds.h"
@@ -16,7 +17,9 @@
 #include "engine/server/task.h"
 #include "engine/server/wire_session.h"
 
-#define NOTE_SHARES 16 /* number of shares into which the log's limit is divided */
+/* A share, in which notes or segments are counted together (sgi_notes), has the log's
+ * limit divided by this number, in bytes, and at most PIECE_SHARE bytes. */
+#define NOTE_SHARES 16
 #define PIECE_SHARE 65536
 /* the shortest time in ms for which an ended request stays in the store */
 #define LEAST_KEPT_MS SGI_THRESHOLD(resumable_kept_ms)
@@ -166,8 +169,9 @@ static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
     return true;
 }
 
-/* Twice the time that the server promised to its client, and at least LEAST_KEPT_MS. So a
- * client that comes late still learns why there is no answer. */
+/* Returns the time in ms for which an ended request stays in the store: twice the time
+ * that the server promised to its client, and at least LEAST_KEPT_MS. So a client that
+ * comes late can still learn why there is no answer. */
 static int64_t kept_ms(const sgi_lasting *lasting)
 {
     int64_t waits_ms = sgi_time_mul(sgi_resumable_at(lasting)->max_wait_ms, 2);
@@ -182,7 +186,8 @@ static void write_seconds(sgi_jw *w, const char *name, int64_t ms)
         sgi_jw_member_int(w, name, ms / 1000 + (ms % 1000 != 0));
 }
 
-/* Sends the resume token to the client, once and as the first message (R-975-2). */
+/* Sends the resume token to the client. The token is sent once, as the first message
+ * (R-975-2). */
 static void tell(sgi_resumable *r, sgi_reply *reply)
 {
     sgi_sending sending;
@@ -203,7 +208,8 @@ static void tell(sgi_resumable *r, sgi_reply *reply)
     memset(r->secret, 0, sizeof r->secret);
 }
 
-/* Compares the digests in constant time. */
+/* Compares the digests in constant time, so that the duration does not reveal the
+ * secret. */
 bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE])
 {
     volatile uint8_t differs = 0;
@@ -224,7 +230,8 @@ static void parted(sgi_resumable *r)
     sgi_resumable_append_presence(r, true);
 }
 
-/* Called when a client is attached to the call again. Stops the clock. */
+/* Called when a client is attached to the call again. Stops the clock, and logs that the
+ * client is back. */
 static void arrived(sgi_resumable *r)
 {
     r->detached = false;
@@ -264,7 +271,7 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     sgi_lasting_join_peer(&r->lasting, peer);
     arrived(r);
     if (replay) {
-        /* each event has an id, so no empty first event is needed */
+        /* every event has an id here, so the stream needs no empty first event */
         replay->primes = false;
         replay->at = r->lasting.confirmed;
         memcpy(replay->tag, r->tag, sizeof replay->tag);
@@ -281,9 +288,10 @@ static void created(sgi_lasting *lasting, sgi_reply *reply)
         tell(r, reply);
 }
 
-/* Drops notes that the client has confirmed. No client asks for them again (R-975-19).
- * Confirmed segments stay while there is room: if the client's process dies before it has
- * handled them, the next process needs all of them for the whole result. */
+/* Drops notes that the client has confirmed, because no client asks for them again
+ * (R-975-19). Confirmed segments stay while there is room. If the client's process dies
+ * before it has handled them, the next process needs all segments for the whole
+ * result. */
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->lasting.op;
@@ -292,9 +300,9 @@ static void drop_confirmed(sgi_resumable *r)
 }
 
 /* Drops confirmed segments when they fill half of the log. The other half is reserved for
- * messages that are not confirmed: after a restart, the handler runs before its client
- * comes back. Segments of a task are kept, because clients can also ask for them by the
- * id of the task (C-12). */
+ * messages that are not confirmed, because after a restart the handler runs before its
+ * client comes back. Segments of a task are kept, because clients can also ask for them
+ * by the id of the task (C-12). */
 static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -333,7 +341,9 @@ static segue_status note(sgi_lasting *lasting, sgi_str message)
     if (sgi_op_is_full(op) ||
         message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
         notes->all_bytes > 2 * op->limits.max_log_bytes)
-        return SEGUE_OK; /* the note is dropped, because later notes are more recent */
+        /* there is no room, so this note is dropped; a later note has newer
+         * information */
+        return SEGUE_OK;
     segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
     return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
 }
@@ -363,7 +373,8 @@ static void joined(sgi_lasting *lasting, const sgi_entry *entry)
 static void elsewhere(sgi_lasting *lasting, bool away)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
-    leave_channel(r, NULL); /* the client is now connected to the other server */
+    /* the client is now connected to another server, so this server's channel is left */
+    leave_channel(r, NULL);
     r->lasting.sent = r->handed = r->lasting.confirmed;
     r->detached = true;
     sgi_resumable_begin_clock(r);

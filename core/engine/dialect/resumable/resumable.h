@@ -1,18 +1,18 @@
 /* Z: a request that can be resumed (SEP-975, core/docs/requirements.md 4). A client that
- * knows the request's id and token gets the messages that were not delivered. It can ask
- * over another connection, and from a later process of the server. Such a request is a
- * lasting call (server/lasting.h).
+ * knows the request's id and token gets the messages that were not delivered. The client
+ * can ask over another connection, and also after a restart of the server. Such a request
+ * is a lasting call (server/lasting.h).
  *
- *    ATTACHED --peer parted--> DETACHED --resume--> ATTACHED
- *                                 \-- maxWait is over --> EXPIRED
+ *    ATTACHED --the client leaves--> DETACHED --requests/resume--> ATTACHED
+ *                                        \-- maxWait is over --> EXPIRED
  *    any state -- final message confirmed --> CLOSED
  *
  * The clock runs only while no client is attached. Each valid request about the operation
- * resets it (R-975-5). The log says when the client left and when it came back, so the
- * clock continues after a restart (also for the time during which no server ran) and at
- * another server (R-975-27). A message is delivered when it is confirmed: over a byte
- * stream when it was written, over HTTP by the Last-Event-ID of a client that resumes
- * (R-975-17). */
+ * resets the clock (R-975-5). The log says when the client left and when it came back. So
+ * the clock continues after a restart, and also counts the time during which no server
+ * ran. The clock also continues at another server (R-975-27). A message is delivered when
+ * it is confirmed. Over a byte stream it is confirmed when it was written. Over HTTP it is
+ * confirmed by the Last-Event-ID of a client that resumes (R-975-17). */
 #ifndef SGI_RESUMABLE_H
 #define SGI_RESUMABLE_H
 
@@ -23,25 +23,30 @@
 
 typedef struct sgi_resumable {
     sgi_lasting lasting;
-    char *id; /* id of the request, as canonical JSON */
-    /* the secret half of the token; empty when the client has received it */
+    char *id; /* JSON-RPC id of the request, as canonical JSON */
+    /* the secret part of the token; empty when the token was sent to the client */
     char secret[SGI_RANDOM_TEXT + 1];
-    uint8_t hash[SGI_DIGEST_SIZE]; /* digest of the secret */
-    char tag[SGI_RESUME_TAG + 1];  /* tag in the ids of the stream's events */
-    /* the shortest wait that was promised to the client (minWait); 0 = none */
+    uint8_t hash[SGI_DIGEST_SIZE]; /* digest of the secret part of the token */
+    char tag[SGI_RESUME_TAG + 1];  /* tag that the ids of the stream's events contain */
+    /* the shortest wait in ms that was promised to the client (minWait); 0 = no
+     * promise */
     int64_t min_wait_ms;
-    /* the longest wait that was promised to the client (maxWait); 0 = none */
+    /* the longest wait in ms that was promised to the client (maxWait); 0 = no promise */
     int64_t max_wait_ms;
     sgi_notes notes;
-    sgi_notes pieces;      /* P: counts confirmed segments, which may leave the log */
+    /* for dialect P: the confirmed segments, which may be dropped from the log */
+    sgi_notes pieces;
     uint64_t last_message; /* position of the newest entry that is a message */
-    uint64_t handed;       /* position up to which the log was given to the transport */
+    uint64_t handed;       /* position up to which the log was passed to the transport */
     bool detached;
-    bool away;           /* the log says that the client is away */
-    int64_t away_ms;     /* wall clock time at which the client left */
-    uint64_t marked_seq; /* position of the newest PRESENCE entry; 0 = none */
+    /* true when the newest PRESENCE entry of the log says that the client is away */
+    bool away;
+    int64_t away_ms; /* wall clock time in ms at which the client left */
+    /* position of the newest PRESENCE entry; 0 = the log has no such entry */
+    uint64_t marked_seq;
     sgi_timer clock;
-    /* why nothing more is sent for this request; NULL = the request is not closed */
+    /* the reason why the request is closed and nothing more is sent for it; NULL = not
+     * closed */
     const char *closed;
 } sgi_resumable;
 
@@ -52,7 +57,7 @@ static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
     return SGI_OWNER(lasting, sgi_resumable, lasting);
 }
 
-/* Returns the resumable state of an operation; NULL when the operation is not
+/* Returns the state of dialect Z of an operation; NULL when the operation is not
  * resumable. */
 static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
 {
@@ -61,17 +66,18 @@ static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
                                                            : NULL;
 }
 
-/* Makes the reply the channel of the call. The earlier channel gets no more messages.
- * Returns false when another request in flight has the same id. */
+/* Makes `reply` the channel of the call, so that the earlier channel gets no more
+ * messages. Returns false when another request in flight has the same id. */
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
-/* True when this is the digest of the right token. */
+/* True when `hash` is the digest of the token's secret. */
 bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);
 /* Notes that the client has received the log up to this position. */
 void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
-/* True when there are messages that the client has not received. */
+/* True when the log has messages that the client has not received. */
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
-/* resumable_channel.c: functions of the dialect's sgi_lasting_form. */
+/* The next two functions belong to the dialect's sgi_lasting_form
+ * (resumable_channel.c). */
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry);
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);
 

@@ -1,11 +1,12 @@
-/* Sends the entries of the log that are messages of their own on the channel of a
- * resumable request, between the pieces and in the order of the log. A question is sent
- * again, under the same id, to each client that may not have it (R-975-16). */
+/* Sends the messages of a resumable request that are not pieces of its result: entries of
+ * the log such as questions. They are sent on the channel between the pieces, in the
+ * order of the log. A question is sent again, under the same id, to each client that may
+ * not have received it (R-975-16). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "wire/json_copy.h"
 
-/* Appends the JSON id of a request that asks the client this question
+/* Appends the JSON-RPC id of the message that asks the client this question
  * (engine/input/question_id.h). The id is valid on every connection. */
 static void add_id(const sgi_op *op, const sgi_input *input, sgi_buf *out)
 {
@@ -50,7 +51,7 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
 }
 
 /* Withdraws the questions that were sent to the client, on this channel or an earlier
- * one, and that need no answer any more. */
+ * one, and that no longer need an answer. */
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;

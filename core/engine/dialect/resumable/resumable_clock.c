@@ -1,15 +1,16 @@
 /* The clock of a resumable request runs at the owner of the operation. When the client is
- * attached to another server, that server sends forwarded commands (forwarding.h): that
- * the client has come, that it has gone, and at intervals that it is still there. If that
- * server dies, these commands stop, and the owner's clock runs out. */
+ * attached to another server, that server sends forwarded commands to the owner
+ * (forwarding.h): one when the client has come, one when the client has gone, and one at
+ * each interval while the client is there. If that server dies, these commands stop, and
+ * the owner's clock runs out. */
 #include "engine/dialect/resumable/resumable_clock.h"
 
 #include "engine/log/dropping.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/task.h"
 
-/* If the operation is not a task and has no key, it is also deleted from the store,
- * because no client can ask for it any more. */
+/* Closes the request. If the operation is not a task and has no key, the operation is
+ * also deleted from the store, because no client can ask for it any more. */
 void sgi_resumable_close(sgi_resumable *r, const char *why)
 {
     sgi_op *op = r->lasting.op;
@@ -78,8 +79,8 @@ void sgi_resumable_end_clock(sgi_resumable *r)
 }
 
 /* Appends to the log whether the client is away. After the end of the operation nothing
- * can be appended, and the time of the end counts instead. If there is no room or memory
- * for the entry, the last one stays valid. */
+ * can be appended, and the time of the end counts as the time at which the client left.
+ * When there is no room or memory for the entry, the last entry stays valid. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away)
 {
     sgi_op *op = r->lasting.op;
@@ -92,9 +93,9 @@ void sgi_resumable_append_presence(sgi_resumable *r, bool away)
                       away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
 }
 
-/* Returns by how much the times in the log may be too old: not every contact with the
- * client is logged. Code that reads these times adds the returned time, so that no
- * request ends too early. */
+/* Returns by how many ms the times in the log may be too old, because not every contact
+ * with the client is logged. The caller adds the result to such a time, so that no
+ * request expires too early. */
 static int64_t slack_of(const sgi_resumable *r)
 {
     return wait_of(r) / 8;
@@ -110,9 +111,10 @@ void sgi_resumable_touch(sgi_resumable *r)
         sgi_resumable_append_presence(r, true);
 }
 
-/* Returns how long the request still waits for its client, according to the log. While
- * the client is connected, this is the whole time. After the end of the operation, the
- * time is counted from the end at the latest. */
+/* Returns how many ms the request still waits for its client, according to the log. While
+ * the client is connected, the result is the whole time. After the end of the operation,
+ * the time counts from the moment the client left, or from the end if the client has not
+ * left. */
 static int64_t left_of(const sgi_resumable *r)
 {
     int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
@@ -124,7 +126,8 @@ static int64_t left_of(const sgi_resumable *r)
                         : wait_of(r);
 }
 
-/* A task is never over here, because it has its own time to live (C-8). */
+/* True when the request has waited too long for its client. Never true for a task,
+ * because a task has its own time to live (C-8). */
 bool sgi_resumable_is_over(const sgi_lasting *lasting)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
@@ -137,8 +140,9 @@ void sgi_resumable_close_if_over(sgi_lasting *lasting)
         sgi_resumable_close(sgi_resumable_at(lasting), "expired");
 }
 
-/* After a restart nobody knows since when the client has been away, so the log decides. A
- * client that was attached to this server before it took the call over stays attached. */
+/* Starts the clock after a restart. The log decides how much time is left, because this
+ * process does not know when the client left. If the client was attached to this server
+ * before this server took over the call, the client stays attached. */
 void sgi_resumable_start_clock(sgi_lasting *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -162,7 +166,9 @@ void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry)
     r->away_ms = entry->at_ms;
     if (r->marked_seq) { /* only the newest PRESENCE entry is needed */
         sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
-        op->head.log_bytes -= entry->len; /* all PRESENCE entries have the same length */
+        /* PRESENCE entries have the same length, so this is the length of the dropped
+         * entry */
+        op->head.log_bytes -= entry->len;
     }
     r->marked_seq = entry->seq;
 }

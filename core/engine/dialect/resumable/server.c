@@ -1,7 +1,8 @@
-/* Z: requests/resume and requests/getStatus (SEP-975), in the handshake eras, for clients
- * that have declared resumableRequests. A requests/resume has the id of the original
- * request, and its answer is the answer of that request (R-975-9). So no error is sent
- * that the client could mistake for this answer. */
+/* Dialect Z on the server: requests/resume and requests/getStatus (SEP-975), in the
+ * handshake eras, for clients that have declared resumableRequests. A requests/resume has
+ * the id of the original request, and its answer is the answer of the original request
+ * (R-975-9). So the server sends no error that the client could mistake for this
+ * answer. */
 #include "engine/dialect/rows.h"
 #include "engine/conversation/batch.h"
 #include "engine/error.h"
@@ -20,12 +21,14 @@
 typedef struct looking {
     sgi_engine *engine;
     sgi_reply *reply;
-    char *id; /* canonical id of the request whose answer the client asks for */
+    char *id; /* id of the request whose answer the client asks for, as canonical JSON */
     uint8_t hash[SGI_DIGEST_SIZE];
-    /* over HTTP: according to Last-Event-ID, the client has the events up to after_seq */
+    /* over HTTP, from Last-Event-ID: the client has the events with the tag after_tag up
+     * to the position after_seq */
     char after_tag[9];
     uint64_t after_seq;
-    bool says_has; /* the client says how many segments it has: `has` */
+    /* true when the client says how many segments it has; `has` is this number */
+    bool says_has;
     uint64_t has;
     void (*known)(struct looking *looking, sgi_op *op);
 } looking;
@@ -45,8 +48,8 @@ static void refuse(sgi_reply *reply, const char *text, const char *reason)
     sgi_reply_close(reply);
 }
 
-/* Returns why the request gets no answer any more; NULL = it has its answer or will get
- * it. */
+/* Returns the reason why the request gets no answer any more; NULL when the request has
+ * its answer or will get one. */
 static const char *what_became(const sgi_op *op)
 {
     bool visible = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
@@ -59,9 +62,10 @@ static const char *what_became(const sgi_op *op)
                : NULL;
 }
 
-/* Like what_became, for the client that asks. After its answer was delivered, a request
- * with a key is still kept. A client that says how many segments it has gets the answer
- * again, because the process that received the answer may have died. */
+/* Returns the reason why the asking client gets no answer; NULL when the client gets an
+ * answer. After its answer was delivered, a request with a key is still kept. A client
+ * that says how many segments it has gets that answer again, because the process that
+ * received the answer may have died. */
 static const char *refusal_of(const looking *look, const sgi_op *op)
 {
     const char *closed = sgi_resumable_of(op)->closed;
@@ -70,8 +74,8 @@ static const char *refusal_of(const looking *look, const sgi_op *op)
     return again ? NULL : what_became(op);
 }
 
-/* Leaves the id out of an error. If the id is in flight on this connection, an error with
- * this id would look like the answer of the request in flight (C-3). */
+/* Leaves the id out of an error when the id is in flight on this connection. With the id,
+ * the error would look like the answer of the request in flight (C-3). */
 static void spare_id(sgi_reply *reply)
 {
     const sgi_peer *peer = reply->peer;
@@ -115,7 +119,7 @@ static void found(void *user, sgi_op *op, segue_status status)
 }
 
 /* Splits a token into the operation's id and the secret, and computes the digest of the
- * secret. */
+ * secret. Returns false when the token is malformed. */
 static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGEST_SIZE])
 {
     sgi_str token = {0};
@@ -127,8 +131,8 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
     return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
 }
 
-/* Reads how many segments the client has. This number counts, even if the client has
- * acknowledged more. */
+/* Reads the number of segments that the client has. The server sends the segments after
+ * this number, even if the client has acknowledged more. */
 static bool read_has(const sgi_inbound *in, uint64_t *has)
 {
     int64_t number = -1;
@@ -137,7 +141,8 @@ static bool read_has(const sgi_inbound *in, uint64_t *has)
     return number >= 0;
 }
 
-/* Looks the request up. A malformed token is answered like an unknown one (R-0-5). */
+/* Finds the request that the token names, then calls `known`. A malformed token gets the
+ * same answer as an unknown one (R-0-5). */
 static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
                     void (*known)(looking *, sgi_op *))
 {
@@ -165,8 +170,8 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
 
 /* ---- requests/resume ---- */
 
-/* Ignores a requests/resume whose id is in flight on this connection, because an error
- * would look like the answer of the request in flight (R-975-13, C-3). */
+/* Ignores a requests/resume whose id is in flight on this connection. An error would look
+ * like the answer of the request in flight (R-975-13, C-3). */
 static void pass_over(sgi_reply *reply)
 {
     reply->engine->warnings++;
@@ -239,7 +244,7 @@ static bool has_input(const sgi_op *op)
     return false;
 }
 
-/* Answers requests/getStatus, which changes nothing (R-975-21). */
+/* Answers requests/getStatus. The request changes nothing (R-975-21). */
 static void tell_status(looking *look, sgi_op *op)
 {
     sgi_resumable *r = sgi_resumable_of(op);
@@ -300,8 +305,8 @@ static bool is_for(const sgi_peer *peer)
            SGI_DIALECT_Z;
 }
 
-/* True for a peer that may resume requests. The peer of a host is an MCP server, which
- * may not. */
+/* True for a peer that may resume requests. When this server is a host in a client's
+ * session, its peer is an MCP server, which may not resume requests. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
     (void)version; /* peer->handshake->version is used instead */
@@ -319,8 +324,9 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
     return in->peer->handshake->declared & SGI_SAYS_RESUMABLE;
 }
 
-/* True when the call is resumable. A call that becomes a task is not, because its task id
- * is enough to come back, unless its segments are sent while it runs (C-15). */
+/* True when the call is resumable. A call that becomes a task is not resumable, because
+ * its client can come back by the task id. But a task whose segments are sent while it
+ * runs is resumable (C-15). */
 static bool lasts(const sgi_inbound *in, const sgi_call_request *request)
 {
     const sgi_conn *conn = in->peer->conn;

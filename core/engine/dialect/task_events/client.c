@@ -1,9 +1,8 @@
 /* The event stream (E) of a task that a request follows. The stream brings segments, and
  * its events show when tasks/get is due. A stream that breaks is opened again after the
  * last received event, with growing pauses. When STREAM_TRIES_MAX streams in a row have
- * broken without an event, the task is polled as well, until a stream brings an event
- * again. The pauses are limited. If the server has gone, a failed tasks/get ends the
- * request. */
+ * broken without an event, the task is polled too, until a stream brings an event again.
+ * The pauses are limited. If the server is gone, a failed tasks/get ends the request. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -13,8 +12,7 @@
 
 #define META "io.modelcontextprotocol/"
 
-/* After this number of streams in a row that brought no event, the task is also
- * polled. */
+/* The number of streams in a row without an event after which the task is polled too. */
 #define STREAM_TRIES_MAX SGI_THRESHOLD(stream_tries)
 
 static bool has_stream(const segue_request *request)
@@ -22,7 +20,7 @@ static bool has_stream(const segue_request *request)
     return request->session->server.streams && !sgi_task_stream_of(request)->off;
 }
 
-/* True when the task has to be polled, because there is no stream or it breaks too
+/* True when the task must be polled, because it has no stream or its stream breaks too
  * often. */
 bool sgi_task_stream_is_missing(const segue_request *request)
 {
@@ -55,10 +53,10 @@ static void forget_all_left(segue_session *session, sgi_open_streams *streams)
         forget_left(session, &streams->left[i]);
 }
 
-/* Notes that a stream was dropped, because its events may still arrive. A stream that has
- * brought nothing is not noted, because its late events are the first events of the next
- * stream too. Over HTTP nothing is noted, because the exchange shows to which stream an
- * event belongs. */
+/* Remembers a dropped stream, because its events may still arrive. A stream that has
+ * brought no event is not remembered. Its late events are also the first events of the
+ * next stream. Over HTTP no stream is remembered, because the exchange shows to which
+ * stream an event belongs. */
 static void note_left(const segue_request *request)
 {
     sgi_open_streams *streams = sgi_open_streams_of(request->session);
@@ -76,9 +74,9 @@ static void note_left(const segue_request *request)
     left->next = next;
 }
 
-/* True when the event belongs to the dropped stream: its number continues the numbers of
- * that stream. The first event with another number belongs to the new stream, and so do
- * all events after it. */
+/* True when the event belongs to the dropped stream, because its number continues the
+ * numbers of that stream. The first event with another number belongs to the new stream,
+ * and so does every later event. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 {
     sgi_left_stream *left = find_left(request);
@@ -118,8 +116,9 @@ void sgi_task_stream_reopen(segue_request *request)
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries, 0);
 }
 
-/* Ends the request when the stream has reported the end of the task. The merged events
- * are the result if no event is missing. */
+/* Ends the request when the stream has reported that the task is completed. The merged
+ * events are the result. Returns false, and does nothing, when events are missing or the
+ * task did not complete. */
 static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
@@ -143,7 +142,9 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     return ok;
 }
 
-/* Continues the stream after events that the server no longer has (R-E-3). */
+/* Skips the events that the server no longer has (R-E-3), so that the stream continues
+ * after them. Returns false when the error does not name the earliest event that the
+ * server has. */
 static bool skip_gone(segue_request *request, sgi_json data)
 {
     int64_t earliest;
@@ -155,8 +156,8 @@ static bool skip_gone(segue_request *request, sgi_json data)
     return true;
 }
 
-/* Handles a failure of the stream. tasks/get may still work, and shows whether the task
- * is lost. */
+/* Handles a failure of the stream. Sends the message that is due, such as a tasks/get,
+ * which may still work and shows whether the task is lost. */
 static void stream_failed(segue_request *request, const char *why, int64_t at_least_ms)
 {
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
@@ -168,8 +169,8 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
     if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
         sgi_tries_back_off(&sgi_task_stream_of(request)->tries, at_least_ms);
     else
-        /* the failure is only counted: the stream is opened when the session opens, so
-         * there is no pause */
+        /* the failure is only counted, without a pause, because the stream is opened when
+         * the session opens */
         sgi_task_stream_of(request)->tries.failures++;
     if (request->session->options.max_reconnects < 0)
         sgi_task_stream_of(request)->off = true;
@@ -191,15 +192,16 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         return;
     }
     if (is_gone) {
-        /* the stream cannot continue; tasks/get brings the result with all segments */
+        /* the stream cannot continue, so tasks/get must bring the result with all
+         * segments */
         sgi_task_stream_of(request)->off = request->follow->partial = true;
         sgi_follow_get(request);
     } else if (sgi_follow_is_missing_method(code)) {
         request->session->server.streams = false;
         sgi_follow_get(request);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
-        /* another request has the stream of this task, or the task is gone; tasks/get
-         * shows which */
+        /* either another request has the stream of this task, or the task is gone;
+         * tasks/get shows which */
         sgi_task_stream_of(request)->off = true;
         sgi_follow_get(request);
     } else {
@@ -207,8 +209,8 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
     }
 }
 
-/* Sends tasks/get, because the server does not stream the task now. If the task goes on,
- * the stream is opened after an interval. Without the interval, a server could make the
+/* Sends tasks/get, because the task has no stream at present. If the task continues, the
+ * stream is opened after a poll interval. Without this interval, a server could make the
  * client send messages without a pause. */
 static void look_instead(segue_request *request)
 {
@@ -221,7 +223,8 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     forget_stream(request);
-    /* no more events of the stream that was dropped earlier will come */
+    /* no event of an earlier, dropped stream comes after the end of this stream, so the
+     * dropped stream is forgotten */
     forget_left(request->session, find_left(request));
     if (request->phase != SGI_PHASE_FOLLOW || request->cancel_due)
         return;
@@ -243,7 +246,7 @@ static void send_stream(segue_request *request)
     sgi_sending sending;
     sgi_map *streams = &sgi_open_streams_of(request->session)->open;
     sgi_str id = sgi_str_of(request->task_id);
-    /* one connection may have only one stream of a task (R-E-4) */
+    /* a connection may have only one stream of each task (R-E-4) */
     if (sgi_map_find(streams, id)) {
         look_instead(request);
         return;
@@ -251,7 +254,7 @@ static void send_stream(segue_request *request)
     sgi_emitter *emitter =
         sgi_task_begin_request(request, &sending, "tasks/stream", stream_ended);
     if (emitter) {
-        /* no time limit: the stream lasts as long as the task */
+        /* no time limit, because the stream lasts as long as the task */
         emitter->timeout_ms = 0;
         if (sgi_task_stream_of(request)->next)
             sgi_jw_member_int(&sending.w, "after",
@@ -333,8 +336,8 @@ static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
     return stream->request;
 }
 
-/* Handles an event whose task is not known. Each stream that can have brought the event
- * may lack an event now. */
+/* Handles an event that names no readable task. Each stream that may have brought this
+ * event may lack the event now. */
 static void lose_event(segue_session *session)
 {
     session->engine->warnings++;
@@ -344,8 +347,8 @@ static void lose_event(segue_session *session)
         sgi_cli_note_lost_message(session->hearing->request);
 }
 
-/* Reads the task id of an event. Returns false when the id is no string, or when out of
- * memory. */
+/* Reads the task id of an event. Returns false when the id is not a string, or when out
+ * of memory. */
 static bool read_id(segue_session *session, sgi_json value, sgi_str *id)
 {
     sgi_buf *room = &session->engine->scratch;
@@ -374,14 +377,15 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     else if ((request = find_by_stream(session, id)))
         sgi_task_stream_take_event(request, &event);
     else
-        /* the event belongs to a stream that was closed, so it is dropped */
+        /* the event belongs to a stream that is not open, so the event is dropped */
         session->engine->warnings++;
     *taken = true;
     return true;
 }
 
-/* A message that could not be read may have been an event of the stream. Marks the merged
- * result as incomplete, so that the result is fetched at the end. */
+/* Called when a message could not be read, because the message may have been an event of
+ * the stream. Marks the merged result as incomplete, so that the client fetches the
+ * result at the end. */
 static void note_lost_message(segue_request *request)
 {
     if (sgi_task_stream_emitter(request))
@@ -413,8 +417,8 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
                               session->server.tasks &&
                               (sgi_json_get(tasks, "eventStreams").n > 0 ||
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
-    /* the dropped streams belonged to an earlier connection, so their events cannot
-     * arrive any more */
+    /* the dropped streams belonged to an earlier connection, so their events can no
+     * longer arrive */
     forget_all_left(session, sgi_open_streams_of(session));
 }
 

@@ -1,6 +1,6 @@
 /* Merges the events of a task's stream (E) in the same way as the server. Each event is
- * merged once (R-E-7). If the server numbers the segments, the client uses these numbers:
- * a segment that was delivered as a piece, before the call became a task, is not
+ * merged once (R-E-7). If the server numbers the segments, the client uses these numbers.
+ * A segment that was delivered before the call became a task, as a piece, is then not
  * delivered again. */
 #include "engine/dialect/task_events/stream.h"
 
@@ -10,8 +10,8 @@ static void lose_count(segue_request *request)
         sgi_task_stream_of(request)->count = SGI_COUNT_LOST;
 }
 
-/* Handles a malformed event. The merged result lacks this event, so the whole result is
- * fetched from the server. */
+/* Handles a malformed event, which the client ignores. The merged result lacks this
+ * event, so the client fetches the whole result at the end. */
 static void lack_something(segue_request *request)
 {
     request->engine->warnings++;
@@ -36,10 +36,11 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
     lose_count(request);
 }
 
-/* Handles an event that came while earlier events are missing. Returns true when the
- * event is not used, because the stream is opened again; this happens once per gap. An
- * event that is still missing after that will not come. On a byte stream, late events of
- * the dropped stream may still arrive. */
+/* Handles an event that came although earlier events are missing. Returns true when the
+ * caller must not use the event. The client then opens the stream again, once per gap. If
+ * the events are still missing after that, they will not come, and the function skips
+ * them. On a byte stream, late events of the dropped stream may still arrive; the caller
+ * must not use them. */
 static bool waits_for_hole(segue_request *request, uint64_t seq)
 {
     bool is_left =
@@ -58,8 +59,8 @@ static bool waits_for_hole(segue_request *request, uint64_t seq)
     return true;
 }
 
-/* Returns the number of the first block of an event. When the server gives no number, the
- * client counts. */
+/* Returns the number of the first block of an event. When the event has no number, the
+ * client counts the blocks. */
 static uint64_t next_number(segue_request *request, sgi_json segment)
 {
     int64_t number;
@@ -81,9 +82,9 @@ static void lack_segments(segue_request *request)
     lose_count(request);
 }
 
-/* Stores a block. place: index of the block in the list; -1 = the block is appended. The
- * index counts only while no segment is missing. Returns false when the index is
- * invalid. */
+/* Adds a block to the merged result. place: index of the block in the list; -1 = the
+ * block is appended. The index is used only while no segment is missing. Returns false
+ * when the index is invalid. */
 static bool keep_block(segue_request *request, int64_t place, sgi_json block)
 {
     if (request->options.discard)
@@ -125,15 +126,15 @@ static void take_segments(segue_request *request, uint64_t seq,
             return;
         }
         sgi_task_stream_of(request)->segment = number;
-        /* blocks with lower numbers were delivered before, as pieces of the call */
+        /* a block with a lower number was already delivered, as a piece of the call */
         if (number >= request->numbering.next)
             show_block(request, number, seq + 1, place, block);
         place += place >= 0;
     }
 }
 
-/* Handles an event with a missing or malformed number. The event is not used, and the
- * whole result is fetched. */
+/* Handles an event without a valid number, which the client ignores. The whole result is
+ * fetched at the end. */
 static void lack_place(segue_request *request)
 {
     request->engine->warnings++;
@@ -166,7 +167,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
                                       ? sgi_task_stream_of(request)->segment
                                       : request->numbering.next - 1);
         if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
-            /* from now on segments are numbered after those that were delivered */
+            /* later segments get the numbers after the last delivered segment */
             sgi_task_stream_of(request)->count = SGI_COUNT_ON;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
@@ -184,13 +185,13 @@ void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *ev
         return;
     }
     if ((uint64_t)seq < sgi_task_stream_of(request)->next) {
-        request->delivery.dropped++; /* this event has come before (R-E-7) */
+        request->delivery.dropped++; /* this event was merged before (R-E-7) */
         return;
     }
     /* A stream without a cursor begins with the earliest event that the server has. An
-     * event names its task and not its stream. So if an earlier stream of the task was
-     * dropped, the event may belong to that stream. An event that is skipped here is in
-     * the result, too. */
+     * event names its task but not its stream. So the event may belong to an earlier,
+     * dropped stream of the same task. An event that is skipped here is also in the
+     * result of the task. */
     if (!sgi_task_stream_of(request)->next &&
         sgi_task_stream_is_stale_event(request, (uint64_t)seq)) {
         sgi_task_stream_of(request)->unsure = true;

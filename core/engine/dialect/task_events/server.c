@@ -1,7 +1,8 @@
-/* Resumable event streams of a task (E, SEP-2694) on the server. The response to
- * tasks/stream stays open. First come the events of the log after the client's cursor,
- * then new events, then the empty result. A stream is a source of its conversation: it is
- * asked for events when there is room, so it sends no faster than its client reads. */
+/* Event streams of a task (E, SEP-2694) on the server. A client can resume such a stream.
+ * The response to tasks/stream stays open. It first brings the events of the log after
+ * the client's cursor, then new events, and at last the empty result. A stream is a
+ * source of its conversation. The conversation asks the source for events only when there
+ * is room, so the stream sends no faster than its client reads. */
 #include "engine/dialect/rows.h"
 #include "engine/server/task_form.h"
 #include "engine/log/dropping.h"
@@ -16,10 +17,11 @@ typedef struct sgi_stream {
     sgi_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
-    /* 1 + the number of the next event; 0 = the earliest event that is retained */
+    /* 1 + the number of the next event to send; 0 = begin with the earliest retained
+     * event */
     uint64_t expect;
-    sgi_buf head; /* the text with which each event of the stream begins */
-    sgi_buf tail; /* the text with which each event of the stream ends */
+    sgi_buf head; /* the text before the changing part of each event */
+    sgi_buf tail; /* the text after the changing part of each event */
 } sgi_stream;
 
 static void end_stream(sgi_stream *stream)
@@ -68,8 +70,8 @@ static void write_segment(const sgi_op *op, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_char(out, '}');
 }
 
-/* The text is written without sgi_jw, because a streaming server spends much of its time
- * here. */
+/* Writes one event. The text is written without sgi_jw, for speed, because a streaming
+ * server spends much of its time in this function. */
 static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry)
 {
     const char *type = event_type(entry->kind);
@@ -133,8 +135,8 @@ static void send_failure(sgi_stream *stream)
     sgi_reply_store_error(stream->reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }
 
-/* Reports that the server no longer has the events between the client's cursor and this
- * event (R-E-3). */
+/* Reports to the client that the server no longer has the events between the client's
+ * cursor and this event (R-E-3). */
 static void send_gone(sgi_stream *stream, uint64_t event)
 {
     char data[160];
@@ -173,8 +175,8 @@ static step send_next(sgi_stream *stream)
     if (entry->event && entry->event >= stream->expect && entry->event >= earliest) {
         write_event(stream, out, entry);
         if (out->failed) {
-            /* out of memory: the stream ends before this event, so the client can resume
-             * at its cursor */
+            /* out of memory: the stream ends before this event, and the client can
+             * continue at its cursor */
             sgi_buf_cut(out, before);
             send_failure(stream);
             return STEP_END;
@@ -205,7 +207,7 @@ static void more_to_read(sgi_reader *reader)
 
 static void withdrawn(sgi_reply *reply)
 {
-    /* only the stream was cancelled, and the task goes on (R-E-5) */
+    /* the client has cancelled only the stream, and the task continues (R-E-5) */
     end_stream(reply->user);
 }
 
@@ -244,7 +246,8 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_send_open_events(stream->conn);
     sgi_buf_init(&stream->head, mem);
     sgi_buf_init(&stream->tail, mem);
-    /* event n is at position n + 1 of the log or later, so reading begins there */
+    /* event n has the position n + 1 in the log or a later one, so reading begins
+     * there */
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
     stream->reader.tells = true;
     if (!prepare_envelope(stream, op->task_id)) {
@@ -298,8 +301,8 @@ static void tasks_stream(const sgi_inbound *in)
         sgi_reply_close(reply);
         return;
     }
-    /* `after` is the last event that the client has, and after + 1 the next; `expect` is
-     * 1 + the next, because 0 has another meaning */
+    /* `after` is the number of the last event that the client has. The next event has the
+     * number after + 1, and `expect` is 1 + this number. */
     *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
     sgi_server_find_task(in->peer->server, in->peer->who, id, stream_found, open);
 }
@@ -314,9 +317,9 @@ static const sgi_method methods[] = {
     {NULL, 0, NULL},
 };
 
-/* The draft announces streams by {"eventStreams":{}} inside the tasks extension. But
- * the extension is published as an empty object, and clients that check this do not
- * use the tasks of a server that writes more. So the announcement is a separate member
+/* The draft announces streams by {"eventStreams":{}} inside the tasks extension. But the
+ * published extension is an empty object. A client that checks this does not use tasks
+ * when the object has members. So this server announces streams in a separate member
  * (R-E-6). */
 const sgi_srv_dialect sgi_srv_task_events = {
     .name = "E",

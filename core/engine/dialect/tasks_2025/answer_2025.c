@@ -9,8 +9,8 @@ static bool is_of_tasks(const segue_request *request)
     return !strncmp(request->method, "tasks/", 6);
 }
 
-/* Refuses a task for which the call did not ask (R-2557-10). Also cancels the task, so
- * that the server does no useless work. */
+/* Refuses a task for which the call did not ask (R-2557-10), and ends the request. Also
+ * cancels the task, so that the server does no useless work. */
 static void refuse(segue_request *request, const sgi_response *reply, const char *why)
 {
     sgi_buf id;
@@ -30,14 +30,14 @@ static bool is_stray(const segue_request *request, const sgi_response *reply)
     return reply->kind != SGI_RESPONSE_PLAIN && request->is_call;
 }
 
-/* Handles a plain result: the server has answered the call without a task. Returns false
- * when the answer is not the last. */
+/* Handles a plain result, with which the server has answered the call without a task.
+ * Returns false when further answers follow. */
 static bool take_plain(segue_request *request, const sgi_response *reply)
 {
     uint8_t allowed = request->session->server.modes & sgi_2025_form(request).modes;
     if (request->session->server.task_calls && !(allowed & SGI_MODE_IMMEDIATE))
-        /* the call did not allow a plain result (R-1905-4); this is counted as a
-         * violation of the server */
+        /* the call did not allow a plain result (R-1905-4), so the server has violated
+         * the protocol */
         request->engine->warnings++;
     if (!reply->complete)
         return false;

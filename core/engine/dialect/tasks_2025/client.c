@@ -1,11 +1,10 @@
 /* Sends tools/call as a task of 2025-11-25. In this revision the client asks for a task
- * by params.task, and may do so only if the tool accepts it (R-1905-10). The session
- * itself reads tools/list once, before the first call; calls wait for this. If reading
- * fails, the client does not know which tools accept tasks, and tools/list is read again.
- * In the end each call is sent with or without params.task, or fails. If a call is
- * refused because it has, or lacks, params.task, tools/list is read again and the call is
- * sent once more. This is safe, because the error -32601 means that the tool did not
- * run. */
+ * by params.task. The client may ask only if the tool accepts tasks (R-1905-10). So the
+ * session itself reads tools/list once, before the first call, and calls wait for this.
+ * If reading fails, tools/list is read again. In the end each call is sent with or
+ * without params.task, or fails. If the server refuses a call because it has, or lacks,
+ * params.task, tools/list is read again and the call is sent once more. This is safe,
+ * because the error -32601 means that the tool did not run. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -14,12 +13,13 @@
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 #define PAGES_MAX 100
-/* the largest number of times that tools/list is tried for one call */
+/* the largest number of times that tools/list is read for one call */
 #define LOOKS_MAX SGI_THRESHOLD(task_looks)
 
 /* ---- modes of SEP-1905 ---- */
 
-/* Returns the set of modes in a list. A malformed list gives no modes. */
+/* Returns the set of response modes in a list. The set is empty when the list is
+ * malformed. */
 static uint8_t modes_of(sgi_json list)
 {
     uint8_t bits;
@@ -67,7 +67,8 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
 
 /* ---- the handshake ---- */
 
-/* Writes nothing when the application declares tasks itself. */
+/* Writes the capability `tasks`. Writes nothing when the application declares this
+ * capability itself. */
 static void write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w)
 {
     if (session->options.no_tasks || sgi_json_get(given, "tasks").n)
@@ -82,8 +83,9 @@ static void write_capabilities(const segue_session *session, sgi_json given, sgi
     sgi_jw_close(w, '}');
 }
 
-/* Returns the name of the capability for void segments if the client declares streaming.
- * It says that this client accepts that segments become void. */
+/* Returns the name of the experimental capability for void segments if the client
+ * declares streaming, otherwise NULL. With this capability the client accepts that
+ * segments become void. */
 static const char *experimental(const segue_session *session, sgi_json given)
 {
     return modes_to_declare(session, given) & SGI_MODE_STREAMING ? SGI_REPLACE : NULL;
@@ -109,8 +111,8 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
 
 /* ---- reading tools/list ---- */
 
-/* Returns the state of dialect L (tasks of 2025-11-25) for this request, or NULL when
- * there is none. */
+/* Returns the state of dialect L (tasks of 2025-11-25) for this request; NULL when the
+ * request has no such state. */
 static sgi_call_2025 *call_of(const segue_request *request)
 {
     return sgi_cli_state_of(request, &sgi_cli_tasks_2025);
@@ -118,12 +120,12 @@ static sgi_call_2025 *call_of(const segue_request *request)
 
 static bool send_list(segue_session *session, sgi_json cursor);
 
-/* Sends the calls that have waited for the list of tools. */
+/* Sends the calls that have waited for the list of tools. The list was read. */
 static void look_ended(segue_session *session)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
     segue_request *request, *next;
-    /* the whole list was read, so a tool that is on no page is called without
+    /* the whole list was read, so a tool that was on no page is called without
      * params.task */
     own->tools.whole = true;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
@@ -139,8 +141,8 @@ static void look_ended(segue_session *session)
 
 #define LOOKING "tools/list, which shows whether the tool runs as a task, failed"
 
-/* Reads tools/list again for a waiting call, or ends the call when no attempt is left.
- * The call was not sent yet, so another attempt is safe. */
+/* Schedules another read of tools/list for a waiting call, or ends the call when no
+ * attempt is left. The call was not sent yet, so it is safe to try again. */
 static void look_again(segue_request *request, const sgi_outcome *outcome)
 {
     bool may = request->tries.failures + 1 < LOOKS_MAX;
@@ -183,9 +185,9 @@ static void look_failed(segue_session *session, const sgi_outcome *outcome)
     }
 }
 
-/* Handles a refusal of tools/list, which may come from a server of another era. This is
- * noted in each waiting call. Returns false when all of these calls had noted it
- * before. */
+/* Handles a refusal of tools/list, which may come from a server of another era. Each
+ * waiting call notes the refusal once. Returns false when every waiting call had noted a
+ * refusal before. */
 static bool may_be_another_era(sgi_emitter *emitter)
 {
     segue_session *session = emitter->session;
@@ -201,8 +203,8 @@ static bool may_be_another_era(sgi_emitter *emitter)
     return is_new;
 }
 
-/* Forgets the tools when the server reports that their list has changed. The application
- * gets the notification too. */
+/* Forgets the tools when the server reports that its list of tools has changed. Returns
+ * false, because the application gets the notification too. */
 static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken)
 {
@@ -224,14 +226,14 @@ static bool is_page(const sgi_outcome *outcome)
            sgi_json_kind_of(sgi_json_get(outcome->json, "tools")) == SGI_JSON_ARRAY;
 }
 
-/* Takes a page of tools/list, and requests the next page if there is one. */
+/* Reads a page of tools/list, and requests the next page if there is one. */
 static void take_page(segue_session *session, sgi_json result)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
     sgi_json next = sgi_json_get(result, "nextCursor");
     bool more = sgi_json_kind_of(next) == SGI_JSON_STRING;
-    /* own->cursor is overwritten below, so the old text is kept here and freed at the
-     * end */
+    /* The code below overwrites own->cursor. So the old text is kept here until the end
+     * of the function. */
     sgi_buf cursor = own->cursor;
     sgi_buf_init(&own->cursor, sgi_engine_mem(session->engine));
     sgi_tool_tasks_learn(&own->tools, sgi_buf_str(&cursor), result);
@@ -250,8 +252,8 @@ static void take_page(segue_session *session, sgi_json result)
         look_failed(session, &unsent);
 }
 
-/* True for error -32601: the server has no tools/list, so nothing says which tools accept
- * tasks. */
+/* True for error -32601: the server has no tools/list, so the client cannot learn which
+ * tools accept tasks. */
 static bool has_no_list(const sgi_outcome *outcome)
 {
     int64_t code = 0;
@@ -264,7 +266,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
     segue_session *session = emitter->session;
     sgi_session_2025_of(session)->listing = NULL;
     if (!sgi_session_is_open(session))
-        return; /* the session is not open; it sends tools/list again when it opens */
+        return; /* the session is not open; when it opens, it sends tools/list again */
     if (is_page(outcome))
         take_page(session, outcome->json);
     else if (has_no_list(outcome))
@@ -294,8 +296,8 @@ static bool send_list(segue_session *session, sgi_json cursor)
     return true;
 }
 
-/* Begins to read tools/list, unless it is being read. Returns false when out of
- * memory. */
+/* Begins to read tools/list, unless the session reads it already. Returns false when out
+ * of memory. */
 static bool looks(segue_session *session)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
@@ -306,7 +308,7 @@ static bool looks(segue_session *session)
     return send_list(session, (sgi_json){0});
 }
 
-/* Reads a page of tools/list that the application has requested. */
+/* Learns from a page of tools/list that the application has requested. */
 static void tools_listed(const segue_request *request, sgi_json result)
 {
     segue_session *session = request->session;
@@ -330,9 +332,10 @@ static bool tool_may(const segue_request *request, sgi_json params)
     return may;
 }
 
-/* Returns the modes that the call lists: the chosen modes that the server has. If the
- * server has none of them, all chosen modes are listed, and the server reports which
- * other mode it uses (R-1905-3, R-1905-6). */
+/* Returns the response modes that the call lists: those of the application's modes that
+ * the server also has. If the server has none of them, the call lists all of the
+ * application's modes, and the server reports which other mode it uses (R-1905-3,
+ * R-1905-6). */
 static uint8_t modes_to_list(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -345,8 +348,8 @@ static uint8_t modes_to_list(const segue_request *request)
     return chosen & session->server.modes ? chosen & session->server.modes : chosen;
 }
 
-/* Decides by the tool whether the call asks for a task. Returns false when the call waits
- * for tools/list, or has ended. */
+/* Decides by the tool whether the call asks for a task. Returns false when the call must
+ * wait for tools/list, or has ended. */
 static bool ask_tool(segue_request *request, sgi_call_form *form, sgi_json params)
 {
     segue_session *session = request->session;
@@ -379,7 +382,7 @@ static bool prepare(segue_request *request)
     }
     sgi_call_form *form = &call->form;
     form->modes = modes_to_list(request);
-    if (own.n) { /* the application's params have the member `task` */
+    if (own.n) { /* the application's own params have the member `task` */
         form->wish = SGI_TASK_WISH_OWN;
         form->modes = modes_of(sgi_json_get(own, "responseModes"));
     } else if (!ask_tool(request, form, params)) {
@@ -462,8 +465,8 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Fills the state of a request that is made from a token. The request lacks the segments
- * before the position in the token. */
+/* Fills the state of a request that is made from a resume token. The request does not
+ * have the segments before the position in the token. */
 static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (spec->follower == &sgi_2025_following && spec->next_segment > 1)

@@ -1,5 +1,5 @@
-/* The server's part of what both sides declare about tasks of 2025-11-25, in the
- * handshake and with each call. */
+/* What a server and its client declare about tasks of 2025-11-25, in the handshake and
+ * with each call. This file has the server's functions. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/response_modes.h"
@@ -18,7 +18,8 @@ static bool has_object(sgi_json object, const char *name)
     return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_OBJECT;
 }
 
-/* Reads which kinds of questions the client can answer with a task. */
+/* Reads which kinds of questions the client can answer with a task. Returns a set of
+ * capabilities. */
 static uint32_t read_task_caps(sgi_json tasks)
 {
     sgi_json requests = sgi_json_get(tasks, "requests");
@@ -45,9 +46,9 @@ void sgi_tasks_2025_read_capabilities(sgi_handshake *handshake, sgi_json capabil
         handshake->caps |= SGI_CAP_REPLACE;
 }
 
-/* Writes the capability of tasks. With SEP-1905 (S), one of its members lists the
- * response modes; without S it is left out (AS-14). tasks.list is declared only if the
- * server can tell its clients apart (R-2557-56). */
+/* Writes the capability `tasks`. One of its members lists the response modes of SEP-1905
+ * (S). When S is switched off, this member is left out (AS-14). tasks.list is declared
+ * only if the server can tell its clients apart (R-2557-56). */
 void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in)
 {
     const segue_server *server = in->peer->server;
@@ -77,8 +78,8 @@ const char *sgi_tasks_2025_experiment_name(const segue_server *server)
 /* ---- lists and methods ---- */
 
 /* Returns taskSupport of a tool, which says whether the tool runs as a task. A tool
- * without taskSupport refuses calls that ask for a task. taskSupport in the application's
- * JSON has no effect, because registry.c removes it. */
+ * without taskSupport refuses calls that ask for a task. A taskSupport in the
+ * application's JSON has no effect, because registry.c removes it. */
 const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
 {
     if (!sgi_tasks_2025_serves(in->peer, in->version))
@@ -86,8 +87,9 @@ const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
     return policy == SEGUE_TASK_MAY ? "\"optional\"" : "\"required\"";
 }
 
-/* True when a client of 2026-07-28 may use this method, although it has declared only the
- * tasks of 2025-11-25: it may read and cancel such tasks (R-2557-17). */
+/* True when a client of 2026-07-28 may use this method on tasks of 2025-11-25 without
+ * having declared tasks of its own version. Such a client may read and cancel these tasks
+ * (R-2557-17). */
 bool sgi_tasks_2025_serves_older(const sgi_inbound *in, sgi_str method)
 {
     return in->caps & SGI_CAP_TASKS_2025 && in->peer->server->dialects & SGI_DIALECT_L &&
@@ -117,7 +119,7 @@ bool sgi_tasks_2025_read_call(const sgi_inbound *in, sgi_call_request *request)
     return !wrong;
 }
 
-/* Returns the modes that the request lists and that both sides have declared
+/* Returns the modes that the request lists and that both client and server have declared
  * (R-1905-8). */
 static uint8_t effective_modes(const sgi_inbound *in, uint8_t listed)
 {
@@ -155,7 +157,7 @@ bool sgi_tasks_2025_waits_for_turn(const sgi_op *op)
     return op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
 }
 
-/* True when the client accepts the plain result as an answer to a call that asks for a
+/* True when the client accepts the plain result as the answer to a call that asks for a
  * task. */
 bool sgi_tasks_2025_begins_plain(const sgi_op *op)
 {

@@ -1,19 +1,19 @@
 /* Follows a task of 2025-11-25 (L). Segments (SEP-1905, S) come in one of three ways:
- *   pushed    as further answers to the call, while its exchange lasts. tasks/get at each
- *             interval shows what pushed answers do not show (R-1905-39).
- *   pulled    by tasks/result with the number up to which no segment is missing: at once
- *             when the push breaks, and then at each interval until an answer says that
- *             it is complete.
- *   fetched   not as segments: tasks/get at each interval until the end, and then a
- *             tasks/result without a number. If the interval is long, a tasks/result also
- *             waits for the end (wait_2025.c). Segments are also fetched while segment 1
- *             is missing: there is no number to pull after (R-1905-32), and only a server
- *             of this library may accept 0.
+ *   pushed    as further answers to the call, while its exchange lasts. A tasks/get at
+ *             each interval shows what pushed answers do not show (R-1905-39).
+ *   pulled    by tasks/result with the number up to which no segment is missing. The
+ *             client pulls at once when the push breaks, and then at each interval until
+ *             an answer says that it is complete.
+ *   fetched   not as segments: the client sends tasks/get at each interval until the end,
+ *             and then tasks/result without a number. If the interval is long, a
+ *             tasks/result also waits for the end (wait_2025.c). The client also fetches
+ *             while segment 1 is missing, because there is no number to pull after
+ *             (R-1905-32). Only a server of this library may accept 0.
  *
  * tasks/get may report the end of a task before pushed segments arrive. Then the client
- * waits as long as pushed segments come, and pulls the rest. It fetches the result only
- * after that, because a fetched error has no segments. Nothing is pulled while the inbox
- * is full.
+ * waits as long as pushed segments come, and pulls the rest. Only after that, the client
+ * fetches the result, because a fetched error has no segments. Nothing is pulled while
+ * the inbox is full.
  *
  * A segment is pulled when it has been missing for GAP_MS, or at the end. After three
  * pulls without a segment, or when the server does not store segments, the result is
@@ -85,8 +85,8 @@ void sgi_2025_free(segue_request *request, sgi_call_2025 *call)
 
 /* ---- the next step ---- */
 
-/* Requests the missing segments by tasks/result with a number. If that is impossible,
- * requests the whole result. */
+/* Makes a request for the missing segments due (tasks/result with a number). If the
+ * client cannot pull, makes a request for the whole result due. */
 static void want_rest(sgi_task_2025 *task)
 {
     if (sgi_2025_can_pull(task))
@@ -98,8 +98,8 @@ static void want_rest(sgi_task_2025 *task)
 /* Waits for pushed segments for one more interval. */
 static void listen_on(segue_request *request)
 {
-    /* a full inbox is not read, so segments may still be on the way: this counts like
-     * segments that came */
+    /* A full inbox is not read, so segments may still be on the way. The client therefore
+     * waits as if segments had come. */
     sgi_2025_of(request)->got_segments = request->delivery.behind;
     sgi_2025_of(request)->backing_off = false;
     sgi_task_poll_later(request);
@@ -155,8 +155,8 @@ static void pause(segue_request *request)
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
     if (request->follow->state == SEGUE_TASK_CANCELLED)
-        /* a cancelled task ends without waiting for credit, because it delivers nothing
-         * more */
+        /* a cancelled task delivers nothing more, so the request ends without waiting for
+         * credit */
         sgi_follow_end_as_cancelled(request);
 }
 
@@ -167,8 +167,8 @@ static void gap_is_old(sgi_timer *timer)
     sgi_task_2025 *task = SGI_OWNER(timer, sgi_task_2025, gap);
     if (!sgi_2025_is_live(task->request) || !sgi_tracker_has_hole(&task->tracker))
         return;
-    /* if tasks/result cannot bring the missing segments (sgi_2025_can_pull), the result
-     * at the end has them */
+    /* when the client cannot pull (sgi_2025_can_pull), the result at the end brings the
+     * missing segments */
     if (sgi_2025_can_pull(task))
         task->pull_due = true;
     sgi_2025_send_due(task->request);
@@ -185,7 +185,7 @@ static void watch_gap(segue_request *request)
 
 void sgi_2025_end_or_send(segue_request *request)
 {
-    /* the request has ended, or there was no memory to follow the task */
+    /* the request has ended, or the client had no memory to follow the task */
     if (!sgi_2025_is_live(request))
         return;
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -207,8 +207,8 @@ void sgi_2025_end_or_send(segue_request *request)
     sgi_2025_send_due(request);
 }
 
-/* Handles the end of the task. Missing segments are requested before the result, because
- * the result may be an error without segments. */
+/* Handles the end of the task. The client requests missing segments before the result,
+ * because the result may be an error without segments. */
 static void take_ended(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -235,9 +235,9 @@ static bool can_be_asked(const segue_request *request)
            sgi_server_questions_are_declared(request->session);
 }
 
-/* True when the client must send tasks/result before the server sends its question: some
- * servers send it only while a tasks/result waits (2025-11-25 basic/utilities/tasks,
- * "Input Required Status"). No segments come during this wait, so a server that streams
+/* True when the client must send tasks/result to get the server's question. Some servers
+ * send a question only while a tasks/result waits (2025-11-25 basic/utilities/tasks,
+ * "Input Required Status"). No segments come during this wait. So a server that streams
  * first gets time to send the question in another way. */
 static bool is_asked_by_result(segue_request *request)
 {
@@ -246,7 +246,7 @@ static bool is_asked_by_result(segue_request *request)
                  !request->calling && can_be_asked(request) &&
                  !sgi_server_questions_are_open(request);
     task->unasked = waits ? task->unasked + 1 : 0;
-    /* until the question has come, tasks/get is sent at each interval */
+    /* tasks/get is sent at each interval until the question has come */
     task->idle = waits;
     bool may_come = sgi_2025_can_pull(task) || task->waiting;
     return waits && (!may_come || task->unasked > 1);
@@ -258,7 +258,7 @@ void sgi_2025_act_on_state(segue_request *request)
         take_ended(request);
     } else {
         sgi_2025_of(request)->fetch_due |= is_asked_by_result(request);
-        /* a result that came before the end of the task is dropped */
+        /* the task has not ended, so a stored result came too early and is dropped */
         sgi_buf_free(&sgi_2025_of(request)->kept);
         if (!sgi_tries_is_waiting(&request->tries))
             sgi_task_poll_later(request);
@@ -271,8 +271,8 @@ void sgi_2025_act_on_state(segue_request *request)
 static void take_look(segue_request *request, sgi_json task)
 {
     sgi_tries_reset(&request->tries);
-    /* the process that answers tasks/get also pushes the segments, so this answer
-     * restarts the call's time limit */
+    /* The process that answers tasks/get also pushes the segments. So the answer restarts
+     * the time limit of the call. */
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
     if (sgi_task_is_another(request, task)) {
@@ -290,8 +290,8 @@ static void take_look(segue_request *request, sgi_json task)
     sgi_2025_act_on_state(request);
 }
 
-/* Handles an answer that says that the server does not know the task. If some segments
- * have come, the client asks once for the rest (R-1905-41). */
+/* Handles an answer which says that the server does not know the task. If at least one
+ * segment has come, the client asks once for the rest (R-1905-41). */
 static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -345,8 +345,8 @@ static void look(segue_request *request)
     sgi_sending sending;
     request->follow->look_due = true;
     if (request->follow->getting)
-        /* look_due stays set: the answer under way may be older than the event that made
-         * tasks/get due */
+        /* The answer to the tasks/get under way may be older than the event that requires
+         * a tasks/get. So look_due stays set. */
         return;
     sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", looked);
     if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
@@ -405,7 +405,7 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
         return;
     }
     sgi_2025_take_response(request, reply, true);
-    /* this answer contains the error, so the client need not ask for it */
+    /* this answer contains the error, so the client does not ask for the error */
     sgi_2025_stop_asking_reason(request);
     if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
         sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
@@ -413,8 +413,9 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
     sgi_2025_end_or_send(request);
 }
 
-/* True when the server refuses to answer now. The result of a failed task can also be an
- * error that asks for a pause. The reason in the error shows which of the two it is. */
+/* True when the error is only a refusal to answer now. It can also be the result of a
+ * failed task, because such an error can ask for a pause too. The reason in the error
+ * decides. */
 static bool is_refusal(const segue_request *request, sgi_json error)
 {
     static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
@@ -423,9 +424,7 @@ static bool is_refusal(const segue_request *request, sgi_json error)
     bool is_named = false;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         is_named |= sgi_json_string_is(reason, sgi_str_of(reasons[i]));
-    /* Asks again later, because the server refused to answer. If the task was running,
-     * tasks/get first shows whether the task has failed since. Returns false when no
-     * attempt is left. */
+    /* "store_failed" is a refusal unless the task itself has failed */
     if (sgi_json_string_is(reason, SGI_STR("store_failed")) &&
         request->follow->state != SEGUE_TASK_FAILED)
         return true;
@@ -433,9 +432,9 @@ static bool is_refusal(const segue_request *request, sgi_json error)
            (is_named || request->follow->state != SEGUE_TASK_FAILED);
 }
 
-/* Asks again later, because the server refused to answer. If the task was running,
- * tasks/get shows first whether it has failed since. Returns false when no attempt is
- * left. */
+/* Asks again later if the error is only a refusal to answer now. If the task was running,
+ * the client first sends tasks/get, to learn whether the task has failed since. Returns
+ * false when the error is not a refusal, or when no attempt is left. */
 static bool ask_later(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -462,11 +461,11 @@ static void take_pull_error(segue_request *request, sgi_json error)
                                "the server does not support tasks/result", error);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         stop_pulling(request);
-        /* the server refused the number or does not know the task; tasks/get shows
-         * which */
+        /* either the server refused the number, or it does not know the task; tasks/get
+         * shows which */
         request->follow->look_due = true;
     } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
-               /* the task has failed, and this error is its result */
+               /* the task has failed, and this error is the result of the task */
                (!task->after && request->follow->state == SEGUE_TASK_FAILED) ||
                ++task->tries >= TRIES_MAX) {
         stop_pulling(request);
@@ -512,7 +511,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
         task->pull_due = !task->is_fetch;
         if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
             ++task->tries >= TRIES_MAX)
-            /* no more segments can be pulled, so the whole result is fetched */
+            /* too many pulls in a row failed, so the whole result is fetched */
             stop_pulling(request);
         try_again(request, outcome);
     }
@@ -540,7 +539,8 @@ static void ask_result(segue_request *request, bool is_fetch)
     }
 }
 
-/* Fetches the whole result, unless a waiting tasks/result has brought it. */
+/* Takes the result that a waiting tasks/result has brought, or sends tasks/result for the
+ * whole result. */
 static void fetch(segue_request *request)
 {
     sgi_response reply;
@@ -588,7 +588,8 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
     bool ended = sgi_task_state_is_terminal(request->follow->state);
     if (sgi_2025_is_live(request) && !task->tracker.complete &&
         (ended || sgi_2025_can_pull(task)))
-        /* the push broke, so no other message reports the missing segments (R-1905-42) */
+        /* the push has ended early, so the client itself must request the missing
+         * segments (R-1905-42) */
         want_rest(task);
     sgi_2025_end_or_send(request);
 }
@@ -605,8 +606,8 @@ static bool is_streamed(const segue_request *request)
     return sgi_2025_of(request) != NULL;
 }
 
-/* Pulls segments again, because the inbox has room. While the inbox was full, nothing was
- * pulled. */
+/* Called when the inbox has room. Pulls segments again if the inbox was full, because
+ * nothing was pulled meanwhile. */
 static void has_room(segue_request *request, bool was_full)
 {
     if (!request->follow->paused && was_full && sgi_2025_of(request) &&

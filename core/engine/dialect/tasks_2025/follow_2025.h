@@ -1,7 +1,7 @@
 /* What the client's files of dialect L (tasks of 2025-11-25) share. client.c decides
  * which calls ask for a task. answer_2025.c handles the first answer of a call.
- * next_2025.c decides the next step, and follow_2025.c performs it. wait_2025.c meanwhile
- * waits for the result. segments_2025.c handles segments and results. */
+ * next_2025.c decides the next step, and follow_2025.c performs this step. In parallel,
+ * wait_2025.c can wait for the result. segments_2025.c handles segments and results. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -12,31 +12,32 @@
 #include "engine/dialect/tasks_2025/tool_tasks.h"
 #include "engine/dialect/tasks_2025/tracker.h"
 
-/* Who has set params.task of a call. */
+/* Whether a call has params.task, and who has set it. */
 typedef enum sgi_task_wish {
     SGI_TASK_WISH_NONE = 0,
-    SGI_TASK_WISH_OWN,  /* the application's params have params.task */
-    SGI_TASK_WISH_ADDED /* the library adds params.task */
+    SGI_TASK_WISH_OWN,  /* the application has set params.task */
+    SGI_TASK_WISH_ADDED /* the library sets params.task */
 } sgi_task_wish;
 
-/* The members of a call that are about tasks (client.c). */
+/* The part of a call that is about tasks (client.c). */
 typedef struct sgi_call_form {
     sgi_task_wish wish;
-    uint8_t modes;   /* response modes of SEP-1905 that params.task lists */
-    bool may_stream; /* the call may get several responses (SEP-1905) */
-    bool waits;      /* the call waits until the session has read tools/list */
-    /* the call was sent a second time, because its tool requires or forbids
+    uint8_t modes;   /* the response modes of SEP-1905 that params.task lists */
+    bool may_stream; /* true when the call may get several responses (SEP-1905) */
+    bool waits;      /* true while the call waits until the session has read tools/list */
+    /* true when the call was sent a second time, because its tool requires or forbids
      * params.task */
     bool reformed;
 } sgi_call_form;
 
-/* What the client must still ask when a stream of segments has ended with an error. */
+/* What the client must still ask the server when the segments have ended with an
+ * error. */
 typedef enum sgi_why {
-    SGI_WHY_KNOWN = 0, /* the reason is known, or there was no error */
-    /* the client must send tasks/get, to find out whether the task was cancelled */
+    SGI_WHY_KNOWN = 0, /* nothing: the client knows the error, or there was no error */
+    /* the client must send tasks/get, to learn whether the task was cancelled */
     SGI_WHY_LOOK,
-    /* the client must send tasks/result, to find out whether the task ended with an error
-     * or with a result that has isError */
+    /* the client must send tasks/result, to learn whether the task ended with an error or
+     * with a result that has isError */
     SGI_WHY_FETCH
 } sgi_why;
 
@@ -44,71 +45,82 @@ typedef struct sgi_task_2025 {
     /* a pointer without a reference, because the request contains this state */
     segue_request *request;
     sgi_tracker tracker;
-    sgi_emitter *asking; /* the exchange of tasks/result, or NULL */
-    /* true: the tasks/result in `asking` requests the whole result; false: segments by
-     * number */
+    /* the exchange of tasks/result; NULL = no such exchange is under way */
+    sgi_emitter *asking;
+    /* what the exchange `asking` requests: true = the whole result, false = segments
+     * after a number */
     bool is_fetch;
-    /* The tasks/result in `asking` requests the segments after this number. Not used when
-     * is_fetch is set. */
+    /* the exchange `asking` requests the segments after this number; not used when
+     * is_fetch is true */
     uint64_t after;
-    /* the exchange of the tasks/result that waits for the end of the task, or NULL */
+    /* the exchange of the tasks/result that waits for the end of the task; NULL = no such
+     * exchange is under way */
     sgi_emitter *waiting;
-    int64_t waiting_since; /* time at which the exchange in `waiting` began; monotonic */
-    /* number of waits in a row that were answered before the end of the task */
+    int64_t waiting_since; /* monotonic time at which the exchange `waiting` began */
+    /* number of waits in a row that the server answered before the end of the task */
     int32_t vain_waits;
-    /* the plain result that the waiting tasks/result has brought; empty = none */
+    /* the plain result that the exchange `waiting` has brought; empty = no such result */
     sgi_buf kept;
     sgi_timer gap;
-    int32_t tries; /* number of pulls in a row that brought no segment */
-    /* number of tasks/result in a row that the server refused; a pause follows each */
+    int32_t tries; /* number of pulls in a row that brought no new segment */
+    /* number of tasks/result in a row that the server refused to answer; a pause follows
+     * each refusal */
     int32_t refusals;
-    /* The last pull brought nothing. tasks/get must now show whether the task is asking a
-     * question. */
+    /* True when the last pull brought no segment. The client then sends tasks/get, to
+     * learn whether the task asks a question. */
     bool idle;
-    /* number of tasks/get in a row that reported a question, although no question has
-     * come */
+    /* number of tasks/get in a row that reported a question which the client has not
+     * received */
     int32_t unasked;
-    bool pull_due; /* a pull is due now, not at the next interval */
-    /* the whole result has to be fetched, because pulling cannot bring the missing
+    /* true when segments must be pulled now and not at the next interval */
+    bool pull_due;
+    /* true when the whole result must be fetched, because a pull cannot bring the missing
      * segments */
     bool fetch_due;
-    /* the server no longer has the missing segments, so nothing is pulled any more */
+    /* true when nothing is pulled any more, because pulls bring no missing segment */
     bool no_pull;
-    /* what the client knows about the error with which the stream ended */
+    /* what the client must still ask about the error with which the segments ended */
     sgi_why why;
-    bool backing_off; /* nothing is sent before the timer fires */
-    /* the server no longer knows the task, and the client makes a last attempt */
+    bool backing_off; /* true while nothing may be sent until the timer fires */
+    /* true when the server no longer knows the task and the client makes one last attempt
+     * to get its segments */
     bool unknown;
-    bool some; /* at least one segment has come */
-    /* pushed segments have come since the client last began to wait for them */
+    bool some; /* true when at least one segment has arrived */
+    /* true when segments have arrived since the client last began to wait for pushed
+     * segments */
     bool got_segments;
-    bool is_error;   /* the value of isError in the result */
+    bool is_error;   /* the value of isError in the last response */
     uint64_t voided; /* segments up to this number are void */
 } sgi_task_2025;
 
-/* The state of dialect L for a request: the members of its call, and the task that it
- * follows. */
+/* The state of dialect L for a request: how its call asks for a task, and the task that
+ * the request follows. */
 typedef struct sgi_call_2025 {
     sgi_cli_state state;
     sgi_call_form form;
-    sgi_task_2025 *task; /* NULL = the request follows no task of this dialect */
+    /* the task that the request follows; NULL = the request follows no task of this
+     * dialect */
+    sgi_task_2025 *task;
 } sgi_call_2025;
 
-/* The exchanges of a session that wait for the end of tasks (wait_2025.c). */
+/* Counts the exchanges of a session that wait for the end of tasks (wait_2025.c). */
 typedef struct sgi_result_waits {
     int32_t count;
-    int32_t max; /* the limit SGI_WAITS_MAX; tests make it small */
+    /* the largest number of such exchanges: SGI_WAITS_MAX; tests set a smaller limit */
+    int32_t max;
 } sgi_result_waits;
 
-/* The state of dialect L for a session: which tools can be called as tasks, and how far
- * tools/list was read to find this out. */
+/* The state of dialect L for a session: which tools can be called as tasks, and which
+ * page of tools/list the session reads to learn this. */
 typedef struct sgi_session_2025 {
     sgi_cli_state state;
     sgi_tool_tasks tools;
-    sgi_emitter *listing; /* the exchange of tools/list, or NULL */
-    sgi_buf cursor;       /* cursor of the page that is being read */
+    /* the exchange of tools/list; NULL = no such exchange is under way */
+    sgi_emitter *listing;
+    /* cursor (JSON) of the page that is being read; empty = the first page */
+    sgi_buf cursor;
     int32_t pages;
-    bool stale; /* the list of tools has changed while it was being read */
+    bool stale; /* true when the list of tools has changed while it was being read */
     sgi_result_waits waits;
 } sgi_session_2025;
 
@@ -117,7 +129,7 @@ static inline sgi_session_2025 *sgi_session_2025_of(const segue_session *session
     return sgi_cli_session_state(session, &sgi_cli_tasks_2025);
 }
 
-/* Returns the state of the task that a request follows; NULL = the request follows no
+/* Returns the state of the task that a request follows; NULL when the request follows no
  * task of 2025-11-25. */
 static inline sgi_task_2025 *sgi_2025_of(const segue_request *request)
 {
@@ -125,8 +137,8 @@ static inline sgi_task_2025 *sgi_2025_of(const segue_request *request)
     return call ? call->task : NULL;
 }
 
-/* Returns the members of the call that are about tasks. A request without a state asks
- * for no task. */
+/* Returns how the call of a request asks for a task. Without a state of dialect L, the
+ * result asks for no task. */
 static inline sgi_call_form sgi_2025_form(const segue_request *request)
 {
     const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);
@@ -149,76 +161,79 @@ static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
 /* ---- next_2025.c ---- */
 
 typedef enum sgi_step {
-    /* wait for the exchange or the timer under way */
+    /* nothing to do until an exchange or timer under way ends */
     SGI_STEP_NONE = 0,
     SGI_STEP_LOOK,  /* send tasks/get */
-    SGI_STEP_PULL,  /* send tasks/result with a number */
-    SGI_STEP_FETCH, /* send tasks/result without a number */
-    /* wait, because more pushed segments may come after the end of the task */
+    SGI_STEP_PULL,  /* send tasks/result with a number, to get the segments after it */
+    SGI_STEP_FETCH, /* send tasks/result without a number, to get the whole result */
+    /* wait for one more interval, because pushed segments may come after the end of the
+     * task */
     SGI_STEP_LISTEN
 } sgi_step;
 
 sgi_step sgi_2025_next_step(const segue_request *request);
-/* True when the client may send a tasks/result that waits for the end, in addition to
- * polling by tasks/get. */
+/* True when the client may send a tasks/result that waits for the end of the task, in
+ * addition to polling by tasks/get. */
 bool sgi_2025_may_wait(const segue_request *request);
-/* True when a message about the task may arrive before segments that were pushed earlier.
- * This is so over HTTP while the call is under way. */
+/* True when a message about the task may overtake segments that were pushed earlier. This
+ * is possible over HTTP while the exchange of the call is under way. */
 bool sgi_2025_is_overtaken(const segue_request *request);
 
 /* ---- segments_2025.c ---- */
 
-/* Handles a response that is not a whole result. pulled: it is the answer to
+/* Handles a response that is not a whole result. pulled: the response answers
  * tasks/result. Returns false when the response was dropped. */
 bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
                             bool pulled);
-/* Stores the state from a description of the task, unless the description is older than
- * the known state. */
+/* Stores the state from a description of the task. Ignores a description that is older
+ * than the known state. */
 void sgi_2025_note_state(segue_request *request, sgi_json task);
-/* End the request: sgi_2025_finish with a whole result, sgi_2025_conclude with the merge
- * of all segments. */
+/* These two functions end the request: sgi_2025_finish with a whole result,
+ * sgi_2025_conclude with the merge of all segments. */
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
-/* Stops asking with which error the stream ended, because the server's next answer shows
- * it. */
+/* Makes the client not ask which error ended the segments, because the server's next
+ * answer shows this. */
 void sgi_2025_stop_asking_reason(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* ---- wait_2025.c ---- */
 
-/* If the poll interval (in ms) is this long or longer, the client also sends a
- * tasks/result that waits for the end of the task. Polling alone would show the end too
- * late. */
+/* The shortest poll interval (in ms) at which the client also sends a tasks/result that
+ * waits for the end of the task. With such an interval, polling alone would show the end
+ * too late. */
 #define SGI_WAIT_POLL_MS SGI_THRESHOLD(wait_poll_ms)
-/* The largest number of such waiting tasks/result that a session has under way: over HTTP
- * each needs a connection. Further tasks are only polled. */
+/* The largest number of waiting tasks/result that a session has under way, because over
+ * HTTP each of them needs a connection. Further tasks are only polled. */
 #define SGI_WAITS_MAX SGI_THRESHOLD(waits_max)
-/* When this number of waits in a row were answered before the next poll, the client stops
- * waiting for this task. */
+/* The number of waits in a row that are answered before the task's end, after which the
+ * client stops waiting for this task. */
 #define SGI_VAIN_WAITS_MAX SGI_THRESHOLD(vain_waits_max)
 
-/* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows it. */
+/* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows
+ * this. */
 void sgi_2025_wait_begin(segue_request *request);
 /* Drops the exchange that waits for the task's end. */
 void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task);
-/* Returns the result that a wait has brought; empty = there is none. The caller frees the
- * buffer. */
+/* Moves out the result that a wait has brought; empty = no such result. The caller frees
+ * the buffer. */
 sgi_buf sgi_2025_wait_take(segue_request *request);
 
 /* ---- answer_2025.c ---- */
 
-/* Handles the first answer of a request. Returns true when the answer was handled; false
- * for a plain result. */
+/* Handles the first answer to a call. Returns false for a plain result, which the
+ * function does not handle. */
 bool sgi_2025_answer(segue_request *request, sgi_json result);
-/* Handles one of several responses. Returns false when it is the last. */
+/* Handles one of several responses. Returns false for the last one. */
 bool sgi_2025_take_partial_answer(sgi_emitter *emitter, sgi_json result);
 
 /* ---- client.c ---- */
 
 /* Returns the response modes (SEP-1905) that these capabilities declare. */
 uint8_t sgi_task_calls_modes(sgi_json capabilities);
-/* Check the option response_modes. sgi_task_calls_may_declare: whether a session may
- * declare these modes. sgi_task_calls_may_list: whether a call may list them. */
+/* These two functions check the option response_modes. sgi_task_calls_may_declare:
+ * whether a session may declare these modes. sgi_task_calls_may_list: whether a call may
+ * list these modes. */
 segue_status sgi_task_calls_may_declare(sgi_engine *engine,
                                         const segue_session_options *options,
                                         sgi_json capabilities);
@@ -228,12 +243,12 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes);
 
 /* The table of functions by which a request follows a task of this dialect. */
 extern const sgi_cli_following sgi_2025_following;
-/* Performs the next step that is due. */
+/* Performs the next step of following the task, if a step is due. */
 void sgi_2025_send_due(segue_request *request);
-/* Frees what is known of the task of a call, with its segments. */
+/* Frees the task of a call, with its segments. */
 void sgi_2025_free(segue_request *request, sgi_call_2025 *call);
-/* Ends the request if nothing is missing; otherwise does what is due. Called after each
- * answer or notification. */
+/* Called after each answer or notification. Ends the request if nothing is missing,
+ * otherwise performs the next step. */
 void sgi_2025_end_or_send(segue_request *request);
 /* Decides the next step again, because the state of the task may have changed. */
 void sgi_2025_act_on_state(segue_request *request);

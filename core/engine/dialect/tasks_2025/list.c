@@ -1,11 +1,11 @@
 /* tasks/list: the client's tasks of dialect L, newest first. The store has all of them:
  * those of an earlier process, and those that have ended and left memory. A task in
- * memory is listed with its state in memory. New tasks are at the front, before pages
- * that were read already. So each task is listed once, even when tasks are made or
+ * memory is listed with its state in memory. New tasks come first in the list, before the
+ * pages that were already read. So each task is listed once, even when tasks are made or
  * removed between two pages.
  *
- * A cursor is the position of the last record that was read. It is encrypted: only its
- * owner can use it, and nobody can read the task id in it. */
+ * A cursor is the position of the last record that was checked. The cursor is encrypted,
+ * so that only its owner can use it and nobody can read the task id in it. */
 #include "engine/dialect/rows.h"
 #include "base/thresholds.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
@@ -17,7 +17,8 @@
 #define PAGE_MAX SGI_THRESHOLD(task_page)
 /* number of records that one job reads from the store */
 #define CHUNK SGI_THRESHOLD(task_chunk)
-/* number of records that one request may read; records of other dialects count too */
+/* The largest number of records that one request reads, including records of other
+ * dialects. */
 #define LOOK_AT_MOST SGI_THRESHOLD(list_look_most)
 #define STAMP_SIZE 8
 #define CURSOR_MAX 8192 /* the longest cursor, in bytes */
@@ -25,13 +26,15 @@
 typedef struct listing {
     segue_server *server; /* a counted reference */
     sgi_reply *reply;
-    sgi_job *job;         /* the job that reads records from the store */
-    sgi_found_record *at; /* the next record to be checked */
-    int64_t created_ms;   /* creation time of the last record that was checked */
-    /* task id of this last record; empty = the beginning of the list */
+    /* the job that reads records from the store; NULL = no job is under way */
+    sgi_job *job;
+    /* the next record to check; NULL = all read records were checked */
+    sgi_found_record *at;
+    int64_t created_ms; /* creation time of the last record that was checked */
+    /* task id of the last record that was checked; empty = no record was checked yet */
     sgi_buf position;
     sgi_buf tasks;       /* the listed tasks as JSON, with commas between them */
-    segue_status status; /* the error that has stopped the listing */
+    segue_status status; /* the error that has stopped the listing; SEGUE_OK = no error */
     int32_t shown;
     int32_t looked;
     bool more;
@@ -61,7 +64,8 @@ static sgi_sealed_for good_for(const sgi_peer *peer)
     return (sgi_sealed_for){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
 }
 
-/* Writes the cursor: the creation time and the task id, sealed. */
+/* Writes the member nextCursor: the creation time and task id of the last checked record,
+ * as a sealed text. */
 static void write_cursor(const listing *list, sgi_jw *w)
 {
     const sgi_peer *peer = list->reply->peer;
@@ -189,13 +193,14 @@ static void rebuilt(void *user, sgi_op *op, segue_status status)
     if (op && list->reply->peer)
         show(list, op);
     else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
-        /* a missing or damaged record is left out, and the listing goes on */
+        /* a task with a missing or damaged record is left out, and the listing
+         * continues */
         list->status = status;
     look(list);
 }
 
-/* All records of the chunk were checked: reads another chunk, or answers when there is
- * none. */
+/* Called when all records of the chunk were checked. Reads another chunk, or answers when
+ * the store has no further record or enough records were read. */
 static void chunk_done(listing *list)
 {
     bool full = list->job->found_count == CHUNK;
@@ -227,8 +232,8 @@ static void move_past(listing *list, const sgi_found_record *found)
     list->at = TAILQ_NEXT(found, link);
 }
 
-/* Checks the records one by one, until one has to be rebuilt, another chunk is needed, or
- * the list is complete. */
+/* Checks the records one by one. Stops when a task must be rebuilt from its record, when
+ * another chunk must be read, or when the page is complete. */
 static void look(listing *list)
 {
     int32_t page = list->server->options.page_size;

@@ -16,7 +16,7 @@ static bool may_ask(const segue_request *request)
            !backs_off && sgi_session_is_open(request->session);
 }
 
-/* Returns the step, or no step while the inbox is full, because this step would bring
+/* Returns the step; SGI_STEP_NONE while the inbox is full, because this step would bring
  * segments. */
 static sgi_step unless_full(const segue_request *request, sgi_step step)
 {
@@ -47,8 +47,8 @@ sgi_step sgi_2025_next_step(const segue_request *request)
     return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
 }
 
-/* True when the task has no segments that are pushed or pulled; for other tasks a waiting
- * tasks/result is useless. */
+/* True when a tasks/result that waits for the end of the task is useful. It is not useful
+ * for a task with segments that are pushed or can be pulled. */
 bool sgi_2025_may_wait(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);

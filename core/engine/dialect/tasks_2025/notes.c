@@ -1,9 +1,9 @@
 /* notifications/tasks/status: each visible change of a task is sent to the conversation
- * that made the task, with the same content as the answer to tasks/get. If the
- * notification cannot be sent at once, because the client is not connected or too much is
- * unsent, it is dropped: the client can use tasks/get. A notification never comes before
- * the answer that names the task, and the notification of the task's end never comes
- * before the last answer. */
+ * that made the task, with the same content as the answer to tasks/get. A notification
+ * that cannot be sent at once is dropped, because the client can use tasks/get. This
+ * happens when the client is not connected, or when too much is unsent. A notification
+ * never comes before the answer that names the task. The notification of the task's end
+ * never comes before the last answer. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/server/task_creator.h"

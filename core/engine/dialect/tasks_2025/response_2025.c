@@ -6,7 +6,8 @@
 #define META "io.modelcontextprotocol/"
 #define NUMBER_MAX ((INT64_C(1) << 53) - 1)
 
-/* True when both ids name the same task. An id can be spelled in two ways in JSON. */
+/* True when both JSON strings name the same task. JSON can spell one id in several
+ * ways. */
 static bool is_same_task(sgi_json a, sgi_json b)
 {
     sgi_str plain;

@@ -1,5 +1,6 @@
-/* Reads a response of 2025-11-25 and SEP-1905. Its members show whether it is a plain
- * result, a task, or segments of a task (R-1905-52). All texts are views. */
+/* Reads a response of 2025-11-25 and SEP-1905. The members of the response show whether
+ * it is a plain result, a task, or segments of a task (R-1905-52). All texts are views
+ * into the response. */
 #ifndef SGI_RESPONSE_2025_H
 #define SGI_RESPONSE_2025_H
 
@@ -16,29 +17,31 @@ typedef enum sgi_response_kind {
 typedef struct sgi_response {
     sgi_response_kind kind;
     sgi_json result;
-    sgi_json task;     /* the member task of the response, or empty */
-    sgi_json named;    /* an object of the response that has a taskId; empty = none */
-    sgi_json segments; /* the list of segments */
+    sgi_json task; /* the member `task` of the response; empty = no such member */
+    /* an object of the response that has a taskId; empty = no such object */
+    sgi_json named;
+    sgi_json segments; /* the list of segments (JSON array) */
     bool complete;
     bool is_error;
-    /* the server supports no mode that the call listed, so it has made a plain task */
+    /* true when the server supports none of the modes that the call listed and has made a
+     * plain task */
     bool fell_back;
-    /* the error that ended the task (only servers of this library send it); empty =
-     * none */
+    /* the error object that ended the task, which only servers of this library send;
+     * empty = no such object */
     sgi_json error;
     uint64_t voided; /* segments up to this number are void */
 } sgi_response;
 
 void sgi_response_read(sgi_json result, sgi_response *reply);
 
-/* True when each segment is an object with a seqNr from 1 to 2^53 - 1. Otherwise the
- * whole list is dropped (R-1905-61). */
+/* True when each segment is an object with a seqNr from 1 to 2^53 - 1. When the result is
+ * false, the caller drops the whole list (R-1905-61). */
 bool sgi_response_has_good_segments(const sgi_response *reply);
 uint64_t sgi_response_number(sgi_json segment);
-/* Writes a segment as it is in the result: without its number. */
+/* Writes a segment as a block of the result: without its number. */
 void sgi_response_block(sgi_json segment, sgi_buf *out);
-/* Writes the members of the response beside the list (R-1905-64) as one object; "{}" when
- * there are none. */
+/* Writes the members of the response outside the list (R-1905-64) as one object; "{}"
+ * when there are no such members. */
 void sgi_response_fields(const sgi_response *reply, sgi_buf *out);
 /* Writes a whole result without the members that only this dialect has. Returns false,
  * and writes nothing, when the result has no such members. */

@@ -6,8 +6,9 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block)
     sgi_buf_add_lit(out, "{\"seqNr\":");
     sgi_buf_add_uint(out, number);
     sgi_buf_add_char(out, ',');
-    /* the "{" of the block is left out, because the object is open already; a comma can
-     * stand before the block's members, because a block always has the member "type" */
+    /* The "{" of the block is left out, because the caller's object is open. The comma
+     * before the block's members is always right, because every block has the member
+     * "type". */
     sgi_buf_add(out, block.p + 1, block.n - 1);
 }
 

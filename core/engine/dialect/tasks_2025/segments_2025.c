@@ -1,13 +1,13 @@
 /* Handles the messages of a server of 2025-11-25 about a task: segments in the order of
- * their numbers, pushed or pulled, the other members of the messages, and the end.
- * Segments are merged as on the server (fold.c). If something is missing at the end, the
- * whole result is fetched. */
+ * their numbers, pushed or pulled; the other members of the messages; and the end of the
+ * task. The client merges segments as the server does (fold.c). If a segment is missing
+ * at the end, the whole result is fetched. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 /* ---- the end of the task ---- */
 
-/* Ends the request with the server's error. The error also has the segments that have
- * arrived. */
+/* Ends the request with the server's error. The application also gets the segments that
+ * have arrived. */
 void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
@@ -62,7 +62,7 @@ static bool is_told(const sgi_response *reply)
 }
 
 /* True when the last response reports the failure of a request other than tools/call. The
- * result of such a request has no isError, so the client asks the server for the
+ * result of such a request cannot have isError, so the client asks the server for the
  * error. */
 static bool is_failure(const segue_request *request, const sgi_response *reply)
 {
@@ -83,8 +83,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
         return;
     }
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED) {
-        /* the result of a cancelled task contains nothing more, so the request ends as
-         * cancelled */
+        /* a cancelled task has no further result, so the request ends as cancelled */
         sgi_follow_end_as_cancelled(request);
         return;
     }
@@ -99,9 +98,9 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     sgi_buf_free(&cleaned);
 }
 
-/* Ends the request with the merged segments (R-1905-34), because all have arrived. If the
- * task ended with an error that the segments do not contain, the client first asks for
- * the error. */
+/* Ends the request with the merged segments (R-1905-34). Called when all segments have
+ * arrived. If the task ended with an error that the segments do not contain, the client
+ * first asks for the error. */
 void sgi_2025_conclude(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -118,7 +117,7 @@ void sgi_2025_conclude(segue_request *request)
     if (task->why != SGI_WHY_KNOWN)
         return;
     if (request->follow->partial || sgi_fold_failed(&request->fold)) {
-        /* the merged result lacks something, so the server's result is fetched */
+        /* the merged result is incomplete, so the client fetches the server's result */
         task->fetch_due = true;
         return;
     }
@@ -136,7 +135,7 @@ void sgi_2025_conclude(segue_request *request)
 
 /* ---- segments ---- */
 
-/* Merges and delivers the next segment. No earlier segment is missing. */
+/* Merges and delivers the next segment. All earlier segments have arrived. */
 static void hand_on(segue_request *request, uint64_t number, sgi_str block)
 {
     if (number > sgi_2025_of(request)->voided && !request->options.discard)
@@ -176,7 +175,8 @@ static void take_block(segue_request *request, uint64_t number, sgi_str block)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
     }
     if (!is_new)
-        /* there is no room to store this segment; it will be requested again */
+        /* the segment is a repetition or cannot be stored; a segment that was not stored
+         * is requested again */
         request->delivery.dropped++;
     else if (request->options.unordered)
         sgi_deliver_numbered(request, number, sgi_tracker_prefix(&task->tracker), block);
@@ -194,7 +194,7 @@ static void take_segment(segue_request *request, sgi_json segment)
     sgi_buf_free(&block);
 }
 
-/* Drops void segments, which the handler has replaced, from the merged result. */
+/* Drops void segments from the merged result. The handler has replaced these segments. */
 static void take_void(segue_request *request, uint64_t voided)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -204,8 +204,8 @@ static void take_void(segue_request *request, uint64_t voided)
     sgi_deliver_void(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
         sgi_fold_replace(&request->fold, request->fold.segments);
-    /* later segments are already merged with the void ones, so the whole result is
-     * fetched */
+    /* segments after the void ones are already merged, so the client fetches the whole
+     * result */
     else
         request->follow->partial = true;
 }
@@ -228,8 +228,8 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     task->is_error |= reply->is_error;
     /* A push whose last segment is the error is complete (R-1905-44). Without such a
      * segment, the task was cancelled or has failed as a whole. For requests other than
-     * tools/call, isError always means a failure, because their results have no
-     * isError. */
+     * tools/call, isError always means a failure, because the results of these requests
+     * have no isError. */
     bool is_whole = !pulled && !is_empty && request->is_call && !is_told(reply);
     if (reply->is_error && !is_whole && task->why == SGI_WHY_KNOWN)
         ask_why(request);
@@ -249,7 +249,8 @@ void sgi_2025_note_state(segue_request *request, sgi_json task)
         sgi_task_note_status(request, task);
 }
 
-/* True when every segment has arrived, and the last one is the text of the error. */
+/* True when every earlier segment has arrived and `last`, the last segment of the
+ * response, is the text of the error. */
 static bool is_told_behind_all(const segue_request *request, const sgi_response *reply,
                                sgi_json last)
 {

@@ -1,26 +1,27 @@
-/* Streaming of tasks (S), pull: tasks/result with lastSeqNr. The answer never waits for
- * the task (R-1905-30). It contains the segments that are visible at this moment, read
- * from the store if necessary, in one response. */
+/* Streaming of tasks (S) by pull: tasks/result with lastSeqNr. The answer never waits for
+ * the task (R-1905-30). One response contains the segments that are visible at this
+ * moment. Segments that are not in memory are read from the store. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "base/thresholds.h"
 #include <stdio.h>
 
-/* The largest number of bytes of segments in one response. The client then asks again for
- * more. */
+/* The largest number of bytes of segments in one response. The client requests the
+ * remaining segments by another tasks/result. */
 #define FETCH_BYTES SGI_THRESHOLD(fetch_bytes)
 
 typedef struct sgi_pull {
     sgi_reader reader;
     sgi_reply *reply;
-    uint64_t next; /* number of the next segment to be sent */
+    uint64_t next; /* number of the next segment to send */
     sgi_buf segments;
     sgi_fold fields;
     uint64_t voided; /* segments up to this number are void */
     bool full;
-    bool whole; /* the end of the task is visible, so the answer may be the last one */
-    /* true while segments are read: a chunk that arrives at once must not start a second
-     * reading */
+    /* true when the end of the task is visible, so that the answer can be the last one */
+    bool whole;
+    /* true while segments are read; prevents that a chunk which arrives at once starts a
+     * second reading */
     bool running;
 } sgi_pull;
 
@@ -121,8 +122,8 @@ static void answer(sgi_pull *fetch)
 
 /* ---- reading the segments ---- */
 
-/* Adds a segment to the answer. Returns false when the segment that the client asked for
- * is no longer stored; the answer then says so. */
+/* Adds a segment to the answer. Returns false when the store no longer has the segment
+ * that the client asked for. The answer then says so. */
 static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
 {
     if (entry->segment < fetch->next)
@@ -132,7 +133,7 @@ static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
         return false;
     }
     sgi_str block;
-    /* the index is left out, because S has no member for it
+    /* the index is not sent, because S has no member for an index
      * (sgi_op_keeps_segments_apart) */
     uint64_t place;
     sgi_entry_read_placed_block(entry, &block, &place);
@@ -170,7 +171,8 @@ static void read_more(sgi_reader *reader)
     }
     fetch->running = false;
     if (there && !fetch->full && reader->job)
-        /* a chunk is being read from the store; its arrival calls this function again */
+        /* a chunk is being read from the store, and its arrival calls this function
+         * again */
         return;
     if (there && reader->failed)
         sgi_task_answer_unreadable(fetch->reply);
@@ -201,8 +203,8 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->fields.only_objects = op->served->only_objects;
     reply->user = fetch;
     reply->cancelled = withdrawn;
-    /* Segment n is at position n of the log or later, so reading can begin there. The
-     * last response also needs the fields, which may be at an earlier position. */
+    /* Segment n has the position n in the log or a later one, so reading can begin there.
+     * The last response also needs the fields, which may have an earlier position. */
     uint64_t from = after < newest ? after : newest;
     if (fetch->whole && op->head.first_fields && op->head.first_fields <= from)
         from = op->head.first_fields - 1;

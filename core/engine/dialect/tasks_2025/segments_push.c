@@ -1,10 +1,11 @@
-/* Streaming of tasks (S), push: sends the segments of a task as further responses to the
- * request that made the task. A push is a source of its conversation, so it sends no
+/* Streaming of tasks (S) by push: sends the segments of a task as further responses to
+ * the request that made the task. A push is a source of its conversation, so it sends no
  * faster than its client reads. A response contains all segments that became visible
  * while it was gathered (gather.h), or while the client was not reading.
  *
- * The first response is sent after the handler's first turn, when its output is durable.
- * At that moment the server knows whether all segments exist, some, or none. */
+ * The first response is sent after the handler's first turn, when the output of this turn
+ * is durable. At that moment the server knows whether all segments exist, some of them,
+ * or none. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/server/segment_reader.h"
@@ -21,9 +22,9 @@ typedef struct sgi_push {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     uint64_t sent; /* number of the last segment that was sent */
-    bool open;     /* the first response may be sent */
-    bool begun;    /* the first response was sent */
-    bool at_end;   /* segments are sent only when the task has ended */
+    bool open;     /* true when the first response may be sent */
+    bool begun;    /* true when the first response was sent */
+    bool at_end;   /* true when segments may be sent only after the end of the task */
 } sgi_push;
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
@@ -45,8 +46,8 @@ static void end_push(sgi_push *push)
     sgi_reply_close(reply);
     sgi_release(mem, push, sizeof *push);
     if (begun)
-        /* notifications begin after the last response, so that the end is reported after
-         * it */
+        /* notifications begin after the last response, so that the notification of the
+         * task's end cannot come before that response */
         sgi_tasks_2025_start_notifying(op);
     sgi_op_unref(op);
 }
@@ -60,8 +61,9 @@ static bool is_single(const sgi_push *push)
     return push->conn->no_events || push->conn->unordered;
 }
 
-/* Begins a response. When it ends, it is decided whether it is the last one. Over HTTP
- * each response is an event of the stream, unless only one response can be sent. */
+/* Begins a response. end_response decides whether the response is the last one. Over HTTP
+ * each response is an event of the stream, unless only one response can be sent. Returns
+ * false when the client is gone. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)
@@ -72,8 +74,8 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     return true;
 }
 
-/* Adds the error that ended the call as an object, for clients of this library. In
- * segments an error is only a text. */
+/* Adds the error that ended the call to _meta, as an object for clients of this library.
+ * In the segments this error is only a text. */
 static void add_error(sgi_buf *meta, const sgi_op *op)
 {
     if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
@@ -111,8 +113,8 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
     sgi_buf_free(&meta);
 }
 
-/* Ends a response. Returns false when no response follows, because it was the last one or
- * could not be sent for lack of memory. */
+/* Ends a response. Returns false when no response follows: this was the last response, or
+ * memory ran out. */
 static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 {
     sgi_jw *w = &sending->w;
@@ -148,8 +150,8 @@ static bool send_task_only(sgi_push *push)
 
 /* ---- the error that ended the call ---- */
 
-/* Adds the error that ended the call as the last segment, so that it is in the list of
- * segments (R-1905-44). */
+/* Adds the error that ended the call as the last segment, so that the list of segments
+ * contains the error (R-1905-44). */
 static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, bool first)
 {
     sgi_buf block;
@@ -167,8 +169,9 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
     sgi_buf_free(&block);
 }
 
-/* True when the call failed before it made a segment. Its error is then sent as a plain
- * result (R-1905-45), which is one response, so its whole log has to be in memory. */
+/* True when the call failed before it made a segment. The error is then sent as a plain
+ * result (R-1905-45). A plain result is one response, so the whole log must be in
+ * memory. */
 static bool made_nothing(const sgi_push *push)
 {
     const sgi_op *op = push->cursor.reader.op;
@@ -193,7 +196,8 @@ static void send_cut(sgi_push *push)
 
 /* ---- segments ---- */
 
-/* Writes the next segments: as many as fit into one response. */
+/* Writes as many of the next segments as fit into one response. Returns the number of
+ * written segments. */
 static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
 {
     const sgi_entry *entry;
@@ -202,7 +206,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_segment_reader_next(&push->cursor, !count))) {
         sgi_str block;
-        /* the index is left out, because S has no member for it
+        /* the index is not sent, because S has no member for an index
          * (sgi_op_keeps_segments_apart) */
         uint64_t place;
         sgi_entry_read_placed_block(entry, &block, &place);
@@ -218,7 +222,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     return count;
 }
 
-/* Writes a list of segments. Returns true when the last segment is in the list. */
+/* Writes a list of segments. Returns true when the list contains the last segment. */
 static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
 {
     sgi_jw_key(w, numbered ? "partial-content" : "content");
@@ -235,8 +239,8 @@ static step send_segments(sgi_push *push)
 {
     sgi_sending sending;
     bool numbered = !made_nothing(push);
-    /* the task and `content` are never in one response, because clients would take it for
-     * a plain task (R-1905-52) */
+    /* One response never has both the task and `content`, because clients would read it
+     * as a plain task (R-1905-52). */
     bool with_task = !push->begun && numbered;
     if (!begin_response(push, &sending, with_task))
         return STEP_END;
@@ -273,7 +277,7 @@ static bool fill(sgi_source *source, size_t room)
 }
 
 /* True when the exchange lost its transport before an event with an id was sent. The
- * client cannot resume such an exchange. */
+ * client then cannot resume the exchange. */
 static bool is_deserted(const sgi_push *push)
 {
     return !sgi_conn_transport(push->conn) && push->conn->frames == SGI_FRAMES_OPEN;
@@ -283,8 +287,8 @@ static void more_to_read(sgi_reader *reader)
 {
     sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
     if (sgi_segments_are_withheld(reader->op)) {
-        /* Sent at once, so that the last response comes before the notification that the
-         * task was cancelled or has expired. */
+        /* The last response is sent at once, so that it comes before the notification
+         * that the task was cancelled or has expired. */
         send_cut(push);
         end_push(push);
     } else if (push->open && is_deserted(push)) {
@@ -300,7 +304,7 @@ static void more_to_read(sgi_reader *reader)
 static void withdrawn(sgi_reply *reply)
 {
     sgi_push *push = reply->user;
-    /* only the stream was cancelled, and the task goes on */
+    /* the client has cancelled only the stream, and the task continues */
     end_push(push);
 }
 
@@ -314,11 +318,13 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_push *push = reply->user;
-    /* after a failed write, the task ends, and the client gets this end */
+    /* the status is not needed: a failed write ends the task, and the client gets this
+     * end */
     (void)status;
     push->open = true;
-    /* The first response is sent here, because over HTTP a source is asked only after the
-     * form of the answer is decided. */
+    /* The first response is sent here and not by the source. Over HTTP the source is
+     * asked only when the form of the answer is decided, and the first response decides
+     * the form. */
     if (sgi_segments_are_withheld(op))
         more_to_read(&push->cursor.reader);
     else if (send_next(push) == STEP_END)
@@ -375,14 +381,14 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->cursor.from = from;
     sgi_op_server(op)->counts.resumes += from > 0;
     push->begun = from > 0;
-    /* only whether `sent` is 0 matters */
+    /* of `sent`, later code uses only whether it is 0 */
     push->sent = from > 0;
     reply->user = push;
     reply->cancelled = withdrawn;
     reply->parked = parked;
     push->cursor.reader.conn = push->conn;
     if (!op->served->reply)
-        /* progress of the call is sent on the reply that gets the segments */
+        /* progress of the call is sent on this reply, because it gets the segments */
         op->served->reply = reply;
     if (op->served->call && !op->served->call->turned && op->served->reply == reply)
         reply->turned = turned;
@@ -426,7 +432,8 @@ bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
 {
     const sgi_reader *reader;
     if (peer->is_exchange)
-        /* HTTP exchanges have no order between them, so nothing has to wait */
+        /* HTTP exchanges have no order among each other, so no message has to wait for
+         * another exchange */
         return false;
     TAILQ_FOREACH(reader, &op->readers, link)
         if (reader->ready == more_to_read &&

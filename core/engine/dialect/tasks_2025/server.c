@@ -1,7 +1,7 @@
 /* Tasks of 2025-11-25 (L) on the server. A client asks for a task by params.task, gets
  * the state by tasks/get, and gets the result by tasks/result, which waits for the end of
- * the task. The names of members are those of this revision: ttl and pollInterval, in
- * milliseconds; resultType is never written. */
+ * the task. The members have the names of this revision: ttl and pollInterval, in
+ * milliseconds. The member resultType is never written. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
@@ -19,8 +19,9 @@ static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
 /* ---- writing a task ---- */
 
 /* Returns the status word of a task for a client. A result with isError counts as failed
- * (R-1905-49), unless it was the plain answer of the call (R-1905-13). A client with a
- * stream sees the end only after the last response on that stream (R-1905-36). */
+ * (R-1905-49), unless that result was the plain answer of the call (R-1905-13). A client
+ * with a stream learns of the end only after the last response on that stream
+ * (R-1905-36). */
 static const char *status_of(const sgi_op *op, const sgi_peer *question_task)
 {
     sgi_state state = sgi_op_state(op);
@@ -85,16 +86,17 @@ static void answer_running(sgi_reply *reply, sgi_op *op)
     sgi_reply_close(reply);
 }
 
-/* True when a call is a task from the start although its result may be its answer. If the
- * client repeats the call with its key, the server must find the task. */
+/* True when a call must be a task from the start, although its plain result may become
+ * its answer. If the client repeats the call with its key, the server must find the
+ * task. */
 static bool tracks(const sgi_op *op)
 {
     return op->served->is_task && op->served->modes & SGI_MODE_IMMEDIATE &&
            (op->key || sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
 }
 
-/* Answers a call that is a task from the start, after the first turn of its handler: with
- * the result if it is ready, otherwise with the task. */
+/* Answers a call that is a task from the start, after the first turn of its handler. The
+ * answer is the result if it is ready, otherwise the task. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -125,8 +127,8 @@ static void left(sgi_reply *reply)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_notify_creator(op, reply);
-    /* without a creator the task could neither ask questions nor send notifications, so
-     * it is given up */
+    /* Without a creator, the task could not ask questions or send notifications. So the
+     * call is given up. */
     if (!op->served->creator) {
         sgi_tool_call_give_up(reply, op->key ? NULL : op);
         return;
@@ -153,7 +155,7 @@ static void get_found(void *user, sgi_op *op, segue_status status)
     op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
     if (op) {
         answer_task(reply, op);
-        /* only the server that runs the task asks its questions */
+        /* the task's questions are asked only by the server that runs the task */
         if (!sgi_op_runs_elsewhere(op))
             sgi_tasks_2025_on_request(op, reply);
     }
@@ -221,8 +223,8 @@ static void tasks_cancel(const sgi_inbound *in)
 
 /* ---- tasks/result ---- */
 
-/* Answers tasks/result of a cancelled task with the segments that were made, and says
- * that the call was cancelled (R-1905-48). */
+/* Answers tasks/result of a cancelled task. The answer has the segments that were made
+ * and says that the call was cancelled (R-1905-48). */
 static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str meta)
 {
     sgi_jw *w = &sending->w;
@@ -238,7 +240,7 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
     sgi_jw_bool(w, true);
 }
 
-/* Adds the number of void segments, for a client that may have received segments which
+/* Adds the number of void segments to _meta. The client may have received segments that
  * were replaced later. */
 static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
                       const sgi_fold *fold)
@@ -294,7 +296,7 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_tasks_2025_answer_result(reply, op);
         return;
     }
-    /* the task was removed while this request waited for its end */
+    /* the task was removed while this tasks/result waited for its end */
     sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     sgi_reply_close(reply);
 }
@@ -302,7 +304,7 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void wait_for_result(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = result_there;
-    /* cancelling tasks/result ends only the wait, not the task (R-1905-35) */
+    /* a cancelled tasks/result ends only its own wait, not the task (R-1905-35) */
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
     sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
@@ -339,15 +341,16 @@ static void result_found(void *user, sgi_op *op, segue_status status)
         sgi_tasks_2025_on_request(op, f.reply);
     if (!op)
         sgi_reply_close(f.reply);
-    /* only tasks with segments have numbers */
+    /* only a task with segments has numbers to read by */
     else if (f.by_number && op->served->streams)
         sgi_pull_begin(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
 }
 
-/* Reads lastSeqNr, or dev.segue/fromSeqNr. This library defines the latter, so that a
- * client can start at segment 1 (R-1905-32). */
+/* Reads lastSeqNr, or dev.segue/fromSeqNr. The latter is a member of this library by
+ * which a client asks for all segments from segment 1 (R-1905-32). Returns false, and
+ * answers with an error, when lastSeqNr is invalid. */
 static bool read_cursor(const sgi_inbound *in, fetching *fetch)
 {
     sgi_json last = sgi_json_get(in->params, "lastSeqNr");

@@ -1,7 +1,7 @@
 /* The server's tasks of 2025-11-25 (dialect L, SEP-1686), and their segments (dialect S,
  * SEP-1905): functions that several files of these dialects use. server.c has the
- * methods, segments_push.c sends segments as further responses to a request,
- * segments_pull.c sends those that a client requests by number. */
+ * methods. segments_push.c sends segments as further responses to a request.
+ * segments_pull.c sends the segments that a client requests by number. */
 #ifndef SGI_TASKS_2025_H
 #define SGI_TASKS_2025_H
 
@@ -28,54 +28,55 @@ bool sgi_tasks_2025_begins_plain(const sgi_op *op);
 
 /* Writes "task":{...} of CreateTaskResult into an open result. */
 void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op);
-/* Writes the members of a task into an open object, in the form that this peer may see;
- * NULL = the form for any peer. */
+/* Writes the members of a task into an open object, in the form for this peer.
+ * question_task NULL: writes the form for any peer. */
 void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *question_task);
-/* Answers with the whole result, with the error that ended the call, or with a failure
- * when the log cannot be read. Does not wait for the end of the task. Closes the
- * reply. */
+/* Answers with the whole result, or with the error that ended the call. When the log
+ * cannot be read, answers with an error. Does not wait for the end of the task. Closes
+ * the reply. */
 void sgi_tasks_2025_answer_result(sgi_reply *reply, sgi_op *op);
 
-/* Makes the server send a notification for each later change of the task, and at once if
- * the task has changed since it was made (notes.c). Called when the client has received
- * the answer that names the task. */
+/* Makes the server send a notification for each later change of the task (notes.c). Sends
+ * one at once if the task has changed since it was made. Called when the client has
+ * received the answer that names the task. */
 void sgi_tasks_2025_start_notifying(sgi_op *op);
-/* Notes that the client of this request knows the task, because it has asked about it. If
- * the conversation that made the task is gone, this client gets the task's questions. */
+/* Notes that the client of this request knows the task, because it has asked about the
+ * task. If the conversation that made the task is gone, this client gets the task's
+ * questions. */
 void sgi_tasks_2025_on_request(sgi_op *op, const sgi_reply *reply);
-/* Makes the conversation of this request the one that gets notifications about the task.
- * Called for the request that has made the task. */
+/* Makes the conversation of this request the task creator, which gets the notifications
+ * about the task. Called for the request that has made the task. */
 void sgi_tasks_2025_notify_creator(sgi_op *op, sgi_reply *reply);
 
-/* tasks/list (list.c) */
+/* Answers tasks/list (list.c). */
 void sgi_tasks_2025_list(const sgi_inbound *in);
 
 /* ---- S: streaming of the result ---- */
 
 /* Answers the request of a task with the segments that exist, and with further responses
- * when more segments are made. The function becomes the owner of the reply. */
+ * when more segments are made. Takes ownership of the reply. */
 void sgi_push_begin(sgi_reply *reply, sgi_op *op);
-/* Like sgi_push_begin, for a lasting call whose client has come back: sends the segments
- * that the client does not have. */
+/* Like sgi_push_begin, for a lasting call whose client has come back. Sends only the
+ * segments that the client does not have. */
 void sgi_push_resume(sgi_reply *reply, sgi_op *op);
-/* True while a request of this conversation for the task has not got its last
- * response. */
+/* True while a request of this conversation still waits for its last response about the
+ * task. */
 bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer);
-/* Returns the next request to which segments are pushed and whose client knows the task.
- * before: the previous one; NULL = return the first one. */
+/* Returns the next request that gets pushed segments and whose client knows the task.
+ * before: the result of the previous call; NULL = returns the first such request. */
 const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before);
 /* True while a request of the task may get further responses. */
 bool sgi_push_is_open(const sgi_op *op);
-/* Answers with the segments after this number, and says whether they are the last ones.
- * The function becomes the owner of the reply. */
+/* Answers with the segments after this number, and says whether they are the last
+ * segments. Takes ownership of the reply. */
 void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after);
 
 /* Writes a block with its number: {"seqNr":n,...}. The block must be an object. */
 void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);
-/* Writes the error that ended the call as a text block: the text is the error's message
- * (R-1905-44). When out of memory, `out` fails. */
+/* Writes the error that ended the call as a text block. The text is the error's message
+ * (R-1905-44). When out of memory, sets out->failed. */
 void sgi_segment_write_error(sgi_buf *out, const sgi_op *op);
-/* True when clients may see the end of the task. No segment follows then. */
+/* True when clients may see the end of the task, so that no further segment follows. */
 bool sgi_segments_are_all(const sgi_op *op);
 /* True when the task was cancelled or has expired. Segments that were not sent before are
  * then never sent (R-1905-40, R-1905-47). */

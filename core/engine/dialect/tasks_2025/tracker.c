@@ -1,6 +1,6 @@
-/* Held segments wait for an earlier one that is missing. They are in an array, sorted by
- * number, and found by binary search. There are few of them, because segments nearly
- * always arrive in order. */
+/* A held segment waits for an earlier segment that is missing. Held segments are in an
+ * array, sorted by number, and found by binary search. The array is short, because
+ * segments nearly always arrive in order. */
 #include "engine/dialect/tasks_2025/tracker.h"
 
 #include "base/map.h"
@@ -46,8 +46,8 @@ void sgi_tracker_free(sgi_tracker *tracker)
 
 /* ---- segments that were passed on ---- */
 
-/* Remembers the hash of a segment. When out of memory, older hashes are dropped. A
- * repeated segment without a stored hash is accepted as equal. */
+/* Moves `next` past a segment and remembers the hash of the segment. When out of memory,
+ * drops older hashes. A repeated segment without a stored hash is accepted as equal. */
 static void hand_on(sgi_tracker *tracker, uint64_t hash)
 {
     sgi_buf *hashes = &tracker->hashes;
@@ -74,7 +74,7 @@ static sgi_tracked take_known(const sgi_tracker *tracker, uint64_t number, uint6
 {
     uint64_t known;
     if (number < tracker->first_hash)
-        /* the hash of this segment was dropped, so the repeated segment is accepted as
+        /* this segment's hash is no longer stored, so the repeated segment is accepted as
          * equal */
         return SGI_TRACKED_REPEAT;
     memcpy(&known, tracker->hashes.p + (number - tracker->first_hash) * sizeof known,
@@ -108,7 +108,7 @@ static sgi_tracked hold(sgi_tracker *tracker, size_t at, uint64_t number, uint64
         return SGI_TRACKED_FULL;
     sgi_held_segment *held = sgi_alloc(tracker->mem, sizeof *held + bytes.n);
     if (!held || !sgi_buf_reserve(all, sizeof held)) {
-        /* the segment could not be added, but the array is unchanged and valid */
+        /* the array could not grow; it is unchanged and still valid */
         all->failed = false;
         sgi_release(tracker->mem, held, sizeof *held + bytes.n);
         return SGI_TRACKED_NOMEM;
@@ -130,8 +130,8 @@ sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes
         return take_known(tracker, number, hash);
     if (number > tracker->highest)
         tracker->highest = number;
-    /* no held segment has this number: sgi_tracker_pop has already returned the segments
-     * that follow */
+    /* No held segment has this number. After an earlier segment, sgi_tracker_pop has
+     * returned all segments that follow. */
     if (number == tracker->next) {
         hand_on(tracker, hash);
         return SGI_TRACKED_NEXT;

@@ -1,14 +1,14 @@
-/* Waits for the result of a task of 2025-11-25. tasks/result without a number is answered
- * when the task ends (R-1905-33, R-1905-35). If the poll interval is long, this answer
- * comes sooner than the next tasks/get.
+/* Waits for the result of a task of 2025-11-25. A tasks/result without a number is
+ * answered when the task ends (R-1905-33, R-1905-35). If the poll interval is long, this
+ * answer comes sooner than the next tasks/get.
  *
- * Polling by tasks/get goes on meanwhile, and only tasks/get decides whether the task has
- * ended. Each answer to a wait leads to a tasks/get at once. The result of the wait is
- * stored until this tasks/get is answered; it is used if the task has ended, and dropped
- * otherwise. So a server may answer the wait too soon, with an error, or never, and the
- * task is then polled as without a wait. After an answer that came before the end, the
- * client no longer waits for this task. A wait that breaks, for example at a proxy, is
- * sent again after the next tasks/get. */
+ * Polling by tasks/get continues meanwhile, and only tasks/get decides whether the task
+ * has ended. Each answer to a wait leads to a tasks/get at once. The result of the wait
+ * is stored until this tasks/get is answered. If the task has ended, the stored result is
+ * used; otherwise it is dropped. So a server may answer the wait too soon, with an error,
+ * or never, and the task is then polled as without a wait. After too many answers before
+ * the end, the client no longer waits for this task. A wait that breaks, for example at a
+ * proxy, is sent again after the next tasks/get. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 static void keep(sgi_task_2025 *task, sgi_json result)
@@ -19,7 +19,7 @@ static void keep(sgi_task_2025 *task, sgi_json result)
     if (reply.kind == SGI_RESPONSE_PLAIN)
         sgi_buf_add_str(&task->kept, result);
     if (task->kept.failed)
-        /* out of memory: the result is dropped, and fetched later */
+        /* out of memory: the result is dropped here and fetched later */
         sgi_buf_free(&task->kept);
 }
 
@@ -59,7 +59,7 @@ void sgi_2025_wait_begin(segue_request *request)
     sgi_emitter *emitter =
         sgi_task_begin_request(request, &sending, "tasks/result", ended);
     if (!emitter)
-        /* this wait cannot be sent; the next tasks/get leads to another attempt */
+        /* the wait cannot be sent now; the client tries again after the next tasks/get */
         return;
     /* no time limit, because tasks/get shows whether the server is alive */
     emitter->timeout_ms = 0;

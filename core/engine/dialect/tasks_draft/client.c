@@ -1,8 +1,8 @@
-/* The client's functions for a task of DRAFT-2026-v1 (D, SEP-2557) in which it differs
- * from other polled tasks (follow_look.c). Answers to the task's questions are sent with
- * tasks/get. If that message is lost, they are sent again unchanged, because the server
- * skips answers that it has. The answer to tasks/cancel is the task. A notification makes
- * the client send tasks/get, or stop sending it. */
+/* Following a task of DRAFT-2026-v1 (D, SEP-2557) on the client: the functions in which D
+ * differs from other polled tasks (follow_look.c). Answers to the task's questions are
+ * sent with tasks/get. If that message is lost, the answers are sent again unchanged,
+ * because the server ignores answers that it already has. The answer to tasks/cancel is
+ * the task. A notification makes the client send tasks/get, or stop sending it. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
@@ -18,7 +18,7 @@ static bool may_be_task(const segue_request *request)
     return fits(request->session) && request->is_call && request->session->server.tasks;
 }
 
-/* The draft has its own resultType for a round of questions (core/docs/requirements.md
+/* True for the draft's own resultType of a round of questions (core/docs/requirements.md
  * 2.1). */
 static bool is_round(const segue_session *session, sgi_json type)
 {
@@ -30,8 +30,8 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
     return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
 }
 
-/* Handles the answer to a call. The draft has a new task in the member "task", and
- * resultType may be missing (R-2557-5). */
+/* Handles the answer to a call. In the draft a new task is in the member "task", and
+ * resultType can be missing (R-2557-5). */
 static bool answer(segue_request *request, sgi_json result)
 {
     sgi_json task = sgi_json_get(result, "task");
@@ -110,8 +110,8 @@ static bool take_status(segue_request *request, sgi_json task)
     return true;
 }
 
-/* Returns true when the answer to tasks/get is older than a notification. Then tasks/get
- * is sent again. */
+/* True when the answer to tasks/get is older than a notification, so that it is not used.
+ * tasks/get is then sent again, now or after the poll interval. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
     if (!sgi_task_is_stale(request, task))

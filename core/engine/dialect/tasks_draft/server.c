@@ -2,16 +2,16 @@
  * DRAFT-2026-v1. They are the predecessor of the extension in tasks_ext/. Any call may be
  * answered with a task. The answer to tasks/get contains the result, and a tasks/get may
  * contain answers to the task's questions. A tasks/get with answers is a write: the
- * server stores all answers or none, and responds when they are durable. The names of
- * members are those of this draft: a new task is in the member "task", its ttl is in
- * whole seconds, and each answer about the task has resultType "task".
+ * server stores all answers or none, and responds when they are durable. The members have
+ * the names of this draft: a new task is in the member "task", its ttl is in whole
+ * seconds, and each answer about the task has resultType "task".
  *
  * requestState is a text of this server that the client sends back. It contains the time
- * at which it was written, authenticated for the task and its owner. The server finds the
- * task without it. But a requestState that the server did not make is refused as if the
- * task did not exist (R-0-5). The key is made from data of the operation that are in the
- * store and that no client knows. So a requestState stays valid after a restart, and at
- * every server of that store. */
+ * at which it was written, authenticated for the task and its owner. The server can find
+ * the task without requestState. But a requestState that the server did not make is
+ * refused as if the task did not exist (R-0-5). The key is made from data of the
+ * operation that are in the store and that no client knows. So a requestState stays valid
+ * after a restart, and at every server on that store. */
 #include "engine/dialect/rows.h"
 #include "engine/server/call_request.h"
 #include "engine/server/task_form.h"
@@ -32,8 +32,8 @@ static const sgi_task_names names = {
 
 /* ---- requestState ---- */
 
-/* Makes the key that protects the requestState of a task. Returns false when no digest is
- * available. */
+/* Makes the key that protects the requestState of a task. Returns false when the digest
+ * cannot be computed. */
 static bool make_seal(const sgi_op *op, sgi_seal *seal)
 {
     uint8_t key[SGI_DIGEST_SIZE];
@@ -61,8 +61,8 @@ static void write_state(sgi_jw *w, const sgi_op *op)
     w->comma = true;
 }
 
-/* Checks a requestState that a client has sent. Its age does not matter, because a client
- * that sends several requests at once has old ones. */
+/* Checks a requestState that a client has sent. An old requestState is valid, because a
+ * client that sends several requests at once repeats the same one. */
 static segue_status check_state(const sgi_op *op, sgi_json state)
 {
     const sgi_str id = sgi_str_of(op->task_id);
@@ -73,7 +73,8 @@ static segue_status check_state(const sgi_op *op, sgi_json state)
     if (!state.n)
         return SEGUE_OK;
     if (!sgi_json_plain_string(state, &text) || text.n > STATE_MAX)
-        /* a requestState of this server has no escapes, so this server did not make it */
+        /* The server writes requestState without JSON escapes. So this server did not
+         * make a text with escapes. */
         return SEGUE_E_INVALID;
     if (!make_seal(op, &seal))
         return SEGUE_E_NOMEM;
@@ -91,8 +92,8 @@ static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
     write_state(w, op);
 }
 
-/* Writes the open questions. Each question names its task, like every message about a
- * task. The _meta that the handler gave a question is kept. */
+/* Writes the open questions of a task. Each question names its task, like every message
+ * about a task. The _meta that the handler gave a question is kept. */
 static void write_inputs(sgi_jw *w, const sgi_op *op)
 {
     const sgi_input *input;
@@ -129,7 +130,7 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     }
 }
 
-/* Begins an answer about a task. Returns false when the client is gone. */
+/* Begins the answer to a request about a task. Returns false when the client is gone. */
 static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 {
     if (!sgi_reply_result(sending, reply, NULL))
@@ -140,8 +141,8 @@ static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 
 /* ---- notifications/tasks/status ---- */
 
-/* Sends the present state of the task to its client. If that is impossible, nothing is
- * sent, because the client can ask for the state (R-2557-44). */
+/* Sends the present state of the task to the task's client. If this is impossible,
+ * nothing is sent, because the client can ask for the state (R-2557-44). */
 static void tell(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_sending sending;
@@ -154,8 +155,8 @@ static void tell(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_send_end(&sending);
 }
 
-/* Reports a change of the task by a notification. Over HTTP none is sent, because it
- * would belong to the stream of a tasks/get, which has ended. */
+/* Reports a change of the task by a notification. Over HTTP no notification is sent,
+ * because it would belong to the stream of a tasks/get, and that stream has ended. */
 static void changed(sgi_watch *watch, sgi_op *op)
 {
     const sgi_task_creator *creator = op->served->creator;
@@ -170,8 +171,8 @@ static void changed(sgi_watch *watch, sgi_op *op)
 
 /* ---- making a task ---- */
 
-/* Answers a call with its new task. A new task is always reported as "working" first
- * (R-2557-9), and then with its present state. */
+/* Answers a call with its new task. The answer always reports a new task as "working"
+ * (R-2557-9). A notification then reports the present state. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
@@ -190,12 +191,12 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- the parameters of tasks/get and tasks/cancel ---- */
 
-/* A copy of the parameters. They are needed after the store has found the task, when the
- * message is freed. */
+/* A copy of the parameters of a request. The message is freed before the store has found
+ * the task, and the parameters are needed after that. */
 typedef struct asking {
     sgi_reply *reply;
     size_t state_len, responses_len;
-    char text[]; /* requestState and then inputResponses, as JSON */
+    char text[]; /* the JSON of requestState, followed by the JSON of inputResponses */
 } asking;
 
 static sgi_json state_of(const asking *ask)
@@ -220,8 +221,8 @@ static void refuse_memory(sgi_reply *reply)
     sgi_reply_close(reply);
 }
 
-/* Checks the types of the parameters. Returns false when the request is refused; the
- * error has then been sent. */
+/* Checks the types of the parameters. Sends an error and returns false when a type is
+ * wrong. */
 static bool are_readable(const sgi_inbound *in, sgi_json responses)
 {
     const char *problem = NULL;
@@ -234,7 +235,7 @@ static bool are_readable(const sgi_inbound *in, sgi_json responses)
     return !problem;
 }
 
-/* Searches for the task, then calls `found`. */
+/* Looks the task up, in memory or in the store, then calls `found`. */
 static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn found)
 {
     sgi_str id;
@@ -333,8 +334,8 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
                         sgi_json_next_member(responses, &at, &member);)
         status = sgi_task_answer(op, member.key, member.value);
     if (sgi_task_is_put_off(op, status)) {
-        /* nothing was stored; the client may send the answers again, because each answer
-         * is stored only once */
+        /* no answer was stored; the client can send the answers again, because each
+         * answer is stored only once */
         refuse_unstored(reply, status);
     } else {
         reply->waiter.fire = answers_stored;
@@ -369,7 +370,7 @@ static void tasks_get(const sgi_inbound *in)
 
 /* ---- tasks/cancel ---- */
 
-/* Answers tasks/cancel when the cancel is durable. The task may continue nevertheless
+/* Answers tasks/cancel when the cancel is durable. The task may still continue
  * (R-2557-35). */
 static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
@@ -423,35 +424,35 @@ static void tasks_cancel(const sgi_inbound *in)
     ask_for_task(in, (sgi_json){0}, cancel_found);
 }
 
-/* True for the draft. Every server of the draft has these methods (R-2557-35), even for
- * clients that get no tasks. */
+/* True when the conversation uses the draft. Every server of the draft has these methods
+ * (R-2557-35), even for clients that get no tasks. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
     (void)peer;
     return version == SGI_VERSION_DRAFT_2026_V1;
 }
 
-/* True when this conversation uses the draft and its client may have tasks. */
+/* True when this conversation uses the draft and its client can get tasks. */
 static bool is_for(const sgi_peer *peer, sgi_version version)
 {
     return version == SGI_VERSION_DRAFT_2026_V1 && !peer->stranger;
 }
 
-/* Returns the capability of tasks, which every client of the draft has (R-2557-57). */
+/* Returns the capability of tasks, because every client of the draft has this capability
+ * (R-2557-57). */
 static uint32_t given_caps(const sgi_peer *peer, sgi_version version)
 {
     return is_for(peer, version) ? SGI_CAP_TASKS : 0;
 }
 
-/* Returns taskSupport of a tool, which says that the tool may run as a task
- * (R-2557-58). */
+/* Returns taskSupport of a tool: whether the tool can run as a task (R-2557-58). */
 static const char *task_support(const sgi_inbound *in, int32_t policy)
 {
     (void)policy;
     return is_for(in->peer, in->version) ? "true" : NULL;
 }
 
-/* True when the client may have tasks (R-2557-53). */
+/* True when the client can get tasks (R-2557-53). */
 static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 {
     (void)in;

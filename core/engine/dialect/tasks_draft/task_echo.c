@@ -1,7 +1,7 @@
-/* The client stores requestState in the form in which it came, because decoding and
- * encoding could change its spelling. The newest requestState counts, whatever else its
- * message says. Only this draft has a requestState of tasks; the tasks extension ignores
- * it (R-2557-34). */
+/* The client stores requestState as JSON text, because decoding and encoding could change
+ * the spelling of the text. The newest requestState is valid, even if its message is
+ * otherwise out of date. Only this draft has a requestState for tasks. The tasks
+ * extension ignores such a member (R-2557-34). */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_draft/task_echo.h"
 
@@ -18,8 +18,8 @@ static sgi_buf *room_of(const segue_request *request)
     return own ? &own->echo : NULL;
 }
 
-/* Returns the buffer for the requestState of a request's task, and makes it if there is
- * none. NULL when out of memory. */
+/* Returns the buffer for the requestState of a request's task, and makes it if it does
+ * not exist. Returns NULL when out of memory. */
 static sgi_buf *make_room(segue_request *request)
 {
     sgi_buf *room = room_of(request);
@@ -32,8 +32,8 @@ static sgi_buf *make_room(segue_request *request)
     return &own->echo;
 }
 
-/* Stores a requestState. An empty text clears the stored one. When out of memory, returns
- * false and leaves the stored text empty. */
+/* Stores a requestState. An empty text clears the stored requestState. When out of
+ * memory, clears it and returns false. */
 static bool set(sgi_buf *room, sgi_json text)
 {
     sgi_buf_free(room);
@@ -61,8 +61,8 @@ void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer)
     }
     if (!state.n && (!is_answer || !room_of(request)))
         return;
-    /* When out of memory, no text is stored or sent back. The server then finds the task
-     * by its id; an old text would be refused. */
+    /* When out of memory, the client stores no requestState and sends none. The server
+     * then finds the task by its id. The server would refuse an old requestState. */
     sgi_buf *room = make_room(request);
     if (!room || !set(room, state))
         request->engine->warnings++;

@@ -1,6 +1,7 @@
 /* requestState of a task of DRAFT-2026-v1 (D): a text of the server that the client sends
  * back unchanged with its next request about the task (R-2557-32). The text belongs to
- * the task: a task handle stores it for all requests that are made from the handle. */
+ * the task. So a task handle stores the text for all requests that are made from the
+ * handle. */
 #ifndef SGI_TASK_ECHO_H
 #define SGI_TASK_ECHO_H
 
@@ -9,18 +10,21 @@
 /* The state of dialect D for a request that was made without a task handle. */
 typedef struct sgi_draft_task {
     sgi_cli_state state;
-    sgi_buf echo; /* requestState: a JSON string with its quotes; empty = none */
+    /* requestState: a JSON string with its quotes; empty = the task has no
+     * requestState */
+    sgi_buf echo;
 } sgi_draft_task;
 
 /* Returns the requestState of the request's task; may be empty. */
 sgi_json sgi_task_echo_of(const segue_request *request);
-/* Stores the requestState from a message about the task. An answer without requestState
- * clears the stored text; a notification without it does not. */
+/* Stores the requestState from a message about the task. When an answer has no
+ * requestState, the stored text is cleared. When a notification has no requestState, the
+ * stored text stays. */
 void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer);
 /* Writes the member requestState into the params of a request about the task. */
 void sgi_task_echo_write(const segue_request *request, sgi_jw *w);
 
-/* Functions of the dialect table. */
+/* The next two functions are members of the dialect's table. */
 void sgi_task_echo_free(segue_request *request, sgi_cli_state *state);
 bool sgi_task_echo_take_over(segue_request *request, const sgi_request_spec *spec);
 

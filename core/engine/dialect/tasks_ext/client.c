@@ -37,7 +37,8 @@ static void updated(sgi_emitter *emitter, const sgi_outcome *outcome)
                                "question of the task cannot be answered",
                                outcome->json);
     else if (is_taken || sgi_question_failed(request, question, outcome))
-        /* tasks/get shows whether this question is still open */
+        /* the server has accepted or refused the answer; tasks/get shows whether the
+         * question is still open */
         sgi_follow_get_now(request);
 }
 
@@ -74,7 +75,7 @@ static void due(segue_request *request)
         return;
     bool waits = sgi_tries_is_waiting(&request->tries);
     if (waits && request->tries.failures)
-        return; /* the exchange was lost, so nothing is sent before the pause is over */
+        return; /* nothing is sent until the pause after the lost exchange is over */
     sgi_task_stream_open_if_due(request);
     if (waits)
         return;
@@ -82,8 +83,8 @@ static void due(segue_request *request)
         sgi_follow_get(request);
 }
 
-/* Called when a task with a stream is completed. The stream ends too, and reports
- * replaced segments. If the stream stays open, tasks/get is sent once more. */
+/* Called when a task with a stream is completed. The stream ends as well, and reports
+ * replaced segments. If the stream stays open, the client sends tasks/get once more. */
 static bool completed(segue_request *request)
 {
     sgi_task_stream *stream = sgi_task_stream_of(request);
@@ -92,8 +93,7 @@ static bool completed(segue_request *request)
         sgi_task_poll_later(request);
         return true;
     }
-    /* the numbers of the delivered segments are not reliable, so all of them become
-     * void */
+    /* the delivered segments have unreliable numbers, so all of them are made void */
     if (stream->count == SGI_COUNT_WRONG)
         sgi_deliver_void(request, request->numbering.next - 1);
     return false;

@@ -1,7 +1,7 @@
 /* The extension io.modelcontextprotocol/tasks of 2026-07-28 (X, SEP-2663) on the server.
  * tasks/get only reads. tasks/update and tasks/cancel are acknowledged when their effect
- * is durable. The names of members are those of the extension: ttlMs and pollIntervalMs;
- * ttl, task and requestState are never written. */
+ * is durable. The members have the names of the extension: ttlMs and pollIntervalMs. The
+ * members ttl, task and requestState are never written. */
 #include "engine/dialect/rows.h"
 #include "engine/server/task_form.h"
 #include "engine/log/reader.h"
@@ -25,17 +25,17 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     if (state == SGI_STATE_COMPLETED && fold) {
         sgi_jw_key(w, "result");
         sgi_jw_open(w, '{');
-        /* The examples of the extension leave resultType out. But every result of this
-         * version has it, and clients that validate the inlined result refuse a result
-         * without it. */
+        /* The examples of the extension leave out resultType. But every result of this
+         * version has resultType, and a client that validates the result inside the task
+         * refuses a result without it. */
         sgi_jw_member_string(w, "resultType", SGI_STR("complete"));
         sgi_task_write_result(w, op, fold);
         sgi_jw_close(w, '}');
     }
 }
 
-/* Answers a call with its new task. A new task is always reported as "working"
- * (R-2557-9); the first tasks/get shows its present state. */
+/* Answers a call with its new task. The answer always reports a new task as "working"
+ * (R-2557-9). The first tasks/get shows the present state of the task. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
@@ -88,8 +88,8 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    /* a timeout is no failure: the command that was forwarded to the task's server is
-     * durable */
+    /* a timeout is not a failure, because the command for the task's server is durable in
+     * the store */
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
@@ -131,8 +131,8 @@ static void tasks_cancel(const sgi_inbound *in)
         sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
-/* A copy of the answers. They are needed after the store has found the task, when the
- * message is freed. */
+/* A copy of the answers in a tasks/update. The message is freed before the store has
+ * found the task, and the answers are needed after that. */
 typedef struct updating {
     sgi_reply *reply;
     size_t len;
@@ -157,8 +157,8 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     if (op && !put_off) {
         ack_when_durable(reply, op);
     } else {
-        /* nothing was stored; the client may send the answers again, because each answer
-         * is stored only once */
+        /* no answer was stored; the client can send the answers again, because each
+         * answer is stored only once */
         if (op)
             sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
