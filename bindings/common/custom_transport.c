@@ -6,23 +6,26 @@
 
 #include "events.h"
 
-/* The largest number of bytes that may wait in the language: bytes that it has
- * received and not reported as written. When so many bytes wait, `send` accepts none. */
+/* Maximum number of bytes that the binding's language has received and not yet reported
+ * as written. When so many bytes wait, `send` accepts no bytes. */
 #define QUEUED_MAX ((size_t)1024 * 1024)
 
-/* The vtable (until free) and the language each hold a reference. */
+/* A custom transport. The library holds one reference through the vtable, until `free` of
+ * the vtable runs. The binding's language holds the other references. */
 struct sgb_transport {
     _Atomic int refs;
     sgb_transport_event event;
     void *user;
 
     /* The mutex is held during each call of the library, so that another thread cannot
-     * free the transport in the meantime. */
+     * free the library's transport during the call. */
     pthread_mutex_t mutex;
-    segue_transport *transport; /* set by start, cleared by free */
-    size_t queued;              /* at most QUEUED_MAX bytes */
-    bool refused; /* send accepted fewer bytes than it was given, so sgb_transport_took
-                   * must report room */
+    /* the library's transport; set by `start`, NULL again after `free` */
+    segue_transport *transport;
+    size_t queued; /* number of unwritten bytes, at most QUEUED_MAX */
+    /* true = `send` accepted fewer bytes than the library passed, so sgb_transport_took
+     * must report when there is room again */
+    bool refused;
 };
 
 sgb_transport *sgb_transport_new(void *user, sgb_transport_event event)
@@ -105,8 +108,8 @@ static int32_t reopen_transport(void *self)
 static void free_transport(void *self)
 {
     set_transport(self, NULL);
-    emit(self, SGB_TRANSPORT_FREE, 0); /* the SGB_TRANSPORT_FREE event also frees the
-                                        * user */
+    /* the handler of this event also frees custom->user */
+    emit(self, SGB_TRANSPORT_FREE, 0);
     sgb_transport_unref(self);
 }
 
@@ -167,7 +170,7 @@ segue_status sgb_transport_took(sgb_transport *custom, int64_t count)
         custom->refused = false;
     pthread_mutex_unlock(&custom->mutex);
     if (has_room)
-        sgb_transport_writable(custom); /* has no effect when the library has freed the
-                                         * transport */
+        /* SEGUE_E_CLOSED can be ignored: the library has freed its transport */
+        sgb_transport_writable(custom);
     return is_good ? SEGUE_OK : SEGUE_E_INVALID;
 }

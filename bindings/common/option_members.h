@@ -1,7 +1,7 @@
-/* The members of each options struct of the headers that a program can set by name, with
- * a dict or an object. The options.c of each binding includes this file once. Tests
- * compare the tables with the headers, so that no member is missing. Callbacks are not
- * listed. */
+/* The members that a program can set by name in each options struct, with a dict (Python)
+ * or an object (Node). The options.c of each binding includes this file once. Callbacks
+ * are not listed. Tests compare the tables with the headers, so that no member is
+ * missing. */
 #ifndef SEGUE_BINDINGS_OPTION_MEMBERS_H
 #define SEGUE_BINDINGS_OPTION_MEMBERS_H
 
@@ -15,8 +15,8 @@ typedef enum member_kind {
     INT32, /* int32_t or bool */
     INT64,
     UINT32,
-    BYTES, /* const void *, with its length in the member NAME_len */
-    LIST,  /* const char *const *, terminated by NULL */
+    BYTES, /* const void *; the member NAME_len has the length */
+    LIST,  /* const char *const *; NULL ends the list */
     STORE, /* a handle */
     SERVER
 } member_kind;
@@ -25,7 +25,8 @@ typedef struct option {
     const char *name;
     member_kind kind;
     size_t offset;
-    size_t length; /* only for BYTES: the offset of the member that has the length */
+    /* only for BYTES: offset of the member NAME_len, which has the length */
+    size_t length;
 } option;
 
 #define M(type, name, kind)                                                              \

@@ -1,5 +1,5 @@
-/* The structs of options that the bindings fill from a dict or an object.
- * option_members.h has their members. */
+/* The kinds of option structs that the bindings fill from a dict (Python) or an object
+ * (Node). option_members.h lists the members of each struct. */
 #ifndef SEGUE_BINDINGS_OPTION_SHAPES_H
 #define SEGUE_BINDINGS_OPTION_SHAPES_H
 

@@ -1,14 +1,14 @@
-/* The module: one state for each environment (main thread or worker) that loads it,
- * and the table of functions.
+/* The module. Each environment (main thread or worker) that loads the module has a state
+ * and a table of functions.
  *
- * Node loads the shared object once for the process, and its environments run on
- * several threads at the same time. So there is no global state: a function gets the
- * state of its environment through its frame. The state counts references, because the
- * garbage collector may free boxes after everything else.
+ * Node loads the shared object once for the process, and its environments run on several
+ * threads at the same time. So there is no global state: a function gets the state of its
+ * environment through its frame. The state counts references, because the garbage
+ * collector may free boxes after everything else.
  *
- * Functions keep texts and arrays in scratch memory: a stack of blocks. A call
- * releases its blocks when it ends. Calls may nest, because getters of options and
- * hooks are JavaScript, which may call the addon again. */
+ * Functions keep texts and arrays in scratch memory: a stack of blocks. A call releases
+ * its blocks when it ends. Calls may nest: getters of options and hooks are JavaScript
+ * functions, which may call the addon again. */
 #include "addon.h"
 
 #include <errno.h>
@@ -25,7 +25,8 @@ struct sgnode_block {
     max_align_t bytes[];
 };
 
-/* A function of the table together with the state of the environment that exports it. */
+/* A function of a table, and the state of the environment to which the function is
+ * exported. */
 typedef struct bound {
     sgnode_env *self;
     sgnode_function function;
@@ -61,8 +62,8 @@ void *sgnode_scratch(sgnode_frame *frame, size_t size)
     return place;
 }
 
-/* Releases the scratch memory that a call has used. The first block is kept unless it is
- * large. */
+/* Releases the scratch memory that a call has used. The first block stays allocated
+ * unless it is larger than BLOCK_SIZE. */
 static void give_back(sgnode_env *self, sgnode_block *block, size_t used)
 {
     while (self->block && self->block != block &&
@@ -244,8 +245,8 @@ static napi_value allocated(sgnode_frame *frame)
     return sgnode_number(frame->env, (double)sgb_allocated());
 }
 
-/* Locks a file with flock, which Node lacks. The SDKs of all languages lock the shared
- * token file with flock. */
+/* Locks a file with flock, a function that Node does not have. The SDKs of all languages
+ * use flock to lock the token file that they share. */
 static napi_value lock_file(sgnode_frame *frame)
 {
     int32_t fd;

@@ -85,7 +85,7 @@ static napi_value session_free(sgnode_frame *frame)
 
 /* ---- requests ---- */
 
-/* The values that all functions that start a request have in common. */
+/* The values that each function needs to start a request. */
 typedef struct asking {
     segue_request_options options;
     segue_request_events events;
@@ -96,9 +96,10 @@ typedef struct asking {
                    * request later */
 } asking;
 
-/* Reads the options, the handler and the mask of events from the arguments, beginning
- * at index `at`. If `at` is negative there are no options, and the handler is the
- * second argument. */
+/* Reads the options, the handler and the mask of events from the arguments. The options
+ * are at index `at`, and the handler and the mask follow. If `at` is negative, there are
+ * no options, and the handler is the second argument. Returns false with an exception on
+ * failure. */
 static bool begin_request(sgnode_frame *frame, asking *self, int at)
 {
     int32_t events;
@@ -148,8 +149,8 @@ static napi_value request_start(sgnode_frame *frame)
     return end_request(frame, &self, status);
 }
 
-/* Starts a request with the JavaScript value and the handler of an earlier request,
- * which was freed. */
+/* Starts a request with the JavaScript value and the handler of an earlier request that
+ * was freed. */
 static napi_value request_again(sgnode_frame *frame)
 {
     asking self;

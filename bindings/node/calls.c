@@ -1,4 +1,5 @@
-/* Calls: what a handler can ask about a call, send and report. */
+/* Calls: the functions with which a handler reads a call, sends its result and ends
+ * it. */
 #include "addon.h"
 
 #define CALL(name)                                                                       \
@@ -6,7 +7,8 @@
     if (!(name))                                                                         \
     return NULL
 
-/* Makes a string of the text, or null when the value is missing. */
+/* Makes a string of the text. Returns null for SEGUE_E_NOT_FOUND, and throws for any
+ * other failure. */
 static napi_value text_or_null(sgnode_frame *frame, segue_status status, const char *text,
                                size_t len)
 {
@@ -358,8 +360,8 @@ static napi_value call_complete(sgnode_frame *frame)
     return sgnode_done(frame, segue_call_complete(call, content, &frame->error));
 }
 
-/* Adds the blocks of an array of JSON texts. Returns SEGUE_E_INVALID, perhaps with an
- * exception, when an item is not valid. */
+/* Adds the blocks of an array of JSON texts to the content. Returns SEGUE_E_INVALID, with
+ * an exception or with details in frame->error, when an item is not valid. */
 static segue_status add_blocks(sgnode_frame *frame, segue_content *content,
                                napi_value blocks)
 {
@@ -420,8 +422,8 @@ static napi_value call_reply(sgnode_frame *frame)
             status = segue_call_complete(call, content, &frame->error);
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* after a failure the call has not ended, so the caller
-                             * must end it */
+    /* After a failure the call has not ended: the caller must end and free the call. */
+    if (status == SEGUE_OK)
         return sgnode_release(frame, SGNODE_CALL);
     return sgnode_throw(frame, status);
 }

@@ -1,19 +1,20 @@
-/* Callbacks of the library that become events. Each callback runs inside
- * runtimeDispatch (or runtimeFree), copies its arguments into JavaScript values and
- * appends one event. The JavaScript handlers run later, when the batch is read.
+/* Callbacks of the library that become events. Each callback runs inside runtimeDispatch
+ * (or runtimeFree), copies its arguments into JavaScript values and appends one event.
+ * The JavaScript handlers run later, when the batch is read.
  *
- * V8 ends the process when memory is short. But V8 makes no string beyond 512 MB, and
- * no value for a worker that is being terminated. A request that lost an event for
- * such a reason is cancelled and receives no further event except its COMPLETE, with
- * SEGUE_E_NOMEM.
+ * V8 ends the process when memory is short. In two cases V8 fails without ending the
+ * process: V8 makes no string beyond 512 MB, and no value for a worker that is being
+ * terminated. A request that lost an event in such a case is cancelled. The request then
+ * receives no further event except its COMPLETE, with SEGUE_E_NOMEM.
  *
- * Segments of one request in one batch share one event, as long as no other event of
- * that request comes between them. The event's list has the values of one segment
- * after the other (segment.ts reads them):
+ * Segments of one request in one batch share one event, as long as no other event of that
+ * request comes between them. The event's list has the values of one segment after the
+ * other (segment.ts reads the list). A segment has one of two forms:
  *
  *     text                                 a plain text block; number and index follow
  *                                          those of the preceding segment
- *     null number index replaces text JSON any other; JSON null = a plain text block */
+ *     null number index replaces text JSON any other segment; if JSON is null, the block
+ *                                          is a plain text block */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -59,8 +60,9 @@ bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
     return refer(frame, function, &user->hooks[which]);
 }
 
-/* Makes the user's reference to its handler weak. A strong reference would close a
- * cycle: the handler keeps the box alive, and the box keeps the idle user. */
+/* Makes an idle user's reference to its handler weak. With a strong reference nothing
+ * could be collected: the handler keeps the box alive, and the box keeps the idle
+ * user. */
 static void become_idle(sgnode_user *user)
 {
     napi_env env = user->host->self->env;
@@ -145,8 +147,8 @@ static void push_call(sgnode_user *user, segue_call *call, int kind)
         tell(user, kind, a, b, c);
 }
 
-/* Appends a CALLED event. The handler runs later, when the batch is read. Until then the
- * call's first turn is held open. */
+/* Appends a CALLED event. The handler runs later, when the batch is read. The call's
+ * first turn stays open until the handler has run. */
 void sgnode_on_call(void *user, segue_call *call)
 {
     bool waits = segue_call_hold_turn(call) == SEGUE_OK;
@@ -245,8 +247,8 @@ static void break_off(sgnode_user *user, segue_request *request)
     segue_request_cancel(request);
 }
 
-/* Appends an event of the request. If a, b or c is NULL (not the JavaScript null), the
- * value could not be made, so the request has lost the event. */
+/* Appends an event of the request. If a, b or c is NULL (not the JavaScript null), a
+ * value could not be made. The request has then lost the event and is cancelled. */
 static void pass(sgnode_user *user, segue_request *request, int kind, napi_value a,
                  napi_value b, napi_value c)
 {
@@ -255,12 +257,13 @@ static void pass(sgnode_user *user, segue_request *request, int kind, napi_value
         break_off(user, request);
 }
 
-/* The beginning and end of a text block whose text is its last member. */
+/* The first and the last characters of the JSON of a text block whose text is its last
+ * member. */
 static const char head[] = "{\"type\":\"text\",\"text\":\"";
 static const char tail[] = "\"}";
 enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
 
-/* Returns whether a text block has no other members than type and text. */
+/* Returns whether a block has only the members type and text, in this order. */
 static bool is_plain(const char *data, size_t len)
 {
     size_t at = HEAD;
@@ -271,7 +274,7 @@ static bool is_plain(const char *data, size_t len)
     return at + TAIL == len && data[at + 1] == '}';
 }
 
-/* Returns whether a block is plain and its text has no escapes, so the text needs no
+/* Returns whether a block is plain and its text has no escapes. Such a text needs no
  * decoding. */
 static bool is_bare(const char *data, size_t len)
 {
@@ -378,8 +381,8 @@ static void on_question(void *user, segue_request *request, const char *key,
              sgnode_string(env, method), sgnode_text(env, params, len));
 }
 
-/* Returns the current token of the request. The token covers the segments before this
- * event and no segment after it in the same batch. */
+/* Returns the current token of the request. The token covers the segments that arrived
+ * before this event, and no later segment of the same batch. */
 static napi_value token_now(napi_env env, segue_request *request)
 {
     napi_value token;
@@ -424,8 +427,8 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
     sgnode_segments_end(user);
     napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
     if (result && status == SEGUE_OK && user->keeper)
-        sgnode_empty_kept(user->keeper); /* the request has ended, so its token is not
-                                          * needed any more */
+        /* frees the request: it has ended, so its token is not needed any more */
+        sgnode_empty_kept(user->keeper);
     if (result)
         tell(user, SGB_COMPLETE, sgnode_number(env, status), result,
              sgnode_error_info(env, error));

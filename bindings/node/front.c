@@ -1,21 +1,23 @@
-/* The front of a runtime that lends its input: it watches the runtime's wake-up
- * descriptor with libuv, the event loop of the environment. A front replaces the bell
- * (see host.c) for the events of the I/O thread, and does not keep the process alive.
+/* The front of a runtime that lends its input. A front watches the runtime's wake-up
+ * descriptor with libuv, the event loop of the environment. For the events of the I/O
+ * thread, a front replaces the bell (see host.c). A front does not keep the process
+ * alive.
  *
- * The libuv functions are looked up in the program, because they must be those of
- * Node: another library may have loaded a different libuv. The only member of libuv's
- * structs that this file uses is the first one, `data`. If the program has no libuv,
- * no input is lent.
+ * The functions of libuv are looked up in the program, because only Node's own libuv can
+ * be used: another library may have loaded a different libuv. The only member of libuv's
+ * structs that this file uses is the first one, `data`. If the program has no libuv, the
+ * runtime does not lend its input.
  *
- * At the end the host stops the front before its runtime closes the descriptor. The
- * memory is freed when libuv has closed the handle. An environment that ends in the
- * meantime waits until the handle is closed (the asynchronous clean-up hook). */
+ * At the end, the host stops the front before the runtime closes the descriptor. The
+ * memory of the front is freed when libuv has closed the handle. If the environment ends
+ * in the meantime, an asynchronous clean-up hook makes the environment wait until the
+ * handle is closed. */
 #include "addon.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* The beginning of a uv_poll_t. */
+/* The first member of libuv's uv_poll_t. */
 typedef struct uv_handle {
     void *data;
 } uv_handle;
@@ -108,9 +110,9 @@ static void on_closed(uv_handle *handle)
     free(front);
 }
 
-/* The asynchronous clean-up hook. While the hook exists, the environment waits. The
- * function itself does nothing: the host's own hook ends the front, and on_closed
- * removes this hook. */
+/* The asynchronous clean-up hook. While the hook exists, the environment does not end.
+ * The function does nothing: the host's own hook ends the front, and on_closed removes
+ * this hook. */
 static void await_closed(napi_async_cleanup_hook_handle hook, void *user)
 {
     (void)hook;
@@ -136,8 +138,8 @@ static bool add_hook(sgnode_front *front)
            napi_ok;
 }
 
-/* Frees a front whose handle was not initialised. After init_handle only libuv may free
- * it. */
+/* Frees a front whose handle was not initialised. Once init_handle has succeeded, only
+ * libuv may free the handle. */
 static void undo(sgnode_front *front)
 {
     if (front->on_wake)

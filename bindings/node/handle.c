@@ -1,23 +1,23 @@
-/* Handles as JavaScript values. A handle is an external with the tag of its kind,
- * which points to a box.
+/* Handles as JavaScript values. A handle is an external with the tag of its kind, which
+ * points to a box.
  *
  *   wrapped   ptr set                   usable while the runtime exists
  *   consumed  ptr NULL                  the library took it (an attached transport)
  *   freed     ptr NULL                  by xFree
  *
- * Each box owns its handle and frees it when the value is collected. The library allows
- * freeing a handle at any time, even after the runtime was freed. Using a handle that is
- * not in the state "wrapped" throws ClosedError. A handle of another kind, or an external
- * of another addon, is a TypeError: the tag is checked before the pointer is used.
- * Checking tags is slow, so the addresses of checked boxes are remembered until the box
- * is freed.
+ * Each box owns its handle and frees the handle when the value is collected. The library
+ * allows freeing a handle at any time, even after the runtime was freed. Using a handle
+ * that is not in the state "wrapped" throws ClosedError. A handle of another kind, or an
+ * external of another addon, throws a TypeError: the tag is checked before the pointer is
+ * used. Checking tags is slow, so the addresses of checked boxes are remembered until the
+ * box is freed.
  *
- * A "kept" box is reused for another request when its request was freed, because making
- * an external with a tag and a finalizer costs more than the rest of a short request.
- * Such a box also keeps the user of its requests.
+ * A "kept" box can serve another request when its request was freed. Making a new
+ * external with a tag and a finalizer would cost more than the rest of a short request. A
+ * kept box also keeps the user of its requests.
  *
- * The argument of a hook (such as a transport inside principal) is a view: a box that
- * is emptied when the hook returns. */
+ * The argument of a hook (such as a transport inside principal) is a view: a box that is
+ * emptied when the hook returns. */
 #include "addon.h"
 
 #include <stdint.h>
@@ -26,12 +26,14 @@
 struct sgnode_box {
     sgnode_env *self;  /* a counted reference */
     sgnode_host *host; /* a counted reference; NULL for stores */
-    void *ptr;         /* the handle; NULL once it is freed or consumed */
+    void *ptr;         /* the handle; NULL once the handle is freed or consumed */
     sgnode_kind kind;
-    sgnode_user *user; /* user for the next request, or NULL */
+    /* the user that this box keeps for its next request; NULL = the box keeps no user */
+    sgnode_user *user;
 };
 
-/* The tag 62d3c5a6-8f0b-4a51-9d31-73656775xxxx, which no other addon uses. */
+/* The first part of the tag, 62d3c5a6-8f0b-4a51-9d31-73656775xxxx, which no other addon
+ * uses. The last digits are the kind of handle. */
 #define TAG_LOW UINT64_C(0x62d3c5a68f0b4a51)
 #define TAG_HIGH UINT64_C(0x9d31736567750000)
 
@@ -59,8 +61,8 @@ typedef struct row {
     free_fn free;
 } row;
 
-/* The name of each kind of handle and the function that frees it. A runtime is freed by
- * its host. */
+/* The name of each kind of handle, and the function that frees a handle of this kind. A
+ * runtime has no such function, because its host frees it. */
 static const row rows[SGNODE_KINDS] = {
     [SGNODE_RUNTIME] = {"Runtime", NULL},
     [SGNODE_TRANSPORT] = {"Transport", free_transport},
@@ -146,8 +148,8 @@ static sgnode_box *make_box(sgnode_env *self, sgnode_kind kind, void *ptr,
     return box;
 }
 
-/* Makes the JavaScript value of a box. The tag is set last: even a value without a tag
- * frees its box when it is collected. */
+/* Makes the JavaScript value of a box. The finalizer is set before the tag, so a value
+ * that gets no tag still frees its box when the value is collected. */
 static napi_value show_box(sgnode_env *self, sgnode_box *box)
 {
     napi_value value;
@@ -257,8 +259,8 @@ void *sgnode_unwrap(sgnode_frame *frame, napi_value value, sgnode_kind kind)
     return sgnode_unwrap_of(frame, value, kind, NULL);
 }
 
-/* Empties the box of a handle that the library has consumed. The value was unwrapped
- * in this call. */
+/* Empties the box of a handle that the library has consumed. The caller has unwrapped the
+ * value before, so the value is a handle of this addon. */
 void sgnode_consume(sgnode_frame *frame, napi_value value)
 {
     void *data = NULL;

@@ -1,11 +1,12 @@
-/* Hooks: callbacks whose answer the library needs at once. They are functions of
- * JavaScript that run inside runtimeDispatch. If a hook throws, the exception becomes
- * an event and the answer is "no": the principal is refused, the value is not checked,
- * no token is returned. A transport argument is a view that ends with the callback. A
- * returned text is kept in the user until the next callback, as the library requires.
+/* Hooks: callbacks whose answer the library needs at once. A hook is a JavaScript
+ * function that runs inside runtimeDispatch. If a hook throws, the exception becomes an
+ * event and the answer is "no": the principal is refused, the value is not checked, no
+ * token is returned. A transport argument is a view, which can be used only until the
+ * hook returns. A text that a hook returns is kept in the user until the next hook runs,
+ * as the library requires.
  *
- * Hooks open no handle scope, because an exception that is thrown goes into the batch,
- * which lives longer than such a scope. */
+ * Hooks open no handle scope: an exception of a hook is put into the batch, which lives
+ * longer than such a scope. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ typedef struct question {
     const char *where;
 } question;
 
-/* Returns whether the hook exists and may be called now. */
+/* Returns whether the hook exists and a batch is open. Without a batch, no JavaScript may
+ * run. */
 static bool begin(question *self, void *opaque, int which, const char *where)
 {
     sgnode_user *user = opaque;
@@ -29,8 +31,8 @@ static bool begin(question *self, void *opaque, int which, const char *where)
     return true;
 }
 
-/* Calls a hook. Returns NULL when an argument is NULL or the hook throws; the exception
- * becomes an event. */
+/* Calls a hook and returns its answer. Returns NULL when an argument is NULL or the hook
+ * throws. The exception of the hook becomes an event. */
 static napi_value ask(question *self, int which, size_t count,
                       const napi_value *arguments)
 {
@@ -63,7 +65,7 @@ static bool is_none(question *self, napi_value value)
     return type == napi_undefined || type == napi_null;
 }
 
-/* Reports that a hook returned an invalid value. */
+/* Reports as an event that a hook returned an invalid value. */
 static void complain(question *self, const char *why)
 {
     napi_throw_type_error(self->env, "ERR_INVALID_RETURN_VALUE", why);
@@ -73,8 +75,9 @@ static void complain(question *self, const char *why)
 static const char *const another_type =
     "the callback has to return a string, null or undefined, and not a Promise";
 
-/* Checks that the UTF-8 text is exactly the returned string. Otherwise two strings
- * could become the same text, or a NUL could cut the text short. */
+/* Checks that the UTF-8 text is exactly the string that the hook returned, and reports a
+ * difference. Without this check two strings could become the same text, or a NUL could
+ * cut the text short. */
 static bool is_exact(question *self, napi_value result, const char *text, size_t len)
 {
     switch (sgnode_flaw_of(self->env, result, text, len)) {
@@ -91,9 +94,9 @@ static bool is_exact(question *self, napi_value result, const char *text, size_t
     }
 }
 
-/* Reads the answer of a hook and keeps it in the user. The answer is a string, or null
- * or undefined, which become NULL. Returns false for any other answer, and for a
- * string that cannot be converted exactly. */
+/* Reads the answer of a hook and keeps the text in the user. The answer must be a string,
+ * null or undefined; null and undefined give NULL. Returns false for any other answer,
+ * and for a string that UTF-8 cannot represent exactly. */
 static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
 {
     size_t size;

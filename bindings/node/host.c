@@ -1,50 +1,50 @@
 /* The host of a runtime: the bell that wakes JavaScript, the batch of events, the side
- * queue, the counting allocator, and the end.
+ * queue, and the end of the runtime.
  *
- * Callbacks of the library run inside runtimeDispatch and append to host->batch, the
- * array that runtimeDispatch returns. Without a batch (the environment ends, or the
- * garbage collector frees the runtime) events are dropped, and no JavaScript is
- * touched.
+ * Callbacks of the library run inside runtimeDispatch and append events to host->batch,
+ * from which runtimeDispatch makes the array that it returns. There is no batch when the
+ * environment ends or when the garbage collector frees the runtime. Without a batch,
+ * events are dropped, and no JavaScript is touched.
  *
- * The bell is one thread-safe function of N-API. The bell is called ("rung") again
- * only after its callback has run, so its queue never has more than one entry. The
- * bell keeps the process alive only after runtimeHold. A runtime that lends its input
- * also has a front (front.c), which replaces the bell for everything except the side
- * queue.
+ * The bell is one thread-safe function of N-API. The bell is called ("rung") again only
+ * after its callback has run, so its queue never has more than one entry. The bell keeps
+ * the process alive only after runtimeHold. A runtime that lends its input also has a
+ * front (front.c), which replaces the bell for everything except the side queue.
  *
- * Events of other threads (log lines, custom transports) go to the side queue, under a
- * mutex, and dispatch moves them into the batch. Log lines beyond SGB_LINES_MAX are
- * dropped. The entries of a transport are bounded by its limit of unwritten bytes.
+ * Events of other threads (log lines, custom transports) are put into the side queue,
+ * under a mutex. Dispatch moves these events into the batch. Log lines beyond
+ * SGB_LINES_MAX are dropped. A transport's limit of unwritten bytes also limits its
+ * entries.
  *
- * A host ends in this order. First the runtime is freed, which joins its threads, so
- * no thread calls the bell any more. Then the bell is freed. If the environment ends
- * first, the clean-up hook frees the runtime, and Node frees the bell: hooks run in
- * reverse order, and the host's hook was set after the bell's own.
+ * A host ends in this order. First the runtime is freed, which joins its threads, so no
+ * thread calls the bell any more. Then the bell is freed. If the environment ends first,
+ * the clean-up hook frees the runtime, and Node frees the bell. Hooks run in reverse
+ * order, and the host's hook was set after the bell's own hook.
  *
- * A process that exits inside a callback cannot free the runtime, which is busy. The
- * host then stops the runtime and waits up to STOP_WAIT_S for its threads, so that
- * none of them runs in a library that the process unloads. A thread that has called
- * the bell reports its end with a destructor of thread-specific data. */
+ * A process that exits inside a callback cannot free the runtime, which is busy. The host
+ * then stops the runtime and waits up to STOP_WAIT_S for its threads. Without this wait,
+ * a thread could still run in a library that the process unloads. A thread that has
+ * called the bell reports its end with a destructor of thread-specific data. */
 #include "addon.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Maximum number of arguments of one call that makes an array. The arguments are
- * passed on the stack. */
+/* Maximum number of values that become an array in one call. The call passes the values
+ * as arguments on the stack. */
 #define MAX_ARGUMENTS 4096
-/* Seconds to wait for the threads of a stopped runtime. The I/O thread ends within one
- * turn of its loop. A store's thread ends only when the runtime is freed, which is not
- * possible here. If a store's thread has called the bell, the host waits the whole time
- * and leaves the thread running. */
+/* How long to wait for the threads of a stopped runtime, in seconds. The I/O thread ends
+ * within one turn of its loop. A store's thread ends only when the runtime is freed,
+ * which is not possible while the runtime is busy. If a store's thread has called the
+ * bell, the host waits the whole time and leaves the thread running. */
 #define STOP_WAIT_S 1
 
 /* ---- threads that call the bell ---- */
 
 /* Counts the threads of the library that have called the bell and not ended. The host and
- * each of these threads hold a reference, because a store's thread may outlive the
- * runtime. */
+ * each of these threads hold a reference to the watch, because a store's thread may
+ * outlive the runtime. */
 struct sgnode_watch {
     _Atomic int refs;
     pthread_mutex_t mutex;
@@ -75,7 +75,7 @@ static void unref_watch(sgnode_watch *watch)
     free(watch);
 }
 
-/* Runs when a thread that has called the bell ends. */
+/* The destructor of a thread that has called the bell. Runs when the thread ends. */
 static void leave_watch(void *value)
 {
     sgnode_watch *watch = value;
@@ -91,7 +91,8 @@ static void make_key(void)
     pthread_key_create(&ringer_key, leave_watch);
 }
 
-/* Counts the calling thread, once for each thread of the library. */
+/* Counts the calling thread when it calls the bell for the first time. The environment's
+ * own thread is not counted. */
 static void enter_watch(sgnode_host *host)
 {
     sgnode_watch *watch = host->watch;
@@ -129,8 +130,8 @@ sgnode_host *sgnode_host_ref(sgnode_host *host)
     return host;
 }
 
-/* Releases a reference. The last reference is always released on the environment's
- * thread, because a reference of another thread never outlives the runtime. */
+/* Releases a reference to the host. Only the environment's thread releases the last
+ * reference: a reference of another thread never outlives the runtime. */
 void sgnode_host_unref(sgnode_host *host)
 {
     if (atomic_fetch_sub(&host->refs, 1) != 1)
@@ -167,7 +168,7 @@ static void hear_bell(napi_env env, napi_value on_wake, void *context, void *dat
     sgnode_host *host = context;
     napi_value receiver, result;
     (void)data;
-    if (!env) /* the environment has ended, and the host was freed */
+    if (!env) /* without an environment, the host was already freed */
         return;
     atomic_store(&host->rung, false);
     if (on_wake && host->runtime && napi_get_undefined(env, &receiver) == napi_ok)
@@ -350,8 +351,9 @@ void sgnode_push_exception(sgnode_host *host, const char *where)
 
 /* ---- the side queue ---- */
 
-/* Handles an entry that comes after the end of the host. Only the entry that frees an
- * unattached transport is still handled. */
+/* Handles an entry that arrives after the end of the host. The only entry that still has
+ * an effect is SGB_TRANSPORT_FREE of a transport that was never attached: its user is
+ * freed. */
 static bool put_late(sgnode_user *user, int kind)
 {
     if (kind == SGB_TRANSPORT_FREE)

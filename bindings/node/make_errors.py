@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the error classes of the Node SDK, node/src/errors.ts, from the table of statuses,
-core/api/errors.def, and the table of store failures that a server reports, reasons.def.
-It replaces everything between the two marks in errors.ts. --check only compares."""
+"""Writes the error classes of the Node SDK into node/src/errors.ts. The sources are the
+table of statuses, core/api/errors.def, and the table of store failures that a server
+reports, core/api/reasons.def. The program replaces everything between the two marks in
+errors.ts. With --check, the program only compares."""
 
 import argparse
 import pathlib
@@ -19,8 +20,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Names of classes that are not made from the name of the status, because the made name
-# would read badly. The Python SDK has the same names.
+# Names of error classes that are not made from the name of the status, because such a
+# name would read badly. The Python SDK has the same names.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",
@@ -62,7 +63,8 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
 def reasons() -> str:
     name = "ServerStoreError"
     out = [
-        "/** The store of the server refused the operation, or cannot give it back. */\n"
+        "/** The server's store refused the operation, "
+        "or cannot return the operation. */\n"
         f"export class {name} extends RemoteError {{\n"
         f'    override readonly name: string = "{name}";\n'
         "}\n"
@@ -71,7 +73,7 @@ def reasons() -> str:
     for word, text in REASON.findall(REASONS.read_text()):
         name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
         name += "Error"
-        why = text.replace("it is", "the operation is")
+        why = text.replace("it is", "the operation is").replace("the store", "its store")
         out.append(
             f"/** The server reports that {why}. */\n"
             f"export class {name} extends ServerStoreError {{\n"
@@ -80,7 +82,7 @@ def reasons() -> str:
         )
         table += f'    ["store_{word}", {name}],\n'
     out.append(
-        "/** The error class of each data.reason in an error of a peer. */\n"
+        "/** The error class of each `data.reason` that a peer's error may have. */\n"
         "export const byReason: ReadonlyMap<string, ErrorClass> = new Map"
         f"<string, ErrorClass>([\n{table}]);\n"
     )
@@ -88,8 +90,8 @@ def reasons() -> str:
 
 
 def wrap(text: str) -> str:
-    """Wraps the text as the formatter does: a call that is too wide has one argument on
-    each line."""
+    """Wraps the text as the formatter does: a call that is too wide gets one argument
+    on each line."""
     lines = []
     for line in text.splitlines():
         call = re.fullmatch(r"describe\((\w+), (-?\d+), (\".*?\"), (\".*\"), (\w+)\);", line)

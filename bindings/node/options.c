@@ -1,8 +1,9 @@
-/* Fills option structs from objects. A row of a table is one member of a struct: its
- * name in camelCase is the key. A member that is missing, undefined or null stays
- * zero, the default. An unknown key is a TypeError, so that a misspelt key is noticed.
- * Callbacks are not set from objects. Texts and lists are copies that live until the
- * call ends, because getters may run while an object is read.
+/* Fills option structs from objects. The tables in option_members.h describe the structs.
+ * The key of a member in an object is the member's name in camelCase. A member that is
+ * missing, undefined or null stays zero, the default. An unknown key throws a TypeError,
+ * so that a program notices a misspelt key. Callbacks are not set from objects. Texts and
+ * lists are copies that live until the call ends, because getters may run while an object
+ * is read.
  *
  * A test compares the tables with the headers, so that no member is missing. */
 #include "addon.h"
@@ -110,7 +111,7 @@ static const option *find_member(const option *members, const char *key)
     return NULL;
 }
 
-/* Adds the option's name to the pending exception. */
+/* Puts the name of the option before the message of the pending exception. */
 static void name_option(sgnode_frame *frame, const char *key)
 {
     napi_value error, old, made;
@@ -134,8 +135,8 @@ static void refuse_key(sgnode_frame *frame, const option_struct *shape, const ch
 {
     char message[160];
     if (snprintf(message, sizeof message, "%s has no option %s", shape->name, key) >=
-        (int)sizeof message) /* a name that snprintf cut could end in the middle of a
-                              * character */
+        /* a message that snprintf cut could end in the middle of a character */
+        (int)sizeof message)
         snprintf(message, sizeof message, "%s has no such option", shape->name);
     napi_throw_type_error(frame->env, "ERR_INVALID_ARG_VALUE", message);
 }

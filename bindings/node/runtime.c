@@ -27,7 +27,7 @@ static bool open_front(sgnode_host *host, napi_value on_wake)
     return host->front != NULL;
 }
 
-/* Opens the runtime. If the front cannot be made, the function opens a runtime that does
+/* Makes the runtime. If the front cannot be made, the function makes a runtime that does
  * not lend its input. */
 static segue_status open_runtime(sgnode_frame *frame, sgnode_host *host,
                                  segue_runtime_options *full)
@@ -127,8 +127,8 @@ static napi_value runtime_stop(sgnode_frame *frame)
     return runtime ? sgnode_done(frame, segue_runtime_stop(runtime)) : NULL;
 }
 
-/* Frees the runtime. Inside a callback, where a program may call process.exit, the
- * runtime can only be stopped. */
+/* Frees the runtime. A program may call process.exit inside a callback, where the runtime
+ * cannot be freed. The runtime is then only stopped, and the function throws. */
 static napi_value runtime_free(sgnode_frame *frame)
 {
     sgnode_host *host;

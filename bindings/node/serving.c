@@ -124,8 +124,8 @@ static napi_value server_free(sgnode_frame *frame)
 
 /* ---- listeners ---- */
 
-/* Fills the listen options that require tokens. Returns false with an exception on
- * failure. */
+/* Fills the options by which a listener requires tokens. Returns false with an exception
+ * on failure. */
 static bool fill_bearer(sgnode_frame *frame, sgnode_host *host,
                         segue_bearer_options *full, sgnode_user **user)
 {

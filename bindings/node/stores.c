@@ -1,13 +1,13 @@
 /* Stores. Opening a store recovers a file or connects to a server, and closing a store
- * writes its data. Both may take long, so they run on a thread of Node's pool, and the
+ * writes its data. Both may take long, so both run on a thread of Node's pool, and the
  * functions return promises.
  *
  *     called -- begin --> queued -- run (pool) --> finish (environment) --> settled
  *
- * A work (struct store_work) owns its arguments (name, a copy of the options, the
- * handle to free) and its result until finish. When the environment ends, Node still
- * waits for the works of the environment and finishes them. No JavaScript value can be
- * made at that time, so an opened store is freed at once. */
+ * A work (struct store_work) owns its arguments (name, a copy of the options, the handle
+ * to free) and its result until `finish`. When the environment ends, Node still waits for
+ * the works of the environment and finishes them. At that time no JavaScript value can be
+ * made, so a store that was opened is freed at once. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct store_work {
     sgnode_env *self; /* a counted reference */
     napi_async_work work;
     napi_deferred deferred;
-    open_fn open; /* the function that opens a store; NULL = the work frees a store */
+    open_fn open; /* the function that opens the store; NULL = this work frees a store */
     segue_store_options options;
     char *name;
     segue_store *store;
@@ -37,7 +37,7 @@ static void free_work(store_work *self)
     free(self);
 }
 
-/* Opens or closes the store. Runs on a thread of the pool. */
+/* Opens or frees the store of the work. Runs on a thread of Node's pool. */
 static void run_work(napi_env env, void *data)
 {
     store_work *self = data;
@@ -51,7 +51,8 @@ static void run_work(napi_env env, void *data)
     self->status = SEGUE_OK;
 }
 
-/* Makes the exception of a failure. Returns NULL when the exception cannot be made. */
+/* Makes the exception of a work that failed. Returns NULL when the exception cannot be
+ * made. */
 static napi_value make_failure(napi_env env, store_work *self)
 {
     napi_value failure = NULL;
@@ -95,7 +96,8 @@ static void finish_work(napi_env env, napi_status status, void *data)
     free_work(self);
 }
 
-/* Starts the work and takes ownership of it. Returns the promise. */
+/* Starts a work, which the function then owns. Returns the promise of the result, or NULL
+ * with an exception. */
 static napi_value begin_work(sgnode_frame *frame, store_work *self)
 {
     napi_env env = frame->env;
@@ -137,7 +139,8 @@ static napi_value open_store(sgnode_frame *frame, open_fn open)
     if (!work)
         return NULL;
     work->open = open;
-    work->options = full; /* a copy is enough: all members are numbers */
+    /* The copy has no pointers: all members of the options are numbers. */
+    work->options = full;
     work->name = strdup(name);
     if (work->name)
         return begin_work(frame, work);

@@ -1,6 +1,6 @@
-/* Transports: the functions that take options and callbacks. The library gets a callback
- * table with a user of its own. If the call fails, the library has taken nothing, and the
- * user is freed here. */
+/* Transports: the functions that take options and callbacks. The callback table that the
+ * library gets has a user of its own. If a function of the library fails, the library has
+ * taken nothing, and this file frees the user. */
 #include "addon.h"
 
 static napi_value wrap_transport(sgnode_frame *frame, segue_status status,

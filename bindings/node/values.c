@@ -1,14 +1,16 @@
 /* Converts values between JavaScript and C: text, numbers, and statuses as exceptions.
  *
- * Strings from JavaScript are read as UTF-8 into scratch memory. In payloads and in
- * text for people, half a surrogate pair becomes U+FFFD, so that the library never
- * gets invalid UTF-8. A name with such a half is refused, because two names must never
- * become the same. Text for JavaScript is mostly ASCII, which V8 copies without
- * decoding. Invalid UTF-8 for JavaScript becomes U+FFFD. In text that identifies a
- * caller, invalid UTF-8 is an exception (sgnode_exact).
+ * Strings from JavaScript are read as UTF-8 into scratch memory. In payloads and in text
+ * for people, half a surrogate pair becomes U+FFFD, so that the library never gets
+ * invalid UTF-8. A name with half a surrogate pair is refused, because two names must
+ * never become the same.
+ *
+ * Text for JavaScript is mostly ASCII, which V8 copies without decoding. Invalid UTF-8
+ * becomes U+FFFD. In text that identifies a caller, invalid UTF-8 is an exception
+ * (sgnode_exact).
  *
  * The exceptions are the classes of the SDK (node/src/errors.ts). The SDK sets the
- * function that makes exceptions (setErrorFactory). Until then the module throws plain
+ * function that makes exceptions (setErrorFactory). Before that, the module throws plain
  * errors. */
 #include "addon.h"
 
@@ -17,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Size of the first buffer for a text whose length is not known. */
+/* Size of the first buffer for a string whose length is not known. */
 #define FIRST_READ 1024
-/* Maximum size of one character, plus the NUL. If less room is left in the buffer, the
- * text may have been cut. */
+/* Maximum number of bytes of one character, plus the NUL. If fewer bytes are left in the
+ * buffer, the text may have been cut. */
 #define LAST_BYTES 5
 /* U+FFFD in UTF-8, which replaces half a surrogate pair. */
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -56,7 +58,7 @@ static napi_value make_error(sgnode_frame *frame, segue_status status)
     if (napi_get_reference_value(env, frame->self->factory, &factory) != napi_ok ||
         napi_get_undefined(env, &receiver) != napi_ok ||
         napi_call_function(env, receiver, factory, 5, arguments, &error) != napi_ok)
-        return NULL; /* an exception of the factory is already pending */
+        return NULL; /* An exception of the factory is pending instead. */
     return error;
 }
 
@@ -123,8 +125,8 @@ bool sgnode_is_none(sgnode_frame *frame, napi_value value)
     return type == napi_undefined || type == napi_null;
 }
 
-/* Reads a string into a larger buffer, because the first reading may have cut the
- * string. */
+/* Reads the whole string into a buffer that is large enough, because the first reading
+ * may have cut the string. */
 static bool read_all(sgnode_frame *frame, napi_value value, const char **text,
                      size_t *len)
 {
@@ -223,7 +225,8 @@ sgnode_flaw sgnode_flaw_of(napi_env env, napi_value value, const char *text, siz
     return flaw;
 }
 
-/* Reads an optional string: *text is NULL when it is missing. */
+/* Reads a string. If the value may be missing (`optional`) and is undefined or null,
+ * *text becomes NULL. */
 static bool read_optional(sgnode_frame *frame, napi_value value, bool optional,
                           const char **text, size_t *len)
 {
@@ -360,8 +363,8 @@ bool sgnode_flag(sgnode_frame *frame, napi_value value, bool *flag)
 
 /* ---- to JavaScript ---- */
 
-/* Returns whether a text is ASCII. It checks whole machine words first, because a check
- * byte by byte would take as long as the copy. */
+/* Returns whether a text is ASCII. The function checks groups of machine words, because a
+ * check byte by byte would take as long as the copy of the text. */
 static bool is_ascii(const char *text, size_t len)
 {
     uint64_t words[4], high = 0;

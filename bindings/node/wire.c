@@ -1,5 +1,6 @@
 /* Custom transports in JavaScript (transportCustom). JavaScript calls the transport
- * through a Wire, which TRANSPORT_START passes to it (../common/custom_transport.h). */
+ * through a Wire, which the handler receives in the event TRANSPORT_START
+ * (../common/custom_transport.h). */
 #include "addon.h"
 
 napi_value sgnode_wire_show(const sgnode_user *user)

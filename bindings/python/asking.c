@@ -39,9 +39,9 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
     return sgpy_wrap(SGPY_SESSION, session, sgpy_host_of(runtime));
 }
 
-/* An accessor that copies a text into buf and sets *len. The reader calls the accessor
- * once for the length and once for the text, and again if the text has grown between
- * the two calls. */
+/* An accessor that copies a text into buf and sets *len. read_text calls the accessor
+ * once for the length and once for the text. If the text has grown in between, read_text
+ * calls the accessor again. */
 typedef segue_status (*text_fn)(void *handle, char *buf, size_t *len);
 
 static segue_status read_peer(void *handle, char *buf, size_t *len)
@@ -99,8 +99,8 @@ PyObject *sgpy_request_token(PyObject *request)
 }
 
 /* Returns the current token of a request, inside a callback. The token covers the
- * segments before this event and no segment after it in the same batch. Returns NULL
- * without an exception when there is no token. */
+ * segments that arrived before this event, and no later segment of the same batch.
+ * Returns NULL without an exception when the request has no token. */
 PyObject *sgpy_token_now(segue_request *request)
 {
     PyObject *token = read_text(request, read_token, true);
@@ -131,7 +131,7 @@ PyObject *sgpy_request_meta(PyObject *request, PyObject *key)
     return read_text(&self, read_meta, false);
 }
 
-/* The values that all functions that start a request have in common. */
+/* The values that each function needs to start a request. */
 typedef struct asking {
     segue_request_options options;
     segue_request_events events;

@@ -2,17 +2,17 @@
  * (or runtime_free), copies its arguments into Python objects and appends one event. The
  * Python handlers run later, when the batch is read.
  *
- * If there is no memory for an event of a request, the request is cancelled and receives
- * no further event except its COMPLETE, with SEGUE_E_NOMEM.
+ * When there is no memory for an event of a request, the request is cancelled. The
+ * request then receives no further event except its COMPLETE, with SEGUE_E_NOMEM.
  *
- * Segments of one request in one batch share one event, as long as no other event of
- * that request comes between them. user->segments is the list of that event. The list is
- * valid only for the batch (round) in which it was made. */
+ * Segments of one request in one batch share one event, as long as no other event of that
+ * request comes between them. user->segments is the list of that event. The list is valid
+ * only in the batch in which it was made (user->round). */
 #include "shim.h"
 
 #include <string.h>
 
-/* Returns whether events are collected now. If they are, *entered must be passed to
+/* Returns whether a batch collects events now. If so, the caller must pass *entered to
  * sgpy_leave. */
 static bool begin(const sgpy_user *user, bool *entered)
 {
@@ -46,8 +46,8 @@ static void push_call(sgpy_user *user, segue_call *call, int kind)
     finish(user, entered, kind, a, b, c);
 }
 
-/* Appends a CALLED event. The handler runs later, when the batch is read. Until then the
- * call's first turn is held open. */
+/* Appends a CALLED event. The handler runs later, when the batch is read. The call's
+ * first turn stays open until the handler has run. */
 void sgpy_on_call(void *user, segue_call *call)
 {
     bool waits = segue_call_hold_turn(call) == SEGUE_OK;
@@ -136,8 +136,8 @@ static bool goes_on(const sgpy_user *user, bool *entered)
     return !user->is_broken && begin(user, entered);
 }
 
-/* Ends a callback of a request. The callback calls this function last, because it may
- * cancel the request, which may end the request and free the user. */
+/* Ends a callback of a request. If the event is lost (`told` is false), cancels the
+ * request, which may free the user. So each callback calls this function last. */
 static void finish_told(sgpy_user *user, segue_request *request, bool entered, bool told)
 {
     if (!told) {
@@ -154,7 +154,8 @@ static void pass(sgpy_user *user, segue_request *request, bool entered, int kind
     finish_told(user, request, entered, sgpy_tell(user, kind, a, b, c));
 }
 
-/* Begins an event with a list of segments in the batch. */
+/* Begins an event whose list has one segment, the item. Returns false when the event is
+ * lost. */
 static bool begin_list(sgpy_user *user, PyObject *item)
 {
     PyObject *list = PyList_New(1);
@@ -162,7 +163,7 @@ static bool begin_list(sgpy_user *user, PyObject *item)
         PyList_SetItem(list, 0, Py_NewRef(item));
     if (!sgpy_tell(user, SGB_SEGMENTS, list, NULL, NULL))
         return false;
-    user->segments = list; /* the batch has the counted reference; this one is borrowed */
+    user->segments = list; /* a borrowed reference: the batch owns the list */
     user->round = user->host->round;
     return true;
 }

@@ -1,11 +1,12 @@
-/* Handwritten functions that run for each message: METH_FASTCALL, without keywords.
- * Some of these functions, such as call_reply, do several steps of a common case in
- * one call. Generated wrappers could do the same, but more slowly. */
+/* Handwritten functions that run for each message. They use METH_FASTCALL and take no
+ * keyword arguments. Some of these functions, such as call_reply, do several steps of a
+ * common case in one call. Generated wrappers could do the same, but more slowly. */
 #include "shim.h"
 
 typedef PyObject *const *arguments;
 
-/* Checks the number of arguments. A missing argument becomes None. */
+/* Copies the arguments to `taken`. A missing argument becomes None. Returns false with an
+ * exception when the number of arguments is wrong. */
 static bool take(arguments given, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most,
                  PyObject **taken)
 {
@@ -130,8 +131,8 @@ static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t co
     return sgpy_sent(status);
 }
 
-/* Adds the blocks of a sequence of JSON texts. Returns SEGUE_E_INVALID with an
- * exception when an item is not a text. */
+/* Adds the blocks of a sequence of JSON texts to the content. Returns SEGUE_E_INVALID,
+ * with an exception or with details in the slot, when an item is not valid. */
 static segue_status add_blocks(segue_content *content, PyObject *blocks)
 {
     segue_status status = SEGUE_OK;
@@ -190,8 +191,8 @@ static PyObject *call_reply(PyObject *module, arguments given, Py_ssize_t count)
             status = segue_call_complete(call, content, sgpy_error_slot());
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* after a failure the call has not ended, so the caller
-                             * must end it */
+    /* After a failure the call has not ended: the caller must end and free the call. */
+    if (status == SEGUE_OK)
         sgpy_release(taken[0], SGPY_CALL);
     return none_or_raise(status);
 }

@@ -4,20 +4,20 @@
  *   consumed  ptr NULL                  the library took it (an attached transport)
  *   freed     ptr NULL                  by X_free
  *
- * Each object owns its handle and frees it when the object is freed. The library allows
- * freeing a handle at any time, even after the runtime was freed, and inside callbacks.
- * Using a handle that is not in the state "wrapped" raises ClosedError. Each kind of
- * handle is a Python type, so a wrong kind is a TypeError. The argument of a hook (such
- * as a transport inside principal) is a view: an object that is consumed when the hook
- * returns.
+ * Each object owns its handle and frees the handle when the object is freed. The library
+ * allows freeing a handle at any time, even after the runtime was freed, and inside
+ * callbacks. Using a handle that is not in the state "wrapped" raises ClosedError. Each
+ * kind of handle is a Python type, so a handle of a wrong kind raises a TypeError. The
+ * argument of a hook (such as a transport inside principal) is a view: an object that is
+ * consumed when the hook returns.
  *
- * In the child of a fork, the parent's handles count as freed and are not touched.
- * The threads of these handles do not exist in the child, and their locks may stay locked
- * for ever.
+ * In the child of a fork, the parent's handles count as freed and are not touched. The
+ * threads that use these handles do not exist in the child, and locks of these threads
+ * may stay locked for ever.
  *
- * An object refers to its host, never to the Python object of the runtime. So the
- * objects of a callback table form no reference cycle with the runtime that holds the
- * table. A runtime that was not freed is freed together with its object, without
+ * An object refers to its host, never to the Python object of the runtime. So the objects
+ * of a callback table form no reference cycle with the runtime that holds the table. A
+ * runtime that was not freed explicitly is freed together with its object, without
  * events. */
 #include "shim.h"
 
@@ -32,9 +32,8 @@ static void free_transport(void *ptr)
 
 static void free_store(void *ptr)
 {
-    Py_BEGIN_ALLOW_THREADS /* the GIL is released, because freeing a store may close a
-                            * file or join a thread */
-        segue_store_free(ptr);
+    /* Freeing a store may close a file or join a thread, so the GIL is released. */
+    Py_BEGIN_ALLOW_THREADS segue_store_free(ptr);
     Py_END_ALLOW_THREADS
 }
 
@@ -140,7 +139,7 @@ static void free_one(sgpy_kind kind, void *ptr, sgpy_host *host)
     live[kind]--;
     if (kind == SGPY_RUNTIME) {
         host->runtime = NULL;
-        host->busy = true; /* from now on callbacks append no events */
+        host->busy = true; /* callbacks append no events from now on */
     }
     rows[kind].free(ptr);
     if (kind == SGPY_RUNTIME) {

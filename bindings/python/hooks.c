@@ -1,14 +1,16 @@
-/* Hooks: callbacks whose answer the library needs at once. They are Python callables that
- * run inside runtime_dispatch, on its thread. If a hook raises, the exception becomes an
- * event and the answer is "no": the principal is refused, the value is not checked, no
- * token is returned. A transport argument is a view that ends with the callback. A
- * returned text is kept in the user until the next callback, as the library requires. */
+/* Hooks: callbacks whose answer the library needs at once. A hook is a Python callable
+ * that runs inside runtime_dispatch, on the thread of the dispatch. If a hook raises, the
+ * exception becomes an event and the answer is "no": the principal is refused, the value
+ * is not checked, no token is returned. A transport argument is a view, which can be used
+ * only until the hook returns. A text that a hook returns is kept in the user until the
+ * next hook runs, as the library requires. */
 #include "shim.h"
 
 #include <string.h>
 
-/* Calls a hook and takes over the references a, b, c and d; d may be NULL. Returns NULL
- * when the hook raises; the exception becomes an event. */
+/* Calls a hook, returns its answer, and takes over the references a, b, c and d. The
+ * first NULL ends the arguments. Returns NULL when the hook raises. The exception of the
+ * hook becomes an event. */
 static PyObject *ask(sgpy_user *user, int which, const char *where, PyObject *a,
                      PyObject *b, PyObject *c, PyObject *d)
 {
@@ -24,7 +26,8 @@ static PyObject *ask(sgpy_user *user, int which, const char *where, PyObject *a,
     return result;
 }
 
-/* Returns whether the hook exists and may be called now. */
+/* Returns whether the hook exists and a batch is open. Without a batch, no Python may
+ * run. */
 static bool begin(const sgpy_user *user, int which, bool *entered)
 {
     if (!user->host->batch || !user->hooks[which])
@@ -33,8 +36,8 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
     return true;
 }
 
-/* Reads the answer of a hook, a str without NUL or None, and keeps it in the user.
- * Returns false for any other answer. A NUL is refused because it would cut the answer
+/* Reads the answer of a hook, a str or None, and keeps the answer in the user. Returns
+ * false for any other answer. Also refuses a str with a NUL, which would cut the text
  * short. */
 static bool keep_text(sgpy_user *user, PyObject *result, const char *where,
                       const char **text, size_t *len)
@@ -86,7 +89,7 @@ static void tell_reason(PyObject *result, char *reason, size_t size)
     if (len >= size)
         len = size - 1;
     while (len && ((unsigned char)text[len] & 0xC0) == 0x80)
-        len--; /* a character must not be cut in the middle */
+        len--; /* the cut must not be in the middle of a character */
     memcpy(reason, text, len);
     for (size_t i = 0; i < len; i++)
         if (!reason[i])

@@ -1,23 +1,23 @@
-/* The host of a runtime: the batch of events, the side queue, the counting allocator.
+/* The host of a runtime: the batch of events and the side queue.
  *
- * Callbacks of the library run inside runtime_dispatch and append to host->batch, the
- * list that runtime_dispatch returns. Without a batch (the garbage collector frees the
- * runtime) events are dropped. When dispatch may wait it releases the GIL, and each
- * callback takes the GIL back around its work. Each callback runs on the thread of the
- * dispatch and with its thread state.
+ * Callbacks of the library run inside runtime_dispatch and append events to host->batch,
+ * the list that runtime_dispatch returns. There is no batch when the garbage collector
+ * frees the runtime. Without a batch, events are dropped. When dispatch may wait it
+ * releases the GIL, and each callback takes the GIL back around its work. Each callback
+ * runs on the thread of the dispatch and with its thread state.
  *
- * Events of other threads (log lines, custom transports) go to the side queue, under a
- * mutex and without Python, and dispatch moves them into the batch. Log lines beyond
- * SGB_LINES_MAX are dropped. The entries of a transport are bounded by its limit of
- * unwritten bytes. The descriptor is readable while the queue is not empty.
+ * Events of other threads (log lines, custom transports) are put into the side queue,
+ * under a mutex and without Python. Dispatch moves these events into the batch. Log lines
+ * beyond SGB_LINES_MAX are dropped. A transport's limit of unwritten bytes also limits
+ * its entries. The descriptor side_fd is readable while the queue is not empty.
  *
  * When memory is short, an entry of the side queue stays in the queue for the next batch.
- * An event that is lost never loses the other events of its batch. A program could wait
- * for ever for an event that ends something (COMPLETE, CLOSED, INPUT) or lets it continue
- * (OPEN, DRAIN, ...). So the kind of such an event is kept in its user (`owed`), and the
- * user is kept in host->owing. The event is delivered without its values at the end of
- * this batch or a later one. Another event, made in advance with the runtime, reports
- * that events were lost. */
+ * Losing one event never loses other events of the same batch. Some events end something
+ * (COMPLETE, CLOSED, INPUT) or let a program continue (OPEN, DRAIN, ...). A program could
+ * wait for such an event for ever. So the kind of such a lost event is kept in its user
+ * (`owed`), and the user is kept in host->owing. The event is delivered without its
+ * values at the end of this batch or a later one. The event host->spare, made in advance
+ * with the runtime, reports that events were lost. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -25,13 +25,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Called with the mutex of the side queue. */
+/* Makes side_fd readable. Called with the mutex of the side queue held. */
 static void make_readable(void *opaque)
 {
     sgpy_host *host = opaque;
     const uint64_t one = 1;
     ssize_t put = write(host->side_fd, &one, sizeof one);
-    (void)put; /* the counter is at most 1, so the write cannot block */
+    (void)put; /* the counter of the eventfd is at most 1, so the write cannot block */
 }
 
 sgpy_host *sgpy_host_new(void)
@@ -64,9 +64,9 @@ void sgpy_host_unref(sgpy_host *host)
     free(host);
 }
 
-/* The Python thread state of this thread while the thread is in the library without
- * the GIL. In the meantime other threads may run Python and use users of the same
- * host. */
+/* The Python thread state of this thread while the thread is in the library without the
+ * GIL; otherwise NULL. Without the GIL, other threads may run Python and use users of the
+ * same host. */
 static _Thread_local PyThreadState *saved;
 
 void sgpy_let_go(void)
@@ -129,7 +129,7 @@ bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObje
 {
     if (append_event(host, handler, kind, a, b, c))
         return true;
-    PyErr_Clear(); /* also clears an exception from making a, b or c */
+    PyErr_Clear(); /* The exception may also come from making a, b or c. */
     return false;
 }
 
@@ -167,9 +167,9 @@ static bool push_side(sgpy_host *host, const sgb_side *side)
     return sgpy_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
 }
 
-/* Moves the entries of the side queue into the batch. The descriptor is read before
- * the entries are taken: an entry that another thread adds after the read is taken
- * too, or makes the descriptor readable again. */
+/* Moves the entries of the side queue into the batch. The descriptor is read before the
+ * entries are taken. So an entry that another thread adds later is either taken now, or
+ * makes the descriptor readable again. */
 void sgpy_side_drain(sgpy_host *host)
 {
     uint64_t count;
@@ -259,8 +259,9 @@ static void lose(sgpy_user *user, int kind)
     host->owing = user;
 }
 
-/* Delivers the events that a user still has to get (`owed`), in the order of their kinds,
- * so OPEN comes before CLOSED. */
+/* Delivers the user's events that could not be delivered before (`owed`), without their
+ * values. The order is the order of the kinds, so OPEN comes before CLOSED. Returns false
+ * when out of memory. */
 static bool pay(sgpy_user *user)
 {
     for (int kind = 0; user->owed; kind++) {
@@ -281,7 +282,7 @@ static bool pay(sgpy_user *user)
 bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c)
 {
     bool good = !PyErr_Occurred();
-    if (good && user->owed) /* earlier events are delivered first */
+    if (good && user->owed) /* earlier events must be delivered first */
         good = pay(user);
     if (good && sgpy_push(user->host, user->handler, kind, a, b, c))
         return true;
@@ -302,8 +303,8 @@ static void forgive(sgpy_host *host)
         release_user(user);
 }
 
-/* Delivers the events that users still have to get. After the runtime's end no later
- * batch follows, so an event that still cannot be delivered is dropped. */
+/* Delivers the events that could not be delivered before. After the runtime's end no
+ * batch follows, so events that still cannot be delivered are dropped. */
 void sgpy_settle(sgpy_host *host)
 {
     while (host->owing && (pay(host->owing) || !host->runtime))

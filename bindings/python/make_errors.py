@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the exceptions of the Python SDK, python/src/segue/errors.py, from the table of
-statuses, core/api/errors.def, and the table of store failures that a server reports,
-reasons.def. It replaces everything between the two marks in errors.py. --check only
-compares."""
+"""Writes the exceptions of the Python SDK into python/src/segue/errors.py. The sources
+are the table of statuses, core/api/errors.def, and the table of store failures that a
+server reports, core/api/reasons.def. The program replaces everything between the two
+marks in errors.py. With --check, the program only compares."""
 
 import argparse
 import pathlib
@@ -20,8 +20,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Names of classes that are not made from the name of the status, because the made name
-# would read badly or hide a built-in exception.
+# Names of exception classes that are not made from the name of the status. A name made
+# from the status would read badly or hide a built-in exception.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",
@@ -80,19 +80,20 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
 def reasons() -> str:
     out = [
         "class ServerStoreError(RemoteError):\n"
-        '    """The store of the server refused the operation, or cannot give it back."""\n'
+        '    """The server\'s store refused the operation, '
+        'or cannot return the operation."""\n'
     ]
     table = ""
     for word, text in REASON.findall(REASONS.read_text()):
         name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
-        why = text.replace("it is", "the operation is")
+        why = text.replace("it is", "the operation is").replace("the store", "its store")
         out.append(
             f"class {name}Error(ServerStoreError):\n"
             f'    """The server reports that {why}."""\n'
         )
         table += f'    "store_{word}": {name}Error,\n'
     out.append(
-        "# The exception class of each data.reason in an error of a peer.\n"
+        "# The exception class of each `data.reason` that a peer's error may have.\n"
         f"BY_REASON: dict[str, type[RemoteError]] = {{\n{table}}}\n"
     )
     return "\n\n".join(out)

@@ -1,5 +1,5 @@
-/* The remaining parts of the module: constants, types, and the check of the
- * interpreter. */
+/* The parts of the module that are in no other file: small functions for the generated
+ * code, constants, and the check of the interpreter. */
 #include "shim.h"
 
 PyObject *sgpy_give(PyObject *old, PyObject *made)
@@ -13,8 +13,9 @@ PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len)
     return Py_BuildValue("(KN)", (unsigned long long)last, sgpy_bytes(data, len));
 }
 
-/* Returns whether this is the first interpreter that loads the module. Types and
- * counters are global to the process, so only one interpreter can use them. */
+/* Returns whether this is the first interpreter that loads the module. Only one
+ * interpreter can use the module, because its types and counters are global to the
+ * process. */
 static bool is_first_interpreter(void)
 {
     static int64_t first = -1;

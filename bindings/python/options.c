@@ -1,8 +1,8 @@
-/* Fills option structs from dicts. A row of a table is one member of a struct: its
- * name is the key. A member that is missing or None stays zero, the default. An
- * unknown key is a TypeError. Callbacks are not set from dicts. Strings in the struct are
- * views of the dict's values, valid for one call. Lists in the struct are copies, which
- * are freed after the call.
+/* Fills option structs from dicts. The tables in option_members.h describe the structs.
+ * The key of a member in a dict is the member's name. A member that is missing or None
+ * stays zero, the default. An unknown key raises a TypeError. Callbacks are not set from
+ * dicts. Strings in the struct are views of the dict's values, valid for one call. Lists
+ * in the struct are copies, which are freed after the call.
  *
  * A test compares the tables with the headers, so that no member is missing. */
 #include "shim.h"
@@ -91,7 +91,7 @@ static const option *find_member(const option *members, PyObject *key)
     return NULL;
 }
 
-/* Adds the option's name to the current exception. */
+/* Puts the name of the option before the message of the current exception. */
 static void name_option(PyObject *key)
 {
     PyObject *type, *value, *trace;

@@ -1,6 +1,6 @@
-/* Runtimes and transports: the functions that take options and callbacks. The library
- * gets a callback table with a user of its own. If the call fails, the library has taken
- * nothing, and the user is freed here. */
+/* Runtimes and transports: the functions that take options and callbacks. The callback
+ * table that the library gets has a user of its own. If a function of the library fails,
+ * the library has taken nothing, and this file frees the user. */
 #include "shim.h"
 
 PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
@@ -43,7 +43,8 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     return object;
 }
 
-/* Begins a dispatch, run or free, with a new batch for its events. */
+/* Begins runtime_dispatch, runtime_run or runtime_free, with a new batch for its events.
+ * Returns NULL with an exception on failure. */
 static sgpy_host *begin_batch(PyObject *runtime)
 {
     if (!sgpy_unwrap(runtime, SGPY_RUNTIME))
@@ -61,7 +62,8 @@ static sgpy_host *begin_batch(PyObject *runtime)
     return host;
 }
 
-/* Ends the batch and returns it, with the entries of the side queue. */
+/* Ends the batch and returns the list of its events, including the entries of the side
+ * queue. */
 static PyObject *end_batch(sgpy_host *host)
 {
     sgpy_side_drain(host);
@@ -123,8 +125,7 @@ PyObject *sgpy_runtime_free(PyObject *runtime)
     segue_runtime *ptr = host->runtime;
     sgpy_consume(runtime);
     host->apart = true;
-    sgpy_let_go(); /* the GIL is released, because a store's thread may need the GIL to
-                    * end */
+    sgpy_let_go(); /* A store's thread may need the GIL to end, so the GIL is released. */
     segue_runtime_free(ptr);
     sgpy_enter();
     host->apart = false;

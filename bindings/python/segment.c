@@ -1,6 +1,6 @@
-/* A segment as a Python object. One allocation holds copies of the values that the
- * library shows only inside on_segment. Python strings are made when a program reads the
- * attributes, because most programs read only the text. */
+/* A segment as a Python object. The library shows the values of a segment only inside
+ * on_segment, so one allocation holds copies of all values. Python strings are made when
+ * a program reads the attributes, because most programs read only the text. */
 #include "shim.h"
 
 #include <string.h>
@@ -13,12 +13,13 @@ typedef struct sgpy_segment {
     size_t type_len;
     size_t data_len;
     size_t text_len;
-    char bytes[]; /* the type, the data and the text, one after the other */
+    char bytes[]; /* the type, then the JSON of the block, then the text */
 } sgpy_segment;
 
 static PyTypeObject *segment_type;
-static PyObject *decoder; /* makes the attribute `content` from the block's JSON in
-                           * `data` */
+/* the callable that makes the attribute `content` from the attribute `data`; NULL =
+ * `content` is `data` */
+static PyObject *decoder;
 
 PyObject *sgpy_segment_new(const segue_segment *segment)
 {

@@ -1,20 +1,22 @@
-/* segue._segue: the functions of the headers for Python, one to one, made by SWIG
- * (4.1 or newer).
+/* segue._segue: the functions of the headers for Python, one to one, made by SWIG (4.1 or
+ * newer).
  *
  * SWIG reads the functions from the headers themselves. The shim has the functions that a
- * typemap cannot convert: functions that take options or callbacks (ignored below, and
- * wrapped from sgpy_X under the name X), and functions that run for each message (fast.c
- * adds them to the module). Segments and errors are values in Python: segment_X and
- * error_X are the attributes of Segment and the parts of an exception. A test compares
- * the module with core/api/api.def and with _segue.pyi. */
+ * typemap cannot convert. Functions that take options or callbacks are ignored below, and
+ * SWIG wraps sgpy_X under the name X instead. Functions that run for each message are in
+ * fast.c, which adds them to the module.
+ *
+ * Segments and errors are values in Python: segment_X and error_X are the attributes of
+ * Segment and the parts of an exception. A test compares the module with core/api/api.def
+ * and with _segue.pyi. */
 %module _segue
 
 %{
 #include "shim.h"
 %}
 
-/* SWIG puts this code into a function that returns a module, or from SWIG 4.3 on a
- * status. */
+/* SWIG puts this code into the function that initialises the module. The function returns
+ * a status from SWIG 4.3 on, and the module before. */
 %init %{
 #if SWIG_VERSION >= 0x040300
     if (sgpy_init(m) < 0)
@@ -52,7 +54,7 @@
         SWIG_fail;
 }
 %typemap(in, numinputs=0) TYPE **out (TYPE *made) "made = NULL; $1 = &made;"
-/* A new handle belongs to the runtime of the handle that it is made from. */
+/* A new handle belongs to the runtime of the handle in the first argument. */
 %typemap(argout) TYPE **out
     "$result = sgpy_give($result, sgpy_wrap(KIND, *$1, sgpy_host_of(obj0)));"
 %enddef
@@ -147,16 +149,17 @@ SGPY_VIEW(const char, data, true)
 %typemap(argout) (uint64_t *last_segment, const void **data, size_t *len)
     "$result = sgpy_give($result, sgpy_resumed(*$1, *$2, *$3));"
 
-/* segue_call_params and segue_bearer_token return a text and its length. */
+/* segue_call_params and segue_bearer_token return a text and set the length of the
+ * text. */
 %typemap(out) const char *segue_call_params "$result = sgpy_bytes($1, size2);"
 %typemap(out) const char *segue_bearer_token "$result = sgpy_text($1, size2);"
 
-/* The headers and the peer of a transport identify a caller, so different texts must stay
- * different. */
+/* The headers and the peer of a transport identify a caller. Different texts must become
+ * different strings, so invalid UTF-8 is refused. */
 %typemap(out) const char *segue_transport_header "$result = sgpy_exact($1);"
 %typemap(out) const char *segue_transport_peer "$result = sgpy_exact($1);"
 
-/* The macro makes None the result of FUNCTION for a value that is missing. */
+/* FUNCTION returns None for a value that is missing (SEGUE_E_NOT_FOUND). */
 %define SGPY_ABSENT_IS_NONE(FUNCTION)
 %typemap(out) segue_status FUNCTION {
     if ($1 == SEGUE_E_NOT_FOUND)
@@ -174,7 +177,7 @@ SGPY_ABSENT_IS_NONE(segue_call_argument_text)
 SGPY_ABSENT_IS_NONE(segue_call_argument_int)
 SGPY_ABSENT_IS_NONE(segue_call_resumed)
 
-/* A function that sends returns whether there was room. */
+/* FUNCTION sends. Its wrapper returns whether there was room. */
 %define SGPY_SENDS(FUNCTION)
 %typemap(out) segue_status FUNCTION {
     $result = sgpy_sent($1);
@@ -305,7 +308,7 @@ PyObject *sgpy_option_names(void);
 %ignore segue_runtime_dispatch;
 %ignore segue_runtime_cork;
 %ignore segue_runtime_uncork;
-%ignore segue_call_hold_turn; /* the shim calls it */
+%ignore segue_call_hold_turn; /* only the shim calls this function */
 %ignore segue_call_fail_with;
 %ignore segue_timer_start;
 %ignore segue_timer_cancel;

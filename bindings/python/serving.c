@@ -70,8 +70,8 @@ PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
     return Py_NewRef(Py_None);
 }
 
-/* Fills the listen options that require tokens. Returns false with an exception on
- * failure. */
+/* Fills the options by which a listener requires tokens. Returns false with an exception
+ * on failure. */
 static bool fill_bearer(sgpy_options *kept, segue_bearer_options *full, PyObject *server,
                         PyObject *options, PyObject *on_bearer, sgpy_user **user)
 {
@@ -109,8 +109,8 @@ static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bear
         full.bearer = &gate;
     }
     segue_error **error = sgpy_error_slot();
-    Py_BEGIN_ALLOW_THREADS /* the GIL is released while certificates and keys are read */
-        status = segue_server_listen(ptr, &full, &listener, error);
+    /* Reading certificates and keys may take time, so the GIL is released. */
+    Py_BEGIN_ALLOW_THREADS status = segue_server_listen(ptr, &full, &listener, error);
     Py_END_ALLOW_THREADS sgpy_options_free(&kept);
     sgpy_options_free(&kept_gate);
     if (status == SEGUE_OK)
@@ -124,8 +124,8 @@ static PyObject *copy_dict(PyObject *dict)
     return PyDict_Check(dict) ? PyDict_Copy(dict) : Py_NewRef(dict);
 }
 
-/* Begins to listen. It copies the dicts first: the options point to their values, and
- * other threads may change a dict while the GIL is released. */
+/* Begins to listen. The function copies the dicts first, because the options point to
+ * values of the dicts, and other threads may change a dict while the GIL is released. */
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer)
 {

@@ -1,18 +1,17 @@
 /* Custom stores in Python (store_custom). The library calls the callback table on the
- * store's thread, which must not touch Python. So each call puts one job into the
- * shelf (struct sgpy_shelf, the state of one custom store) and waits for the job's
- * answer. A Python thread runs the jobs (store_serve).
+ * store's thread, which must not touch Python. So each call puts one job into the shelf
+ * (struct sgpy_shelf, the state of one custom store) and waits for the job's answer. A
+ * Python thread runs the jobs (store_serve). The members of the shelf:
  *
- *     job       the current job, set by the store's thread, which owns its memory
- *     answered  the Python thread has filled job->status and job->rows
- *     served    a thread has called store_serve: a second thread is refused
- *     closed    the table was freed: store_serve returns
- *     left      store_serve has returned or raised: jobs fail at once
+ *     job       the current job; the store's thread sets it and owns its memory
+ *     answered  true = the Python thread has filled job->status and job->rows
+ *     served    true = a thread has called store_serve, and a second thread is refused
+ *     closed    true = the library has freed the table, and store_serve returns
+ *     left      true = store_serve has returned or raised, and jobs fail at once
  *     unheard   change feed items ("news") that the library could not take yet
  *
- * Records and entries are passed as tuples, in the order of the structs' members.
- * Values from Python are copied, so that the store's thread refers to no Python
- * object. */
+ * Records and entries are passed as tuples, in the order of the structs' members. Values
+ * from Python are copied, so that the store's thread refers to no Python object. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -38,7 +37,7 @@ typedef struct shelf_row {
     segue_store_record record;
     segue_store_entry entry;
     segue_store_news news;
-    char *texts; /* the memory of the texts of the record and entry */
+    char *texts; /* the memory of the texts and data of this row */
 } shelf_row;
 
 typedef struct shelf_job {
@@ -46,19 +45,18 @@ typedef struct shelf_job {
     const segue_store_write *writes;
     size_t count;
     const char *task_id;
-    const uint8_t *id; /* the id of an operation, a key, or a principal, depending on the
-                        * method */
+    const uint8_t *id; /* the id of an operation, a key or a principal: `op` decides */
     uint64_t after;
     int64_t at_ms;
     int64_t next_ms;
     bool on;
-    const char *data; /* a forwarded command for the operation's owner */
+    const char *data; /* the forwarded command that the method `post` gets */
     size_t len;
     segue_store_stats stats;
     segue_status status;
     shelf_row *rows;
     size_t row_count;
-    size_t told; /* number of change feed items that the library has taken */
+    size_t told; /* number of the rows (change feed items) that the library has taken */
 } shelf_job;
 
 struct sgpy_shelf {
@@ -71,8 +69,9 @@ struct sgpy_shelf {
     bool served;
     bool closed;
     bool left;
-    shelf_job unheard; /* change feed items that the library could not take yet; only
-                        * the store's thread uses them */
+    /* change feed items that the library could not take yet; only the store's thread uses
+     * this member */
+    shelf_job unheard;
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
@@ -195,8 +194,8 @@ static segue_status post(void *self, const uint8_t *id, const char *data, size_t
     return ask(self, &job);
 }
 
-/* Passes change feed items to the library. Returns false when the library takes no
- * more items. */
+/* Passes the change feed items of a job to the library. Returns false when the library
+ * takes no more items now; the other items stay in the job. */
 static bool tell_news(shelf_job *job, segue_store_news_fn fn, void *user)
 {
     for (; job->told < job->row_count; job->told++)
@@ -293,7 +292,7 @@ static PyObject *give_writes(const shelf_job *job)
     return items;
 }
 
-/* Makes the arguments of the Python method that runs the job. */
+/* Makes the tuple of arguments for the Python method that runs the job. */
 static PyObject *give(const shelf_job *job)
 {
     switch (job->op) {
@@ -323,8 +322,9 @@ static PyObject *give(const shelf_job *job)
 
 /* ---- values from Python ---- */
 
-/* Copies a hash of this size. Formats with a length ("y#") differ between versions of
- * Python, so the bytes come as an object. */
+/* Copies a hash or an id of exactly `size` bytes. `bytes` is an object, because formats
+ * with a length ("y#") differ between versions of Python. Returns false with an exception
+ * on failure. */
 static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
 {
     const char *view;
@@ -339,7 +339,9 @@ static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
     return true;
 }
 
-/* Copies a text with its NUL, and the data after the text, into row->texts. */
+/* Copies a text with its NUL, followed by the data, into row->texts. `text` may be NULL.
+ * Sets *into and *into_len to the copied data. Returns false with an exception on
+ * failure. */
 static bool take_texts(shelf_row *row, const char *text, PyObject *data,
                        const char **into, size_t *into_len)
 {
@@ -491,7 +493,8 @@ static bool take(shelf_job *job, PyObject *result)
     }
 }
 
-/* Returns the `status` attribute of an exception of Segue; 0 for any other exception. */
+/* Returns the attribute `status` of an exception of Segue. Returns 0 for any other
+ * exception. */
 static segue_status status_in(PyObject *value)
 {
     int overflow = 0;
@@ -507,8 +510,8 @@ static segue_status status_in(PyObject *value)
     return (segue_status)number;
 }
 
-/* Returns the status of the current exception. Prints an exception that is not an
- * exception of Segue, with its traceback. */
+/* Returns the status of the current exception and clears the exception. An exception that
+ * is not an exception of Segue is printed with its traceback and gives SEGUE_E_STORE. */
 static segue_status status_of_exception(void)
 {
     PyObject *type, *value, *trace;
@@ -546,7 +549,8 @@ void sgpy_shelf_free(void *opaque)
     unref_shelf(opaque);
 }
 
-/* Waits for the next job. Returns NULL when the store is closed. */
+/* Waits for the next job without holding the GIL. `answered`: true = the current job was
+ * answered. Returns NULL when the store is closed. */
 static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
 {
     shelf_job *next;
@@ -566,8 +570,8 @@ static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
     Py_END_ALLOW_THREADS return next;
 }
 
-/* Returns whether the calling thread may serve the store. A store is served once, by one
- * thread, because two threads would answer the same job. */
+/* Returns whether the calling thread may serve the store. Only one thread may serve a
+ * store, because two threads would answer the same job. */
 static bool may_serve(sgpy_shelf *shelf)
 {
     pthread_mutex_lock(&shelf->mutex);
@@ -604,8 +608,8 @@ PyObject *sgpy_store_wake(PyObject *object)
     return Py_NewRef(Py_None);
 }
 
-/* Reads a flag of the Python store. Returns 1 when the attribute is true, 0 when it is
- * not, -1 with an exception. */
+/* Reads a flag of the Python store. Returns 1 when the attribute is true, and 0 when it
+ * is false or missing. Returns -1 with an exception when it cannot be read. */
 static int says(PyObject *store, const char *name)
 {
     if (!PyObject_HasAttrString(store, name))

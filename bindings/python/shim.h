@@ -3,10 +3,12 @@
  * statuses become exceptions. The binding is one to one and knows no protocol.
  *
  * Everything runs with the GIL held, except the functions marked "any thread". Functions
- * for any thread touch no Python object and never take the GIL. The shim uses only the
- * limited API of Python 3.10, so that one binary works with all later versions. Therefore
- * the shim must not use formats with "#", nor Py_RETURN_NONE and similar macros, which in
- * the headers of 3.12 and 3.13 rely on immortal objects. */
+ * for any thread touch no Python object and never take the GIL.
+ *
+ * The shim uses only the limited API of Python 3.10, so that one binary works with all
+ * later versions. Therefore the shim must not use formats with "#". The shim must also
+ * not use Py_RETURN_NONE and similar macros: in the headers of 3.12 and 3.13 these macros
+ * rely on immortal objects. */
 #ifndef SGPY_SHIM_H
 #define SGPY_SHIM_H
 
@@ -48,58 +50,63 @@ typedef enum sgpy_kind {
 
 /* ---- host: the state of one runtime ---- */
 
-/* The state of one runtime. It lives as long as the runtime and the handles and
- * callback tables of this runtime. */
+/* The state of one runtime. The host lives until the runtime and all its handles and
+ * callback tables were freed. */
 typedef struct sgpy_host {
     _Atomic int refs;
-    segue_runtime *runtime; /* the runtime; NULL once it is freed */
-    PyObject *batch;        /* events of the current batch; NULL = events are dropped */
-    uint64_t round;  /* number of the batch (round); a list of segments is valid in one
-                      * round only */
-    bool busy;       /* a dispatch, run or free is running */
-    bool lost;       /* an event was lost, and the loss is not reported yet */
-    bool apart;      /* the host is busy, and the GIL is released during the call of
-                      * the library */
-    PyObject *log;   /* handler of log lines, or NULL */
-    PyObject *spare; /* the event that reports lost events; it is made in advance,
-                      * because it is needed when memory is short */
-    struct sgpy_user *owing; /* list of the users with events that could not be
-                              * delivered yet */
+    segue_runtime *runtime; /* NULL once the runtime is freed */
+    /* events of the current batch; NULL = there is no batch, and events are dropped */
+    PyObject *batch;
+    /* number of the current batch; a list of segments is valid only in the batch with its
+     * number */
+    uint64_t round;
+    bool busy; /* true = runtime_dispatch, runtime_run or runtime_free is running */
+    bool lost; /* true = an event was lost, and the loss is not reported yet */
+    /* true = the host is busy, and the GIL is released during the call of the library */
+    bool apart;
+    PyObject *log; /* handler of the library's log lines; NULL = no handler */
+    /* the event that reports lost events; made in advance, because events are lost when
+     * memory is short */
+    PyObject *spare;
+    /* list of the users with events that could not be delivered yet */
+    struct sgpy_user *owing;
 
     sgb_side_queue side;
-    int side_fd; /* eventfd: readable while something is in the side queue */
+    int side_fd; /* an eventfd, which is readable while the side queue has entries */
 } sgpy_host;
 
 sgpy_host *sgpy_host_new(void);
 sgpy_host *sgpy_host_ref(sgpy_host *host); /* any thread */
 void sgpy_host_unref(sgpy_host *host);     /* any thread */
 
-/* Releases the GIL around a call of the library that may run callbacks. */
+/* Releases the GIL before a call of the library that may run callbacks. */
 void sgpy_let_go(void);
-/* sgpy_enter takes the GIL back if this thread released it, and sgpy_leave releases it
- * again. Both must surround every use of Python in a callback. The result of sgpy_enter
- * is passed to sgpy_leave. */
+/* The next two functions must surround every use of Python in a callback. sgpy_enter
+ * takes the GIL if this thread had released it, and returns whether it took the GIL.
+ * sgpy_leave gets this result and releases the GIL again if sgpy_enter took it. */
 bool sgpy_enter(void);
 void sgpy_leave(bool entered);
 
-/* Frees the Python objects of the host. Called after the runtime was freed. */
+/* Frees the host's references to Python objects. Called after the runtime was freed. */
 void sgpy_host_end(sgpy_host *host);
 
-/* Appends one event (handler, kind, a, b, c) to the batch and takes over the
- * references a, b and c. A value that is NULL becomes None. Returns false when there
- * is no memory for the event, or when there was no memory for one of the values. The
- * function leaves no exception. */
+/* Appends one event (handler, kind, a, b, c) to the batch and takes over the references
+ * a, b and c. A value that is NULL becomes None. Returns false when out of memory, also
+ * when making one of the values has failed. The function leaves no exception. */
 bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
                PyObject *c);
 
-/* Turns the current exception into an event. where: the function that raised. */
+/* Turns the current exception into an EXCEPTION event. `where` is the name of the
+ * function that raised. */
 void sgpy_push_exception(sgpy_host *host, const char *where);
 
 typedef struct sgpy_user sgpy_user;
 typedef struct sgpy_shelf sgpy_shelf;
-/* Moves the side queue into the batch. Without a batch the entries are dropped. */
+/* Moves the entries of the side queue into the batch. Without a batch the entries are
+ * dropped. */
 void sgpy_side_drain(sgpy_host *host);
-/* Delivers, at the end of a batch, the events that could not be delivered earlier. */
+/* Called at the end of a batch. Delivers the events that could not be delivered
+ * before. */
 void sgpy_settle(sgpy_host *host);
 
 /* ---- user: the `user` pointer of a callback table ---- */
@@ -107,91 +114,100 @@ void sgpy_settle(sgpy_host *host);
 enum { SGPY_HOOKS = 3 };
 
 struct sgpy_user {
-    sgpy_host *host;             /* a counted reference */
-    PyObject *handler;           /* the Python callable that receives the events, or
-                                  * NULL */
-    PyObject *hooks[SGPY_HOOKS]; /* callables that must answer at once, or NULL */
-    PyObject *answer;            /* text that a hook returned, kept for the library */
-    sgb_transport *custom;       /* the custom transport of this user; NULL = the user
-                                  * has none */
-    PyObject *segments;          /* the list of segments in the batch `round`, a borrowed
-                                  * reference */
+    sgpy_host *host; /* a counted reference */
+    /* the Python callable that receives the events; NULL = no handler */
+    PyObject *handler;
+    PyObject *hooks[SGPY_HOOKS]; /* callables that must answer at once; NULL = no hook */
+    /* the text that a hook returned last; kept, because the library still reads the
+     * text */
+    PyObject *answer;
+    /* the custom transport that calls this user; NULL for other users */
+    sgb_transport *custom;
+    /* the list of segments in the batch with the number `round`; a borrowed reference */
+    PyObject *segments;
     uint64_t round;
     sgpy_user *next; /* the next user in host->owing */
-    uint32_t owed;   /* kinds of the events that still have to be delivered, as bits */
-    bool is_listed;  /* true = the user is in host->owing, so it must not be freed now */
-    bool is_gone;    /* true = the user was freed while it was in host->owing; its
-                      * memory is released when it leaves this list */
-    bool is_broken;  /* for a request: true when an event was lost */
+    uint32_t owed;   /* the kinds of the events that must still be delivered, as bits */
+    /* true = the user is in host->owing, so the memory of the user must not be freed
+     * now */
+    bool is_listed;
+    /* true = sgpy_user_free was called; if the user is in host->owing, its memory is
+     * freed when the user leaves the list */
+    bool is_gone;
+    bool is_broken; /* for a request: true = an event was lost */
 };
 
 sgpy_user *sgpy_user_new(sgpy_host *host, PyObject *handler);
 void sgpy_user_free(void *user); /* a segue_free_fn */
 void sgpy_user_hook(sgpy_user *user, int which, PyObject *callable);
-/* Appends an event as sgpy_push does, for the user's handler. An event that cannot be
- * made is lost, and an EXCEPTION event reports the loss. An event for which a program
- * may wait is never lost: it is delivered later, without its values. */
+/* Appends an event for the user's handler, as sgpy_push does. An event that cannot be
+ * made is lost, and an EXCEPTION event reports the loss. If a program may wait for the
+ * event, the event is delivered later, without its values. Returns false when the event
+ * could not be appended now. */
 bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c);
 
 /* ---- handles ---- */
 
 typedef struct sgpy_handle {
-    PyObject_HEAD void *ptr; /* the handle; NULL once it is freed or consumed */
+    PyObject_HEAD void *ptr; /* the handle; NULL once the handle is freed or consumed */
     sgpy_host *host;         /* a counted reference; NULL for stores */
     int born;                /* the value of sgpy_forks() when the object was made */
 } sgpy_handle;
 
-/* Returns how many forks lie between this process and the process that loaded the
- * module. */
+/* Returns the number of forks between the process that loaded the module and this
+ * process. Returns 0 in the process that loaded the module. */
 int sgpy_forks(void);
 
-/* Makes the object of a handle. The object owns the handle from then on, even if this
- * fails. */
+/* Makes the Python object of a handle. The object owns the handle. On failure the
+ * function frees the handle and returns NULL with an exception. */
 PyObject *sgpy_wrap(sgpy_kind kind, void *ptr, sgpy_host *host);
-/* Makes an object that does not own its handle (a view). The caller must consume the
- * object when the view ends. */
+/* Makes an object that does not own its handle (a view). The caller must call
+ * sgpy_consume when the view ends. */
 PyObject *sgpy_wrap_view(sgpy_kind kind, void *ptr, sgpy_host *host);
 /* Returns the pointer of a usable handle, or NULL with an exception. */
 void *sgpy_unwrap(PyObject *object, sgpy_kind kind);
 sgpy_host *sgpy_host_of(PyObject *object);
-/* Empties the object of a handle that the library has consumed. */
+/* Marks a handle that the library has consumed as unusable. */
 void sgpy_consume(PyObject *object);
-/* Frees the handle now. Returns -1 with an exception if the handle was already freed
- * or consumed. */
+/* Frees a handle now. Returns -1 with an exception if the handle was already freed or
+ * consumed. */
 int sgpy_release(PyObject *object, sgpy_kind kind);
 PyObject *sgpy_live_handles(void);
 
 /* ---- values ---- */
 
-/* Raises the exception of a status, with the details of the calling thread's slot if
- * the slot has details. Returns NULL. */
+/* Raises the exception of a status, with the details in the calling thread's slot, and
+ * empties the slot. Returns NULL. */
 PyObject *sgpy_raise(segue_status status);
 /* Raises the exception of a status with this message, for a failure of the binding
- * itself. */
+ * itself. Returns NULL. */
 PyObject *sgpy_raise_text(segue_status status, const char *message);
-/* Returns the slot for the segue_error of a call on this thread. */
+/* Empties and returns the calling thread's slot for a segue_error. A function of the
+ * library gets the slot as its argument `error`. */
 segue_error **sgpy_error_slot(void);
 /* Makes the result of functions that send: True for SEGUE_OK, False for
  * SEGUE_E_WOULD_BLOCK, and an exception for any other status. */
 PyObject *sgpy_sent(segue_status status);
 PyObject *sgpy_set_error_factory(PyObject *factory);
 
-/* Makes (status, message, code, data, retryable), or None. */
+/* Makes the tuple (status, message, code, data, retryable) of an error. NULL becomes
+ * None. */
 PyObject *sgpy_error_info(const segue_error *error);
 
-/* Reads bytes, or str as UTF-8. The text is a view that lives as long as the object.
- * With `optional`, None becomes NULL and length 0. Returns false with an exception for
- * any other value. */
+/* Reads bytes, or a str as UTF-8. The text lives as long as the object. With `optional`,
+ * None gives NULL and length 0. Returns false with an exception for any other value. */
 bool sgpy_view(PyObject *object, bool optional, const char **text, size_t *len);
-/* Reads a str without NUL, for names. With `optional`, None becomes NULL. */
+/* Reads a str that is a name. Refuses a str with a NUL. With `optional`, None gives NULL.
+ * Returns false with an exception on failure. */
 bool sgpy_name(PyObject *object, bool optional, const char **text);
 PyObject *sgpy_bytes(const char *text, size_t len); /* NULL becomes None */
 PyObject *sgpy_text(const char *text, size_t len);  /* invalid UTF-8 is escaped */
 PyObject *sgpy_string(const char *text);            /* NULL becomes None */
-/* Makes a str of a text that identifies a caller. Invalid UTF-8 is an exception and is
- * not escaped. */
+/* Makes a str of a text that identifies a caller. Raises when the text is not valid
+ * UTF-8, because escaped bytes could make two callers equal. */
 PyObject *sgpy_exact(const char *text);
-/* Replaces the result `old` by `made` and releases `old`. For generated code. */
+/* Returns `made` in place of the result `old`, which is released. Generated code calls
+ * this function. */
 PyObject *sgpy_give(PyObject *old, PyObject *made);
 PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);
 
@@ -199,25 +215,27 @@ PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);
 
 enum { SGPY_OPTION_LISTS = 2 };
 
-/* Owns the memory to which a filled struct points, except the values of the dict. */
+/* Owns the lists to which a filled struct points. The struct also points to values of the
+ * dict, which sgpy_options does not own. */
 typedef struct sgpy_options {
     void *lists[SGPY_OPTION_LISTS];
     PyObject *owned[SGPY_OPTION_LISTS];
     int count;
 } sgpy_options;
 
-/* Clears the struct and fills it from a dict (or None). Returns false with an
- * exception on failure. `kept` must be freed after the call of the library. */
+/* Clears the struct and fills it from a dict or None. Returns false with an exception on
+ * failure. The caller must free `kept` after the call of the library. */
 bool sgpy_options_fill(sgpy_options *kept, option_shape which, void *target,
                        PyObject *dict);
 void sgpy_options_free(sgpy_options *kept);
-/* Makes {struct name: (members that a dict can set, ...)}. */
+/* Makes a dict with the name of each options struct and a list of the names of its
+ * members. */
 PyObject *sgpy_option_names(void);
 
 /* ---- segments ---- */
 
 PyObject *sgpy_segment_new(const segue_segment *segment);
-/* Sets the function that makes Segment.content from a block's JSON. With None,
+/* Sets the function that makes Segment.content from the JSON of a block. With None,
  * Segment.content is the JSON itself. */
 PyObject *sgpy_set_block_decoder(PyObject *callable);
 
@@ -239,11 +257,11 @@ void sgpy_on_notification(void *user, segue_session *session, const char *method
                           const char *params, size_t len);
 void sgpy_on_stderr(void *user, const char *text, size_t len);
 void sgpy_on_authorize(void *user, const char *url, const char *state);
-/* may be called on any thread */
+/* May be called on any thread. */
 void sgpy_on_log(void *host, int32_t level, const char *text);
 
-/* The indexes in sgpy_user.hooks. The meaning of an index depends on the callback table:
- * 0 is principal, on_headers, on_bearer or on_assertion; 1 is validate or on_load; 2 is
+/* The indexes in sgpy_user.hooks. The callback table decides which hook an index means.
+ * 0: principal, on_headers, on_bearer or on_assertion. 1: validate or on_load. 2:
  * on_save. */
 enum { SGPY_HOOK_FIRST = 0, SGPY_HOOK_SECOND = 1, SGPY_HOOK_THIRD = 2 };
 segue_status sgpy_ask_principal(void *user, segue_transport *transport,
@@ -277,7 +295,7 @@ PyObject *sgpy_transport_feed(PyObject *wire, PyObject *data);
 PyObject *sgpy_transport_took(PyObject *wire, int64_t count);
 PyObject *sgpy_transport_writable(PyObject *wire);
 PyObject *sgpy_transport_closed(PyObject *wire);
-/* Makes the Wire of a transport for its first event. */
+/* Makes the Wire of a custom transport, for its first event TRANSPORT_START. */
 PyObject *sgpy_wire_show(const sgpy_user *user);
 PyObject *sgpy_store_memory(PyObject *options);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options);
@@ -318,7 +336,8 @@ PyObject *sgpy_task_cancel(PyObject *task, PyObject *handler, int events);
 
 /* ---- module ---- */
 
-/* Adds types, constants and the functions that run for each message (fast.c). */
+/* Adds the types, the constants and the functions of fast.c to the module. Returns -1
+ * with an exception on failure. */
 int sgpy_init(PyObject *module);
 int sgpy_fast_init(PyObject *module);
 int sgpy_segment_init(PyObject *module);

@@ -1,7 +1,8 @@
 /* Converts values between Python and C: text, JSON, and statuses as exceptions.
  *
  * The exceptions are the classes of the SDK (segue.errors). The SDK sets the function
- * that makes exceptions (set_error_factory). Until then the module raises RuntimeError.
+ * that makes exceptions (set_error_factory). Before that, the module raises RuntimeError.
+ *
  * The library returns the details of a failure through an out-parameter. Each thread has
  * one slot for these details, which sgpy_raise empties. */
 #include "shim.h"
@@ -56,8 +57,8 @@ static void raise_plain(segue_status status, const segue_error *error)
                  *message ? ": " : "", message);
 }
 
-/* Raises the exception that the factory makes of the arguments, and releases the
- * arguments. */
+/* Raises the exception that the factory makes from the arguments, and releases the
+ * arguments. Returns NULL. */
 static PyObject *raise_made(PyObject *arguments)
 {
     PyObject *made = arguments ? PyObject_CallObject(factory, arguments) : NULL;
@@ -79,8 +80,9 @@ PyObject *sgpy_raise(segue_status status)
         return NULL;
     }
     PyObject *arguments = error_tuple(error, status);
-    if (arguments && !error) /* the failure has no details, so the exception class
-                              * decides whether the error is retryable */
+    /* The failure has no details, so the exception class decides whether the error is
+     * retryable. */
+    if (arguments && !error)
         PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
     segue_error_free(error);
     return raise_made(arguments);

@@ -1,5 +1,6 @@
 /* Custom transports in Python (transport_custom). Python calls the transport through a
- * Wire, which TRANSPORT_START passes to it (../common/custom_transport.h). */
+ * Wire, which the handler receives in the event TRANSPORT_START
+ * (../common/custom_transport.h). */
 #include "shim.h"
 
 PyObject *sgpy_wire_show(const sgpy_user *user)

@@ -329,37 +329,37 @@ describe(
 export class FatalError extends SegueError {}
 describe(FatalError, -900, "SEGUE_E_FATAL", "internal failure", false);
 
-/** The store of the server refused the operation, or cannot give it back. */
+/** The server's store refused the operation, or cannot return the operation. */
 export class ServerStoreError extends RemoteError {
     override readonly name: string = "ServerStoreError";
 }
 
-/** The server reports that the store fails. */
+/** The server reports that its store fails. */
 export class ServerStoreFailedError extends ServerStoreError {
     override readonly name = "ServerStoreFailedError";
 }
 
-/** The server reports that the store is full. */
+/** The server reports that its store is full. */
 export class ServerStoreFullError extends ServerStoreError {
     override readonly name = "ServerStoreFullError";
 }
 
-/** The server reports that the store is damaged. */
+/** The server reports that its store is damaged. */
 export class ServerStoreCorruptError extends ServerStoreError {
     override readonly name = "ServerStoreCorruptError";
 }
 
-/** The server reports that the store has lost the operation. */
+/** The server reports that its store has lost the operation. */
 export class ServerStoreLostError extends ServerStoreError {
     override readonly name = "ServerStoreLostError";
 }
 
-/** The server reports that the store has lost a part of the operation. */
+/** The server reports that its store has lost a part of the operation. */
 export class ServerStoreTornError extends ServerStoreError {
     override readonly name = "ServerStoreTornError";
 }
 
-/** The server reports that the store already has this operation. */
+/** The server reports that its store already has this operation. */
 export class ServerStoreExistsError extends ServerStoreError {
     override readonly name = "ServerStoreExistsError";
 }
@@ -369,7 +369,7 @@ export class ServerStoreTooLargeError extends ServerStoreError {
     override readonly name = "ServerStoreTooLargeError";
 }
 
-/** The error class of each data.reason in an error of a peer. */
+/** The error class of each `data.reason` that a peer's error may have. */
 export const byReason: ReadonlyMap<string, ErrorClass> = new Map<string, ErrorClass>([
     ["store_failed", ServerStoreFailedError],
     ["store_full", ServerStoreFullError],

@@ -411,7 +411,7 @@ class ServerStoreError(RemoteError):
 
 
 class ServerStoreFailedError(ServerStoreError):
-    """The server reports that its store failed."""
+    """The server reports that its store fails."""
 
 
 class ServerStoreFullError(ServerStoreError):
@@ -435,7 +435,7 @@ class ServerStoreExistsError(ServerStoreError):
 
 
 class ServerStoreTooLargeError(ServerStoreError):
-    """The server reports that the operation is too large for its store."""
+    """The server reports that the operation is too large to store."""
 
 
 # The exception class of each `data.reason` that a peer's error may have.
