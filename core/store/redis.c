@@ -4,18 +4,19 @@
  *
  * Each instance is an owner. The owner's name has two parts: a number that Redis gives
  * out once, and a random part. The random part makes the name unique even when Redis
- * has lost its data. The owner is alive while its lease is in Redis; the thread of the
+ * has lost its data. An owner is alive while its lease is in Redis; the thread of the
  * instance renews the lease. The script of each commit checks that the operation
- * belongs to this owner: no clock decides whether an instance may write.
+ * belongs to this owner. Therefore no clock decides whether an instance may write.
  *
  *     open:  connect (right server? which data?) -> become an owner -> start the thread
  *     close: end the thread -> give up the lease, so others claim at once -> disconnect
  *
  * The settings of the Redis server decide which data survive when Redis stops. With
- * "appendfsync always" every commit that was answered survives. With "everysec" the
- * last second may be lost; a server of this library then finds a hole in the log of an
- * operation (SEGUE_E_STATE) and ends the operation. Without AOF everything since the
- * last snapshot is lost. This library changes no setting of Redis. */
+ * "appendfsync always", every commit survives that Redis has confirmed. With
+ * "everysec", the commits of the last second can be lost; a server of this library
+ * then finds a hole in the log of an operation (SEGUE_E_STATE) and ends the operation.
+ * Without AOF, everything since the last snapshot is lost. This library changes no
+ * setting of Redis. */
 #include "store/redis_store.h"
 
 #include "base/thresholds.h"
@@ -95,8 +96,8 @@ static segue_status become_owner(opening *o)
     return status;
 }
 
-/* Connects. While the Redis server still loads its file, the function tries again until
- * the time limit. When the server refuses for another reason, it does not try again. */
+/* Connects to the Redis server. While the server loads its data, the function tries again
+ * until the time limit. After any other failure it does not try again. */
 static segue_status connect_server(opening *o)
 {
     sgi_redis_store *store = o->store;
@@ -182,7 +183,7 @@ static segue_status take_options(opening *o, const segue_store_options *options)
     return SEGUE_OK;
 }
 
-/* Initialises every member, so that free_store may be called after any failure. */
+/* Initialises every member, so that free_store may be called after any later failure. */
 static void init(sgi_redis_store *store, const sgi_mem *mem)
 {
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
@@ -207,8 +208,8 @@ static segue_status start(opening *o, const segue_store_options *options)
     if (status)
         return status;
     sgi_redis_scripts_add(&store->loading);
-    /* Reserves memory for the largest command of the thread: one step of FOLLOW, with
-     * 25 bytes for each operation. */
+    /* Reserves memory for the largest command of the thread: a FOLLOW of
+     * SGI_REDIS_FOLLOW_STEP operations, with 25 bytes for each operation. */
     sgi_buf_reserve(&store->beat_commands, 1024 + SGI_REDIS_FOLLOW_STEP * 32);
     sgi_buf_reserve(&store->commands, 4096);
     if (store->loading.failed || store->beat_commands.failed || store->commands.failed)

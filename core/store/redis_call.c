@@ -5,10 +5,10 @@
  *        \-> connection lost, or a temporary error -> pause -> connect -> again
  *
  * A call that changes something has a number. Each try sends the same bytes with the
- * same number, and the script sees whether the call with this number was applied
- * already. So repeating a call is always safe. Calls that only read need no number.
- * When the time limit is over, the outcome of the last try is unknown, and the
- * returned status says that the store failed. */
+ * same number, and the script recognises a number that was already applied. Therefore it
+ * is always safe to repeat a call. Calls that only read need no number. When the time
+ * limit is over, the outcome of the last try is unknown, and the returned status says
+ * that the store failed. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -60,21 +60,21 @@ void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script scrip
 
 typedef enum deed {
     GIVE_UP,   /* the error is permanent */
-    TRY_AGAIN, /* the call had no effect, and the error may pass soon */
-    RECONNECT, /* the call had no effect, and may succeed on a new connection */
+    TRY_AGAIN, /* the call had no effect, and the cause of the error can pass soon */
+    RECONNECT, /* the call had no effect, and can succeed on a new connection */
 } deed;
 
 typedef struct fault {
-    /* the first word of the error text */
+    /* the first word of Redis's error text */
     const char *word;
     deed deed;
     segue_status status;
 } fault;
 
 /* The errors that Redis replies when it has written nothing for the call. A fault of a
- * disk, a replica or a configuration may be repaired soon, so the call is repeated.
- * OOM is not repeated, because Redis gets free memory only when operations end or are
- * purged. */
+ * disk, a replica or a configuration can be repaired soon, so the call is repeated. OOM
+ * (out of memory) is not repeated, because memory becomes free only when operations end
+ * or are purged. */
 static const fault FAULTS[] = {
     {"OOM", GIVE_UP, SEGUE_E_STORE_FULL},     {"LOADING", TRY_AGAIN, SEGUE_E_STORE},
     {"BUSY", TRY_AGAIN, SEGUE_E_STORE},       {"MISCONF", TRY_AGAIN, SEGUE_E_STORE},
@@ -86,8 +86,8 @@ static const fault FAULTS[] = {
     {"CROSSSLOT", GIVE_UP, SEGUE_E_STORE},
 };
 
-/* True when the error starts with the word. Redis 5 and 6 put an error inside a script
- * into a longer text: "ERR Error running script ...: -WORD ...". */
+/* True when the error starts with the word. In Redis 5 and 6 the error of a script is
+ * inside a longer text: "ERR Error running script ...: -WORD ...". */
 static bool means(const char *text, const char *word)
 {
     size_t len = strlen(word);
@@ -104,7 +104,7 @@ static bool means(const char *text, const char *word)
     return false;
 }
 
-/* Returns the fault for an error reply. A killed script may be repeated, because Redis
+/* Returns how to handle an error reply. A killed script may be repeated, because Redis
  * kills only scripts that have not written yet. */
 static fault fault_of(const char *text)
 {
@@ -125,7 +125,7 @@ static void free_replies(redisReply **replies, size_t count)
 
 typedef enum outcome {
     ANSWERED,
-    REFUSED, /* Redis replied to a command with a permanent error */
+    REFUSED, /* Redis replied to one of the commands with a permanent error */
     AGAIN
 } outcome;
 

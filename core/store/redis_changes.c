@@ -1,11 +1,11 @@
-/* News from Redis on its way to the listeners.
+/* Passes news from Redis to the listeners of the store.
  *
  *     watch thread --grown, mail, orphans, missed--> (lock) --news()--> fn
  *
  * The thread stores what it receives in lists of fixed size and calls the wake-up
  * callback. When a list is full, the flag `missed` or `mail_all` is set instead.
- * Forwarded commands stay in Redis until their owner takes them; the list `mail` only
- * has the ids of the operations for which commands came. An operation's mark
+ * Forwarded commands stay in Redis until their owner takes them; the list `mail` has
+ * only the ids of the operations for which commands arrived. An operation's mark
  * (sgi_redis_known_op) has in `delivered` the number of the last command that was
  * delivered since this instance owns the operation. News that the thread stores during
  * a call of news() is delivered by the next call, so that other users of the store get
@@ -27,8 +27,8 @@ sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t 
     return node ? SGI_OWNER(node, sgi_redis_known_op, node) : NULL;
 }
 
-/* Returns the operation's mark, and makes the mark if there is none. Returns NULL when
- * out of memory. */
+/* Returns the operation's mark, and makes the mark if the operation has none. Returns
+ * NULL when out of memory. */
 static sgi_redis_known_op *make_mark(sgi_redis_store *store, const uint8_t *id)
 {
     sgi_redis_known_op *mark = sgi_redis_known_op_of(store, id);
@@ -175,10 +175,10 @@ static segue_status say_follow(sgi_redis_store *store, const uint8_t *id, bool o
     return sgi_redis_execute_for_status(store);
 }
 
-/* Tells Redis that this instance no longer follows the operation, to save needless
- * messages. After a failure the command is not repeated at once: a listener that
- * closes would wait once per operation for an unreachable server. Redis gets the
- * command again when it still sends news of the operation. */
+/* Tells Redis that this instance no longer follows the operation, so that Redis sends no
+ * needless messages. A failed command is not repeated at once: a listener that closes
+ * would otherwise wait for an unreachable server once per operation. If Redis still sends
+ * news of the operation, the command is sent again. */
 static void say_left(sgi_redis_store *store, const uint8_t *id)
 {
     if (sgi_redis_link_is_up(&store->link) && say_follow(store, id, false) != SEGUE_OK)
@@ -193,8 +193,9 @@ segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on)
         on ? make_mark(store, id) : sgi_redis_known_op_of(store, id);
     if (!mark)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
-    /* The mark is set first: on a new connection the thread follows all marked
-     * operations again, perhaps during this call, and then includes this operation. */
+    /* The mark is set before the command is sent. Meanwhile the thread may follow all
+     * marked operations again on a new connection, and must then include this
+     * operation. */
     set_followed(store, mark, on != 0);
     if (on)
         status = say_follow(store, id, true);
@@ -217,7 +218,8 @@ segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, siz
     segue_status status = sgi_redis_execute_for_status(store);
     if (status <= 0)
         return status;
-    /* this instance is the owner, so Redis sends no message about the command */
+    /* this instance owns the operation itself, so Redis sends no message about the
+     * command */
     put_back(store, &store->mail, id, &store->mail_all);
     sgi_redis_wake(store);
     return SEGUE_OK;
@@ -238,7 +240,8 @@ static bool tell(telling *t, const segue_store_news *news)
     return !t->stopped;
 }
 
-/* Delivers one kind of news that is not about a certain operation, if its flag is set. */
+/* If *flag is set, clears the flag and delivers news of this kind. Such news is not about
+ * a certain operation. */
 static void tell_flag(telling *t, bool *flag, int32_t kind)
 {
     segue_store_news news = {.kind = kind, .data = ""};
@@ -272,8 +275,8 @@ static void tell_grown(telling *t)
     }
 }
 
-/* Delivers the forwarded commands of an operation. reply: the number of the last
- * command, and the waiting commands. */
+/* Delivers the forwarded commands of an operation. reply: the number of the last command,
+ * then the waiting commands. */
 static segue_status tell_each(telling *t, const uint8_t *id, const redisReply *reply)
 {
     if (!sgi_redis_is_array(reply, 2) || reply->element[0]->type != REDIS_REPLY_INTEGER ||
@@ -283,7 +286,7 @@ static segue_status tell_each(telling *t, const uint8_t *id, const redisReply *r
     uint64_t last = (uint64_t)reply->element[0]->integer;
     if (!commands->elements || commands->elements > last)
         return SEGUE_OK;
-    /* The mark is made before the first command is delivered, because making it may
+    /* The mark is made before the first command is delivered, because making the mark can
      * fail. */
     sgi_redis_known_op *mark = make_mark(t->store, id);
     if (!mark)
@@ -349,7 +352,7 @@ static segue_status pass_commands(telling *t)
     return status;
 }
 
-/* Delivers all waiting forwarded commands of the operations that this instance owns. */
+/* Delivers the waiting forwarded commands of all operations that this instance owns. */
 static segue_status pass_all_commands(telling *t)
 {
     sgi_redis_store *store = t->store;

@@ -1,17 +1,17 @@
-/* Claiming and purging in Redis.
+/* Claims and purges in Redis.
  *
- * One script call claims a few operations whose owner is gone. Redis has these
+ * One script call claims a few operations whose owner is gone. Redis keeps these
  * operations in a separate set until the next call acknowledges that fn was called for
- * them. If the answer of a claim is lost, repeating the claim gives the same
- * operations. If the acknowledgement is lost, the next claim on this handle sends it
- * again: `store->shown` has the operations that fn has got and must not get twice. An
- * operation that was claimed but not passed to fn is given back and then has no owner.
- * A claim allocates nothing after it has begun, so it cannot fail halfway for lack of
- * memory.
+ * them. If the answer of a claim is lost, a repeated claim gives the same operations. If
+ * the acknowledgement is lost, the next claim on this handle sends the acknowledgement
+ * again: `store->shown` has the operations that were passed to fn and must not be passed
+ * twice. An operation that was claimed but not passed to fn is given back and then has no
+ * owner. A claim allocates nothing after it has begun, so it cannot fail halfway for lack
+ * of memory.
  *
- * Keys have no expiry time in Redis, because one key of an operation could expire
- * before the others. The purge of any server deletes all keys of an operation at once;
- * Redis frees the memory in the background. */
+ * Keys have no expiry time in Redis, because one key of an operation could expire before
+ * the others. The purge of any server deletes all keys of an operation at once; Redis
+ * frees the memory in the background. */
 #include "store/redis_store.h"
 
 #include "base/thresholds.h"
@@ -26,7 +26,7 @@ static void add_shown(sgi_redis_store *store)
         sgi_redis_arg(&store->commands, store->shown[i], SEGUE_STORE_ID_SIZE);
 }
 
-/* Acknowledges to Redis the operations that were passed to fn, and claims more. */
+/* Acknowledges the operations that were passed to fn, and claims further operations. */
 static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
 {
     sgi_buf_reset(&store->commands, SIZE_MAX);
@@ -43,8 +43,9 @@ static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
     return SEGUE_E_STORE_CORRUPT;
 }
 
-/* Passes the claimed operations to fn. Returns true when fn stopped the claim. A
- * claimed operation that has been deleted since is skipped and counts as passed. */
+/* Passes the claimed operations to fn. Returns true when fn has stopped the claim. A
+ * claimed operation that was deleted in the meantime is skipped, and is acknowledged like
+ * the others. */
 static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
                          segue_store_record_fn fn, void *user)
 {
@@ -63,7 +64,8 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
         if (row->elements > 4 && sgi_redis_is_text(row->element[4]) &&
             *row->element[4]->str == '1')
             record.ended = SEGUE_STORE_TORN;
-        /* commands that wait for the operation are delivered again, to its new owner */
+        /* forgets which commands were delivered, so that the new owner gets all of them
+         * again */
         sgi_redis_commands_taken(store, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
@@ -73,8 +75,8 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
     return stop;
 }
 
-/* Acknowledges to Redis the operations that were passed to fn, and gives the others
- * back. */
+/* Acknowledges the operations that were passed to fn, and gives the other claimed
+ * operations back. */
 static void end_claim(sgi_redis_store *store)
 {
     sgi_buf_reset(&store->commands, SIZE_MAX);
@@ -83,9 +85,9 @@ static void end_claim(sgi_redis_store *store)
     if (sgi_redis_execute_for_status(store) == SEGUE_OK)
         store->shown_count = 0;
     else
-        sgi_redis_set_flag(store, &store->orphans); /* the claimed operations that fn
-                                                     * did not get have no owner now,
-                                                     * so they are reported as orphans */
+        /* claimed operations that were not passed to fn have no owner now, so orphans are
+         * reported */
+        sgi_redis_set_flag(store, &store->orphans);
 }
 
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
@@ -94,14 +96,15 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
     bool any = false, stop = false;
     while (!stop) {
         redisReply *reply;
-        /* Memory for the acknowledgement is reserved before the first call of fn. */
+        /* The memory for the acknowledgement is reserved before fn is called for the
+         * first time. */
         sgi_buf_reset(&store->commands, SIZE_MAX);
         if (!sgi_buf_reserve(&store->commands, 512 + SGI_REDIS_CLAIM_STEP * 32))
             return SEGUE_E_NOMEM;
         segue_status status = next_claim(store, &reply);
         if (status) {
-            /* This instance keeps the operations that were passed to fn. The next
-             * claim passes the others to fn, so orphans are reported. */
+            /* This instance keeps the operations that were passed to fn. The next claim
+             * passes the remaining operations to fn, so orphans are reported. */
             sgi_redis_set_flag(store, &store->orphans);
             return any ? SEGUE_OK : status;
         }
@@ -115,7 +118,8 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
             end_claim(store);
     }
     if (any)
-        /* this wake-up call delivers the commands that wait for the claimed operations */
+        /* the wake-up call makes the listeners ask for the commands of the claimed
+         * operations */
         sgi_redis_wake(store);
     return SEGUE_OK;
 }

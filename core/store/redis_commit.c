@@ -1,18 +1,19 @@
-/* Writing to Redis. A commit is one call of one script that first checks all writes and
- * then applies all of them, so no other client sees half a commit.
+/* Writes to Redis. A commit is one call of one script, which first checks all writes and
+ * then applies all of them. Therefore no other client sees half a commit.
  *
  * Redis serves no other client while a script runs, so a call is limited to PART_WRITES
- * writes and PART_BYTES bytes. A larger commit is split into several calls; all writes
- * to one operation stay in the same call and in their order. So a large commit is
- * atomic for each operation, but not as a whole. When a later call fails, the writes of
- * the earlier calls stay. When the commit is repeated, the script finds these writes
- * and does not write them twice.
+ * writes and PART_BYTES bytes. A larger commit is split into several calls; all writes to
+ * one operation stay in the same call and in their order. Therefore a large commit is
+ * atomic for each operation but not as a whole. When a later call fails, the writes of
+ * the earlier calls stay. When the commit is repeated, the script finds these writes and
+ * does not write them twice.
  *
  * A write has four arguments: kind, id, and two that depend on the kind (see `apply` in
- * redis_script_commit.c). Small entries with consecutive numbers of one operation are
- * sent as one bundle, which is one entry of the stream, because most of the cost of a
- * commit is per stream entry. When a repeated bundle starts with entries that exist
- * already, the script answers SPLIT, and then all entries are sent one by one. */
+ * redis_script_commit.c). Small entries of one operation with consecutive numbers are
+ * sent as one bundle. A bundle is one entry of the Redis stream, because most of the cost
+ * of a commit is the cost per stream entry. When a repeated bundle starts with entries
+ * that exist already, the script answers SPLIT, and then all entries are sent one by
+ * one. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 #define PART_WRITES 4096
 #define PART_BYTES ((size_t)16 * 1024 * 1024)
-/* the maximum size of one operation; it is well below the limit of Redis */
+/* the maximum size of one operation in bytes, well below the limit of Redis */
 #define OPERATION_BYTES ((size_t)256 * 1024 * 1024)
 #define COMMANDS_KEPT ((size_t)256 * 1024)
 
@@ -151,7 +152,8 @@ static void add_number(sgi_buf *commands, uint64_t value)
     sgi_redis_arg(commands, text + n, sizeof text - n);
 }
 
-/* Adds a number as text. 0 stands for "unknown" and becomes an empty argument. */
+/* Adds a number as a text argument. The number 0, which means "unknown", becomes an empty
+ * argument. */
 static void add_known(sgi_buf *commands, uint64_t number)
 {
     if (number)
@@ -162,7 +164,7 @@ static void add_known(sgi_buf *commands, uint64_t number)
 
 static void add_write(sgi_buf *commands, const segue_store_write *write)
 {
-    /* The letter of each kind of write in the script. Kind 0 does not exist. */
+    /* the letter by which the script knows each kind of write; there is no kind 0 */
     static const char letters[] = " CAEDRXT";
     uint8_t bytes[8];
     sgi_redis_arg(commands, &letters[write->kind], 1);
@@ -198,14 +200,13 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
 
 /* ---- one script call ---- */
 
-/* The writes of one call. When order is not NULL, they are the elements of `writes`
- * with the indexes order[0] to order[count - 1]; otherwise they are the first `count`
- * elements. */
+/* The writes of one call. order: NULL = the first `count` elements of `writes`; otherwise
+ * the elements with the indexes order[0] to order[count - 1]. */
 typedef struct part {
     const segue_store_write *writes;
     const size_t *order;
     size_t count;
-    bool split; /* true = the entries are sent one by one, without bundles */
+    bool split; /* true = all entries are sent one by one, and none in a bundle */
 } part;
 
 static const segue_store_write *nth(const part *p, size_t i)
@@ -213,9 +214,8 @@ static const segue_store_write *nth(const part *p, size_t i)
     return &p->writes[p->order ? p->order[i] : i];
 }
 
-/* Updates what this instance remembers, after a call was applied: it forgets the
- * forwarded commands that the writes have removed, and remembers the operations that
- * ended. */
+/* Updates what this instance remembers after a call was applied: forgets forwarded
+ * commands that the writes have removed, and remembers operations that ended. */
 static void note_done(sgi_redis_store *store, const part *p)
 {
     for (size_t i = 0; i < p->count; i++) {
@@ -235,8 +235,8 @@ static size_t bundled(const segue_store_write *write)
     return 4 + ENTRY_HEAD + write->entry.data_len;
 }
 
-/* Returns how many writes from index i on form one bundle (1 = no bundle). *bytes
- * receives the size of the bundle. */
+/* Returns how many writes from index i on form one bundle; 1 = the write i is sent alone.
+ * *bytes receives the size of the bundle. */
 static size_t run_of(const part *p, size_t i, size_t *bytes)
 {
     const segue_store_write *first = nth(p, i);
@@ -275,9 +275,10 @@ static void add_bundle(sgi_buf *commands, const part *p, size_t i, size_t n, siz
     sgi_redis_arg_end(commands);
 }
 
-/* Adds four arguments for each write or bundle, or only counts the writes and bundles
- * when commands is NULL. Returns their number. *found (may be NULL) receives the index
- * in `writes` of the first write of the write or bundle number `at`. */
+/* Adds four arguments for each single write and for each bundle. Returns the number of
+ * single writes and bundles. commands: NULL = only count them. *found (may be NULL)
+ * receives the index in the part of the first write of number `at`, counted in single
+ * writes and bundles. */
 static size_t add_writes(sgi_buf *commands, const part *p, size_t at, size_t *found)
 {
     size_t count = 0, bytes = 0;
@@ -342,7 +343,8 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
 
 typedef struct ranks {
     const segue_store_write *writes;
-    /* first[i]: index of the first write to the same operation as write i */
+    /* first[i] is the index of the first write to the operation to which write i
+     * belongs */
     const size_t *first;
 } ranks;
 
@@ -367,7 +369,8 @@ static int by_first(const void *a, const void *b, void *user)
                                       : by_number(i, j);
 }
 
-/* Sorts the writes by operation. The operations keep the order of their first writes. */
+/* Sorts the writes by operation. The operations stay in the order of their first
+ * writes. */
 static void group(const segue_store_write *writes, size_t count, size_t *order,
                   size_t *first)
 {

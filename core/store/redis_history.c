@@ -1,30 +1,30 @@
-/* Each new connection checks whether Redis may have lost data since this instance last
- * checked.
+/* Each new connection checks whether Redis may have lost data since the last check of
+ * this instance.
  *
  *     open -> INFO (redis_server_info.c) -> scripts -> HISTORY -> ready
  *
- * The key `history` says which server process wrote the data (r) and counts the breaks
- * (n). A break is counted when another server process has the data, or a process that
- * may have lost some of the data. Field h of each operation has the break count at
- * which its owner last knew that the log was complete. A living owner notices lost
- * entries with its next commit, because the entry numbers are then not consecutive. To
- * notice them soon, this instance reports SEGUE_STORE_DOUBT, and its servers check all
- * operations that they run. When an owner died before that check, the newest entries
- * of its operation may be missing although clients have seen them. A claim reports
- * such an operation as SEGUE_STORE_TORN: it must be ended and not run again.
+ * The key `history` says which server process wrote the data (r), and counts the breaks
+ * (n). A break is counted when another server process has the data, or a process that may
+ * have lost some of the data. Field h of each operation has the break count at which its
+ * owner last knew that the log was complete. A living owner notices lost entries with its
+ * next commit, because the entry numbers are then not consecutive. To make the owner
+ * check soon, this instance reports SEGUE_STORE_DOUBT, and its servers check all
+ * operations that they run. When an owner died before that check, the newest entries of
+ * its operation may be missing although clients have seen them. A claim reports such an
+ * operation as SEGUE_STORE_TORN: it must be ended and not run again.
  *
  * The data are complete when all owners had closed before a server with an append-only
  * file stopped. The closing of the last owner is then the last write in the data, so
- * all earlier writes are in the file too. (One case goes unnoticed: an instance
- * opened, claimed and wrote in the very last moments, and all of this was lost.)
+ * the file has all earlier writes, too. (One loss goes unnoticed: an instance opened,
+ * claimed and wrote in the very last moments, and all of its writes were lost.)
  *
- * The end of an operation may be lost too. Then the operation is open again in Redis,
- * but its owner has finished with it. So each instance remembers the operations that
- * ended lately and releases those that are open again.
+ * The end of an operation can be lost, too. Then the operation is open again in Redis,
+ * but its owner has finished with it. Therefore each instance remembers the operations
+ * that ended lately, and releases those that are open again.
  *
- * Claims may be lost as well. Then an operation again belongs to an owner whose lease
- * had lapsed, although another instance had already continued the operation. The
- * remaining data show this unless more than a sixth of a lease is missing: the other
+ * Claims can also be lost. Then an operation belongs again to an owner whose lease had
+ * lapsed, although another instance had already continued the operation. The remaining
+ * data show such a loss unless more than a sixth of a lease is missing: the other
  * instances prolonged their leases (`seen`, by the clock of one Redis server) half a
  * lease or more after that owner did. Such an owner is recorded in `away`, and its
  * operations count as torn. */
@@ -40,8 +40,9 @@ static void lose(sgi_redis_link *link, const char *why)
     sgi_redis_link_close(link);
 }
 
-/* Sets `doubt` and `retell` when Redis may have lost data since the last check of this
- * instance, on any of its connections. */
+/* Stores the history and the break count of a new connection. Sets `doubt` or `retell`
+ * when Redis may have lost data since this instance last checked on any of its
+ * connections. */
 static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
                  long long breaks)
 {

@@ -1,6 +1,6 @@
 /* One connection to Redis. hiredis connects and parses replies; this file formats
- * commands and waits. The socket does not block: poll waits for it with a time limit
- * and with a descriptor that ends the wait when the store closes.
+ * commands and waits. The socket does not block: poll waits for the socket with a time
+ * limit. A second descriptor ends the wait when the store closes.
  *
  *     down --open--> up --error, time limit or close--> down
  *
@@ -8,8 +8,8 @@
  * the reply to the next command. The caller decides whether to send the command again
  * (redis_call.c).
  *
- * hiredis writes with write(), which may raise SIGPIPE. The signal is blocked in the
- * calling thread around each write and is removed if it is pending. Neither the signal
+ * hiredis writes with write(), which can raise SIGPIPE. The signal is blocked in the
+ * calling thread around each write, and is removed if it is pending. Neither the signal
  * settings of the process nor other threads are affected. */
 #include "store/redis_link.h"
 
@@ -88,8 +88,8 @@ static void let(const held *h, bool raised)
 
 /* ---- sending and receiving bytes ---- */
 
-/* Waits until the socket is ready. Returns false at the deadline, or when the store
- * closes. */
+/* Waits until the socket is ready. Returns false, after closing the connection, at the
+ * deadline or when the store closes. */
 static bool await(sgi_redis_link *link, short events, int64_t deadline)
 {
     for (;;) {
@@ -235,8 +235,8 @@ redisReply *sgi_redis_link_execute(sgi_redis_link *link, int count, const char *
     return NULL;
 }
 
-/* Runs one command while the link connects. Ignores what the reply says, unless it is
- * an error: then the function returns false. */
+/* Runs one command while the link connects. Returns false when the reply is an error or
+ * does not arrive; ignores the contents of any other reply. */
 static bool demand(sgi_redis_link *link, int count, const char **args, int64_t deadline)
 {
     redisReply *reply = sgi_redis_link_execute(link, count, args, deadline);
@@ -260,8 +260,8 @@ static bool sign_in(sgi_redis_link *link, int64_t deadline)
     return !url->db || demand(link, 2, select, deadline);
 }
 
-/* Asks for the setting appendfsync. A user without the right to read the configuration
- * gets an error reply. */
+/* Asks Redis for the setting appendfsync. Redis replies with an error if the user has no
+ * right to read the configuration. */
 static redisReply *ask_appendfsync(sgi_redis_link *link, int64_t deadline)
 {
     const char *config[] = {"CONFIG", "GET", "appendfsync"};

@@ -1,8 +1,8 @@
-/* Finding, reading and listing in Redis. Long results come in pages, so that neither
- * this process nor Redis holds all of a result. A page of entries begins after an
- * entry number. A page of a list begins after the last record of the preceding page.
- * Replies are checked: a reply that does not have the form that this store writes
- * gives SEGUE_E_STORE_CORRUPT. */
+/* Finds, reads and lists operations in Redis. Long results are fetched in pages, so that
+ * neither this process nor Redis holds a whole result. A page of entries begins after an
+ * entry number. A page of a list begins after the last record of the previous page. All
+ * replies are checked: a reply that does not have the form that this store writes gives
+ * SEGUE_E_STORE_CORRUPT. */
 #include "store/redis_store.h"
 
 #include <stdlib.h>
@@ -81,7 +81,8 @@ static int32_t get_int32(const char *from)
     return (int32_t)value;
 }
 
-/* The callback of a read, and the number of the last entry that was passed to it. */
+/* The state of reading a log: the callback, and the number of the last entry that was
+ * passed to it. */
 typedef struct reading {
     segue_store_entry_fn fn;
     void *user;
@@ -93,7 +94,7 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
 {
     if (len < ENTRY_HEAD)
         return false;
-    /* the bundle begins before the first entry that the caller asked for */
+    /* the caller asked only for later entries; the bundle begins before these */
     if (seq <= r->last)
         return true;
     segue_store_entry entry = {.seq = seq,
@@ -108,8 +109,8 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
     return true;
 }
 
-/* Reads the length of the part of the bundle at *at and moves *at to the end of the
- * part. Returns false when the bundle is cut off. */
+/* Reads the length of the part of a bundle at *at, and moves *at to the end of this part.
+ * Returns false when the bundle is cut off. */
 static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
 {
     if (bundle->len - *at < 4)
@@ -122,8 +123,8 @@ static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
     return true;
 }
 
-/* Passes the entries of a bundle to the callback. seq: number of the bundle's last
- * entry. */
+/* Passes the entries of a bundle to the callback. seq: the number of the bundle's last
+ * entry. Returns false when the bundle is malformed. */
 static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
 {
     uint64_t count = 0;
@@ -141,7 +142,8 @@ static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
     return true;
 }
 
-/* Passes the entries of one stream row to the callback. A row is [id, [field, bytes]]. */
+/* Passes the entries of one row of the stream to the callback. A row has the form [id,
+ * [field, bytes]]. Returns false when the row is malformed. */
 static bool show_row(reading *r, const redisReply *row)
 {
     if (!sgi_redis_is_array(row, 2) || !sgi_redis_is_text(row->element[0]) ||
@@ -156,8 +158,8 @@ static bool show_row(reading *r, const redisReply *row)
                               : show_entry(r, seq, packed->str, packed->len);
 }
 
-/* Passes the entries of a page to the callback. *more is set when there may be another
- * page. */
+/* Passes the entries of a page to the callback. *more becomes true when another page can
+ * follow. */
 static segue_status show_page(reading *r, const redisReply *page, bool *more)
 {
     *more = false;
@@ -193,8 +195,8 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 {
     sgi_redis_store *store = self;
     bool more = true;
-    /* No stream id comes after UINT64_MAX, so `after` must be lower. No entry has the
-     * number UINT64_MAX, so the result is the same. */
+    /* No stream id comes after UINT64_MAX, so `after` must be lower. Since no entry has
+     * the number UINT64_MAX, the result stays the same. */
     reading r = {.fn = fn, .user = user, .last = after < UINT64_MAX ? after : after - 1};
     while (more) {
         redisReply *replies[2];
@@ -220,7 +222,7 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 
 /* ---- lists of operations ---- */
 
-/* The position at which the next page begins, in a buffer of fixed size. */
+/* The position at which the next page of a list begins. */
 typedef struct list_end {
     char bytes[1 + 8 + SGI_REDIS_TASK_MAX + 1 + SEGUE_STORE_ID_SIZE];
     size_t len;
@@ -233,7 +235,8 @@ static void set_end(list_end *end, const void *bytes, size_t len)
     end->len = 1 + len;
 }
 
-/* Passes the records of a page to fn. *end receives the position of the last record. */
+/* Passes the records of a page to fn. *end receives the position of the last passed
+ * record. *more becomes true when another page can follow. */
 static segue_status show_list(const redisReply *page, list_end *end, bool *more,
                               segue_store_record_fn fn, void *user)
 {
@@ -264,7 +267,8 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     list_end end = {.bytes = "+", .len = 1};
     if (task_id) {
         char place[8 + SGI_REDIS_TASK_MAX + 1];
-        /* with the NUL, the position comes before every id that has this task id */
+        /* with the NUL at its end, the position comes before every entry that has this
+         * task id */
         size_t len = strlen(task_id) + 1;
         if (len > SGI_REDIS_TASK_MAX + 1)
             return SEGUE_E_INVALID;

@@ -1,4 +1,4 @@
-/* The scripts of the Redis store.
+/* The Lua scripts of the Redis store.
  *
  * Keys. All start with one prefix that is a hash tag ("{segue}:"), KEYS[1] of every
  * script:
@@ -34,25 +34,27 @@
  *   bytes           hash: principal -> bytes of records and entries, if limited
  *   purge           sorted by bytes: purge time, id; only operations that have one
  *
- * Numbers in sorted sets are big-endian with the sign bit flipped, so that their bytes
- * sort as the numbers do. Channels: news:<owner> ("G" and ids of operations that grew;
- * "L" and the id of an operation that got a command), all ("O" and the sender: there may
- * be an operation to claim).
+ * A number in a sorted set is big-endian with the sign bit flipped, so that the bytes
+ * sort in the order of the numbers. Channels: news:<owner> ("G" and ids of operations
+ * that grew; "L" and the id of an operation that got a command), all ("O" and the sender:
+ * there may be an operation to claim).
  *
- * Redis does not undo a script that fails in the middle. So scripts check everything
- * before the first write, and no write fails after that. Redis refuses a script for lack
- * of memory only at its first write. A script that must work in a full store therefore
- * begins with a write that needs no memory (DEL of a key that never exists).
+ * Redis does not undo a script that fails in the middle. Therefore scripts check
+ * everything before the first write, and no write fails after that. Redis refuses a
+ * script for lack of memory only at its first write. A script that must work in a full
+ * store therefore begins with a write that needs no memory (DEL of a key that never
+ * exists).
  *
- * Numbers of calls: a call that is repeated because its answer was lost has the number of
- * the first try, and `done` shows that it was applied. A late copy from an abandoned
- * connection has a lower number than the calls after it, so it does nothing. A commit may
- * also be repeated under a new number: the same entry with the same number and the same
- * record of the same owner exist already, which is no error. */
+ * Numbers of calls: a call that is repeated because its answer was lost has the number
+ * of the first try, and `done` shows whether the first try was applied. A late copy
+ * from an abandoned connection has a lower number than the calls after it, so it does
+ * nothing. A commit may also be repeated under a new number. It then finds its
+ * entries, with the same numbers, and its records, of the same owner; finding them is
+ * not an error. */
 #include "store/redis_script.h"
 
-/* Gives an owner its lease and writes the time to `seen`. Both are set together,
- * because an owner that is not in `seen` is never recorded in `away`. */
+/* Gives an owner its lease and writes the time into `seen`. Both happen in the same
+ * function, because an owner that is not in `seen` is never recorded in `away`. */
 static const char LEASE[] =
     "local function hold(o, ms)\n"
     "  redis.call('SET', KEYS[1] .. 'lease:' .. o, '1', 'PX', ms)\n"
@@ -78,9 +80,9 @@ static const char LIFE[] =
     "local function anyway() call('DEL', P .. 'none') end\n"
     "local function began() call('HSET', P .. 'done', me, number) live() end\n";
 
-/* Collects news of operations for the owners that follow them, and sends one message
- * to each of these owners. A follower that does not receive the message is gone, or
- * follows the operations again when it reconnects. */
+/* Collects news of operations for the owners that follow them, and sends one message to
+ * each of these owners. A follower that does not receive the message is gone, or will
+ * follow the operations again when it reconnects. */
 static const char TELL[] =
     "local news = {}\n"
     "local function grew(id)\n"
@@ -137,12 +139,12 @@ static const char SHOW[] = "local call, P = redis.call, KEYS[1]\n"
                            "  return {id, call('GET', P .. 'rec:' .. id), v[1], v[2]}\n"
                            "end\n";
 
-/* Finds an operation. ARGV: "task" or "key", then the task id or the idempotency key. */
+/* Finds an operation. ARGV: "task" and a task id, or "key" and an idempotency key. */
 static const char FIND[] = "local id = call('HGET', P .. ARGV[1], ARGV[2])\n"
                            "return id and show(id) or -8\n";
 
-/* Lists one page. ARGV: principal, the position at which the preceding page ended,
- * maximum count. The reply has the position and the record of each operation. */
+/* Lists one page of operations. ARGV: principal, the position at which the previous page
+ * ended, maximum count. The reply has the position and the record of each operation. */
 static const char LIST[] =
     "local page = call('ZREVRANGEBYLEX', P .. 'list:' .. ARGV[1], ARGV[2], '-',\n"
     "  'LIMIT', 0, ARGV[3])\n"
@@ -152,8 +154,9 @@ static const char LIST[] =
 
 /* ---- owners ---- */
 
-/* An owner is gone when its lease has expired. A lease that expired while Redis itself
- * was down does not count: its owner gets one full lease of time after Redis is back. */
+/* Decides whether an owner is gone: its lease has expired. A lease that expired while
+ * Redis itself was down does not count; its owner gets the time of one full lease after
+ * Redis is back. */
 static const char GONE[] =
     "local uptime\n"
     "local function gone(o, ms)\n"
@@ -180,10 +183,10 @@ static const char GONE[] =
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
 
-/* Counts breaks. ARGV: format, the history of this server, which data the server keeps
- * when it stops (2 = all that it answered, 1 = all except the last moments, 0 =
- * unknown), whether the server was a replica. The reply is the number of breaks. Data
- * of another format are not changed. */
+/* Counts breaks. ARGV: format; the history of this server; which data the server keeps
+ * when it stops (2 = everything that it has confirmed, 1 = everything except the last
+ * moments, 0 = unknown); whether the server was a replica. The reply is the number of
+ * breaks. Data of another format are not changed. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"
@@ -213,8 +216,8 @@ static const char HISTORY[] =
     "call('HSET', P .. 'history', 'r', ARGV[2], 'n', n)\n"
     "return n\n";
 
-/* Makes a new owner. ARGV: random part of its name, format, lease. The reply is the
- * format of the data instead when that is another format. */
+/* Makes a new owner. ARGV: random part of its name, format, lease. If the data have
+ * another format, the script changes nothing and replies with the format of the data. */
 static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "local format = call('GET', P .. 'format')\n"
                            "if format and format ~= ARGV[2] then return format end\n"
@@ -224,12 +227,12 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "hold(me, ARGV[3])\n"
                            "return {me}\n";
 
-/* Claims operations. ARGV: owner, call number, lease, maximum count, ids to
- * acknowledge (operations of the last claim that were passed to the callback). A
- * repeated call replies with the operations of its first try and claims no further
- * ones. Its reply lacks operations that were released in the meantime, and operations
- * that another owner claimed after the lease had lapsed. After each record, the reply
- * says whether the end of the operation's log may be missing. */
+/* Claims operations. ARGV: owner, call number, lease, maximum count, ids to acknowledge
+ * (operations of the last claim that were passed to the callback). A repeated call
+ * replies with the operations of its first try and claims no further operations. Its
+ * reply lacks operations that were released in the meantime, and operations that another
+ * owner claimed after the lease had lapsed. After each record, the reply says whether the
+ * end of the operation's log can be missing. */
 static const char CLAIM[] =
     "local again, mine = done(), P .. 'claimed:' .. me\n"
     "anyway()\n"
@@ -275,8 +278,8 @@ static const char CLAIM[] =
     "end\n"
     "return out\n";
 
-/* Ends a claim: acknowledges the operations that were passed to the callback, and
- * gives the other claimed operations back. ARGV: owner, call number, lease, ids to
+/* Ends a claim: acknowledges the operations that were passed to the callback, and gives
+ * the other claimed operations back. ARGV: owner, call number, lease, ids to
  * acknowledge. */
 static const char UNCLAIM[] =
     "if done() then return 0 end\n"
@@ -294,9 +297,9 @@ static const char UNCLAIM[] =
     "if #rest > 0 then call('PUBLISH', P .. 'all', 'O' .. me) end\n"
     "return 0\n";
 
-/* Purges. ARGV: owner, call number, lease, now, maximum work (1 for each operation and
- * each log entry). The reply has the number of purged operations, and the time at
- * which the next operation is due. */
+/* Purges operations. ARGV: owner, call number, lease, now, maximum work (1 for each
+ * operation and each log entry). The reply has the number of purged operations, and the
+ * time at which the next operation is due. */
 static const char PURGE[] =
     "local left, n = tonumber(ARGV[5]), 0\n"
     "local upto = '[' .. ARGV[4] .. string.rep('\\255', 17)\n"
@@ -318,8 +321,8 @@ static const char PURGE[] =
 
 /* ---- news ---- */
 
-/* Starts ("1") or stops ("0") following operations. ARGV: owner, call number, lease, "1"
- * or "0", ids. */
+/* Starts or stops following operations. ARGV: owner, call number, lease, "1" (start) or
+ * "0" (stop), ids. */
 static const char FOLLOW[] = "local status = 0\n"
                              "for i = 5, #ARGV do\n"
                              "  local id = ARGV[i]\n"
@@ -335,9 +338,8 @@ static const char FOLLOW[] = "local status = 0\n"
                              "end\n"
                              "return status\n";
 
-/* Stores a forwarded command. ARGV: owner, call number, lease, id, data, maximum
- * number of waiting commands. The reply is 1 when the caller itself owns the
- * operation. */
+/* Stores a forwarded command. ARGV: owner, call number, lease, id, data, maximum number
+ * of waiting commands. The reply is 1 when the caller itself owns the operation. */
 static const char POST[] =
     "local id = ARGV[4]\n"
     "if done() then return 1 end\n"
@@ -353,19 +355,20 @@ static const char POST[] =
     "call('PUBLISH', P .. 'news:' .. v[1], 'L' .. id)\n"
     "return 0\n";
 
-/* Reads the forwarded commands of an operation. ARGV: owner, id. The reply has the
- * number of the last command and all waiting commands. It is -8 when this owner does
- * not own the operation. */
+/* Reads the forwarded commands of an operation. ARGV: owner, id. The reply has the number
+ * of the last command and all waiting commands; it is -8 when this owner does not own the
+ * operation. */
 static const char COMMANDS[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local v = call('HMGET', P .. 'op:' .. ARGV[2], 'o', 'm', 'e')\n"
     "if v[1] ~= ARGV[1] or v[3] == '1' then return -8 end\n"
     "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
 
-/* Prolongs the lease. ARGV: owner, call number, lease, line of data (master_replid).
- * The reply says when the lease last lapsed (`lapsed`, 0 = never), whether there may be
- * an operation to claim, and how many operations there are. When the server now has
- * another line of data, the script does nothing and replies -1. */
+/* Prolongs the lease of an owner. ARGV: owner, call number, lease, master_replid of the
+ * server when the connection was made. The reply has the time at which the lease lapsed
+ * last (0 = never), whether operations may wait to be claimed, and the number of
+ * operations. If the server has another master_replid now, the script does nothing and
+ * replies -1. */
 static const char BEAT[] =
     "local told, text = pcall(call, 'INFO', 'replication')\n"
     "local line = told and tostring(text):match('master_replid:(%x+)')\n"

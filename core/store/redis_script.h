@@ -1,4 +1,4 @@
-/* The scripts in Lua that Redis runs for the store. Each script is atomic and checks
+/* The Lua scripts that Redis runs for the store. Each script is atomic and checks
  * everything before it changes anything. redis_script.c describes the keys. */
 #ifndef SGI_REDIS_SCRIPT_H
 #define SGI_REDIS_SCRIPT_H

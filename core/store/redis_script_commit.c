@@ -1,5 +1,5 @@
-/* The script of a commit, in parts. redis_script.c joins the parts with others that
- * several scripts use, and describes the keys.
+/* The script of a commit, in parts. redis_script.c joins these parts with parts that
+ * other scripts use, too, and describes the keys.
  *
  *     haste:  the most common commit, applied at once -> done
  *     check:  each write, in view of the writes before it (ops) -> a status
@@ -7,15 +7,15 @@
  *     apply:  all writes; cannot fail any more
  *
  * `same` marks writes that were applied already or change nothing. The write that ends
- * an operation may have a number: entries were lost (a hole), and this number is
- * higher than any number that a client has seen (`behind`). */
+ * an operation can have a number when entries were lost (a hole). This number is higher
+ * than any number that a client has seen (`behind`). */
 #include "store/redis_script.h"
 
-/* A fast path for the most common commit: entries with consecutive numbers, to
- * operations that belong to this owner and that no instance follows. The fast path
- * comes first, because creating the Lua functions below takes time. A call of the fast
- * path needs no call number: when such a call is repeated, its entry numbers are no
- * longer the next ones, so the checks refuse it. */
+/* A fast path for the most common commit: entries with consecutive numbers, to operations
+ * that belong to this owner and that no instance follows. The fast path comes first,
+ * because creating the Lua functions of the other parts takes time. A call of the fast
+ * path needs no call number: in a repeated call the entry numbers are no longer the next
+ * numbers, so the checks refuse the call. */
 const char sgi_redis_lua_haste[] =
     "local function haste(call, P, me)\n"
     "  local breaks\n"
@@ -192,9 +192,9 @@ const char sgi_redis_lua_check[] =
     "  return append(i, s, id, ARGV[i + 2], ARGV[i + 3])\n"
     "end\n";
 
-/* Chooses ended operations to evict, oldest first, so that the principals of new
- * operations stay within their limits. The number of operations that are examined is
- * limited. */
+/* Chooses ended operations to evict, the oldest first, so that the principals of new
+ * operations stay within their limits. Only a limited number of operations is
+ * examined. */
 const char sgi_redis_lua_room[] =
     "local victims = {}\n"
     "local function room(p, n, bytes)\n"
@@ -298,10 +298,10 @@ const char sgi_redis_lua_apply[] =
     "  end\n"
     "end\n";
 
-/* ARGV: owner, call number, lease, "1" when the commit needs memory, limits of a
- * principal (operations, bytes; 0 = no limit), then kind, id, a, b of each write. The
- * reply is a status, the index of the write that failed, and the number of evicted
- * operations. */
+/* The last part of the script: reads the writes, runs the other parts and replies. ARGV:
+ * owner, call number, lease, "1" when the commit needs memory, limits of a principal
+ * (operations, bytes; 0 = no limit), then kind, id, a, b of each write. The reply has a
+ * status, the index of the write that failed, and the number of evicted operations. */
 const char sgi_redis_lua_commit[] =
     "if done() then return {0, 0, 0} end\n"
     "for i = 7, #ARGV, 4 do\n"

@@ -1,23 +1,23 @@
-/* Reads INFO and checks the server. This is done at each connect, so that a server
- * that took the place of another one is checked as thoroughly as the first one.
+/* Reads the reply to INFO and checks the server, at each connect. Therefore a server that
+ * replaces another server is checked as thoroughly as the first one.
  *
- * A history consists of a process (run_id) and a line of replicated data
- * (master_replid, which changes when a replica becomes the primary). When either has
- * changed, commits that were answered may be missing. No commit is missing in two
- * cases: the same server was only restarted and syncs each write before it answers, or
- * it is the same process and has only dropped its replicas. In all other cases the
- * data are in doubt. */
+ * A history consists of a process (run_id) and a line of replicated data (master_replid,
+ * which changes when a replica becomes the primary). When either has changed, confirmed
+ * commits can be missing. No commit is missing in two cases: the same server was only
+ * restarted, and syncs each write before it answers; or the process is the same and has
+ * only dropped its replicas. In all other cases the data are in doubt. */
 #include "store/redis_server_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The oldest version of Redis that can be a store: the first one with streams, and
- * with scripts that are replicated by their effects. */
+/* The oldest version of Redis that can be a store. It is the first version with streams,
+ * and with scripts that are replicated by their effects. */
 #define MAJOR_LEAST 5
 
-/* Gives the value of a line "name:value" in INFO, truncated to `size`. */
+/* Copies the value of the line "name:value" of INFO into `value`, at most size - 1 bytes.
+ * Returns `value`, which is empty when INFO has no such line. */
 static const char *info_of(const char *info, const char *name, char *value, size_t size)
 {
     size_t len = strlen(name), n = 0;
@@ -59,7 +59,8 @@ static segue_status check(const char *info, char *fault, size_t size)
                       "the URL names a node of a Redis Cluster, which is not supported: "
                       "use a standalone Redis server%s",
                       "");
-    /* while the server is loading, INFO does not yet say aof_enabled:1 */
+    /* a server that is loading does not report aof_enabled:1 yet, so loading is checked
+     * first */
     if (is(info, "loading", "1"))
         return refuse(fault, size, SEGUE_E_STORE,
                       "LOADING Redis is loading its data from disk%s", "");

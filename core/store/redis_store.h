@@ -1,7 +1,7 @@
-/* The object of the Redis store, which its files share. redis.c opens and closes,
+/* The object that the files of the Redis store share. redis.c opens and closes the store,
  * redis_history.c connects and checks whether data were lost, redis_call.c sends
  * commands, redis_commit.c writes, redis_read.c finds, reads and lists, redis_claim.c
- * claims and purges, redis_changes.c delivers news, redis_watch.c is the thread that
+ * claims and purges, redis_changes.c delivers news, and redis_watch.c is the thread that
  * receives news and renews the lease. */
 #ifndef SGI_REDIS_STORE_H
 #define SGI_REDIS_STORE_H
@@ -19,18 +19,18 @@
 #define SGI_REDIS_CLAIM_STEP 32
 #define SGI_REDIS_ENDS 1024
 
-/* What this instance knows of one operation: whether it follows the operation, and
- * which forwarded commands were delivered. */
+/* The mark of one operation: whether this instance follows the operation, and which
+ * forwarded commands were delivered. */
 typedef struct sgi_redis_known_op {
     sgi_map_node node;
     TAILQ_ENTRY(sgi_redis_known_op) link;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     bool followed;
-    /* number of the last forwarded command that was delivered; 0 = none */
+    /* number of the last delivered command that the owner has not taken; 0 = no such
+     * command */
     uint64_t delivered;
-    /* The number of the last round in which the thread handled this operation. In each
-     * round, after a new subscription, the thread follows all its operations in Redis
-     * again. */
+    /* number of the last round in which the thread handled this operation; after each new
+     * subscription a round follows all followed operations in Redis again */
     uint64_t round;
 } sgi_redis_known_op;
 
@@ -45,109 +45,117 @@ typedef struct sgi_redis_ids {
 typedef struct sgi_redis_store {
     sgi_mem mem;
     sgi_redis_url url;
-    char keys[SGI_REDIS_PREFIX_MAX + 4]; /* the beginning of every key: "{prefix}:" */
+    char keys[SGI_REDIS_PREFIX_MAX + 4]; /* the beginning of every key, "{prefix}:" */
     char me[SGI_REDIS_ME_MAX];           /* the name of this instance as an owner */
-    char lease[24];                      /* the lease in milliseconds, as text */
+    char lease[24];                      /* the length of the lease in ms, as text */
     int64_t lease_ms;
     int64_t timeout_ms;
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
-    uint64_t calls; /* the number of the last call of a script that changes something */
+    uint64_t calls; /* number of the last call of a script that changed something */
     sgi_buf loading;
-    /* Only calls of the vtable use the following members, one call at a time. */
+    /* The members down to `end_count` are used only by calls of the vtable, one call at a
+     * time. */
     sgi_redis_link link;
     sgi_buf commands;
-    /* operations that a claim has passed to its callback and not yet acknowledged to
-     * Redis */
+    /* ids of operations that a claim has passed to its callback and not yet
+     * acknowledged */
     uint8_t shown[SGI_REDIS_CLAIM_STEP][SEGUE_STORE_ID_SIZE];
     size_t shown_count; /* number of ids in `shown` */
     int64_t purged;
     int64_t evicted;
-    /* a ring of the operations that ended lately in this instance */
+    /* a ring buffer with the operations of this instance that ended most recently */
     uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE];
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
-    /* The calls of the vtable and the thread share the following members, under
-     * `lock`. */
+    /* The calls of the vtable and the thread share the members down to `operations`;
+     * `lock` protects these members. */
     pthread_mutex_t lock;
-    sgi_map marks; /* only calls of the vtable add, change and remove marks */
-    struct sgi_redis_known_op_list mark_list; /* `marks` as a list; the watch thread
-                                               * may change its order */
-    /* operations that grew and are not yet reported */
+    /* the mark of each known operation; only calls of the vtable add, change and remove
+     * marks */
+    sgi_map marks;
+    /* the marks as a list; the thread may change the order of the list */
+    struct sgi_redis_known_op_list mark_list;
+    /* operations that grew since the last report */
     sgi_redis_ids grown;
-    /* operations for which forwarded commands came that are not delivered yet */
+    /* operations whose forwarded commands have arrived in Redis and were not delivered
+     * yet */
     sgi_redis_ids mail;
-    /* true = forwarded commands may also wait for operations that are not in `mail` */
+    /* true = forwarded commands can also wait for operations that are not in `mail` */
     bool mail_all;
     bool missed;
     bool orphans;
-    /* true = the server may have lost forwarded commands and given their numbers to
-     * new ones, so all waiting commands are delivered again */
+    /* true = Redis can have lost forwarded commands and given their numbers to new ones,
+     * so all waiting commands are delivered again */
     bool retell;
-    bool doubt; /* the server may have lost commits, and the listeners were not told
-                 * yet */
-    /* the history of the server's data when this instance last checked it */
+    /* true = Redis may have lost commits, and this is not reported to the listeners
+     * yet */
+    bool doubt;
+    /* the history of the server's data at the last check of this instance */
     char history[sizeof((sgi_redis_server_info *)0)->history];
-    long long breaks;   /* the break count in Redis when this instance last checked the
-                         * count */
+    long long breaks;   /* the break count in Redis at the last check of this instance */
     int64_t operations; /* number of operations in Redis; -1 = unknown */
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
-    /* Only the thread uses the following members. */
+    /* Only the thread uses the following members, except where a comment says
+     * otherwise. */
     pthread_t thread;
     bool has_thread;
-    /* true = the first try of the thread to subscribe is over. Written under `lock`;
-     * has_tried signals the change. */
+    /* true = the thread's first try to subscribe is over; written under `lock`; has_tried
+     * signals the change */
     bool tried;
-    /* says why Redis refused to subscribe; the thread writes it before it sets `tried` */
+    /* the reason why Redis refused the subscription; the thread writes the text before it
+     * sets `tried` */
     char refused[160];
     pthread_cond_t has_tried;
-    int stop_fd; /* an eventfd that is readable once the store closes */
+    int stop_fd; /* an eventfd that becomes readable when the store closes */
     sgi_redis_link beat;
     sgi_redis_link ear;
-    /* the commands of the thread; its size is fixed, because the thread allocates
+    /* the commands of the thread; the buffer never grows, because the thread allocates
      * nothing */
     sgi_buf beat_commands;
 } sgi_redis_store;
 
 /* ---- connecting (redis_history.c) ---- */
 
-/* Opens a link for a connection that runs scripts, as sgi_redis_link_open does. Also
- * records whether Redis may have lost data. */
+/* Opens a link that runs scripts (sgi_redis_link_open), and records whether Redis may
+ * have lost data. On failure link->fault has the reason. */
 segue_status sgi_redis_connect(sgi_redis_store *store, sgi_redis_link *link,
                                int64_t deadline);
 
 /* Remembers that an operation of this instance has ended. */
 void sgi_redis_remember_ended_op(sgi_redis_store *store, const uint8_t *id);
-/* Releases the operations that ended here lately but are open in Redis again, so that
- * they can be claimed. */
+/* Releases the operations that ended in this instance lately but are open again in Redis,
+ * so that they can be claimed. */
 segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store);
 
 /* ---- sending commands (redis_call.c) ---- */
 
-/* Begins the call of a script with `count` arguments in `commands`. The call must be
- * sent on `link`, because each link knows its own hashes of the scripts. */
+/* Begins the call of a script with `count` arguments in `commands`. The call must be sent
+ * on `link`, because each link has its own hashes of the scripts. */
 void sgi_redis_begin_script_on(const sgi_redis_store *store, const sgi_redis_link *link,
                                sgi_buf *commands, sgi_redis_script script, size_t count);
-/* Begins the call of a script in store->commands, for the connection store->link. */
+/* Begins the call of a script in store->commands. The call must be sent on
+ * store->link. */
 void sgi_redis_begin_script(sgi_redis_store *store, sgi_redis_script script,
                             size_t count);
-/* Begins the call of a script that changes something: its first three arguments are the
- * owner, the call number and the lease. */
+/* Begins the call of a script that changes something. The first three arguments of the
+ * call are the owner, the call number and the lease. */
 void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script script,
                                   size_t count);
-/* Adds one argument to the command: the key with this name and id (NULL = without an
- * id), after the prefix of the store. */
+/* Adds a key as an argument of a command: the prefix of the store, the name, and the id
+ * (NULL = no id). */
 void sgi_redis_arg_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
                        const uint8_t *id);
-/* Sends store->commands, which has `count` complete commands, and waits for the
- * replies. After a lost connection or a temporary error the commands are sent again,
- * until the time limit. SEGUE_OK means that all replies came and none is an error; the
+/* Sends store->commands, which has `count` complete commands, and waits for the replies.
+ * After a lost connection or a temporary error the commands are sent again, until the
+ * time limit. SEGUE_OK means that all replies have arrived and none is an error; the
  * caller frees each reply. */
 segue_status sgi_redis_execute(sgi_redis_store *store, size_t count,
                                redisReply **replies);
-/* Does what sgi_redis_execute does, for one script whose reply is a status. */
+/* Runs one script in store->commands whose reply is a status, as sgi_redis_execute does,
+ * and returns this status. */
 segue_status sgi_redis_execute_for_status(sgi_redis_store *store);
 
 static inline bool sgi_redis_is_array(const redisReply *reply, size_t least)
@@ -172,22 +180,23 @@ uint64_t sgi_redis_get_uint(const char *from);
 #define SGI_REDIS_RECORD_HEAD 75
 #define SGI_REDIS_TASK_MAX 1024
 
-/* Fills the record with views into the reply. Returns false when the operation was
- * deleted (the reply has no record), or when the bytes are not a record. */
+/* Fills *record with views into the reply. Returns false when the reply has no record
+ * because the operation was deleted, or when the bytes are not a record. */
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
                            char task_id[SGI_REDIS_TASK_MAX + 1]);
 
 /* ---- marks and news (redis_changes.c) ---- */
 
 sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t *id);
-/* Called when the owner has taken the operation's forwarded commands up to number seq.
- * UINT64_MAX = all commands were taken, or this instance no longer owns the operation. */
+/* Notes that the owner has taken the operation's forwarded commands up to number seq. seq
+ * UINT64_MAX: all commands were taken, or this instance no longer owns the operation. */
 void sgi_redis_commands_taken(sgi_redis_store *store, const uint8_t *id, uint64_t seq);
 void sgi_redis_known_ops_free(sgi_redis_store *store);
 bool sgi_redis_ids_add(sgi_redis_ids *list, const uint8_t *id);
-/* Sets one of the flags under the lock. */
+/* Sets a flag of the store under the lock. */
 void sgi_redis_set_flag(sgi_redis_store *store, bool *flag);
-/* Calls the wake-up callback, from any thread; `lock` must not be held. */
+/* Calls the wake-up callback. Any thread may call the function; the caller must not hold
+ * `lock`. */
 void sgi_redis_wake(sgi_redis_store *store);
 
 /* ---- the thread (redis_watch.c) ---- */

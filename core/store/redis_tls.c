@@ -1,7 +1,7 @@
 /* TLS to a Redis server, when hiredis supports it (hiredis_ssl, from 1.0 on). hiredis
- * checks a certificate's chain but not its name. So this file makes the session itself,
- * with the system's CA certificates or the file of the URL, and with the host name of
- * the URL. */
+ * checks the chain of a certificate but not its name. Therefore this file makes the TLS
+ * session itself, with the CA certificates of the system or of the URL's file, and with
+ * the host name of the URL. */
 #include "store/redis_link.h"
 
 #ifdef SGI_REDIS_TLS
@@ -51,7 +51,9 @@ bool sgi_redis_tls_start(redisContext *context, const sgi_redis_url *url, void *
                  *url->ca_file ? "the file of certificate authorities (ca) cannot be read"
                                : "TLS cannot be set up");
     } else if (redisInitiateSSL(context, ssl) != REDIS_OK) {
-        ok = false; /* redisFree frees `ssl` after success and after failure */
+        /* redisFree frees `ssl` after success and after failure, so this code must not
+         * free it */
+        ok = false;
         snprintf(fault, size, "TLS: %s", context->errstr);
     }
     ERR_clear_error();

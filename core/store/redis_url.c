@@ -1,7 +1,7 @@
-/* URLs of Redis servers. All parts of a URL are copied into fields of fixed size, so
- * parsing cannot fail for lack of memory. The store wipes the fields when it closes.
- * An unknown part or option is refused; otherwise a mistyped option would silently
- * have its default. */
+/* Parses the URLs of Redis servers. All parts of a URL are copied into fields of fixed
+ * size, so parsing cannot fail for lack of memory. The store wipes the fields when it
+ * closes. An unknown part or option is refused, because a mistyped option would otherwise
+ * be ignored without notice. */
 #include "store/redis_url.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@ static int hex_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies a text with percent-decoding. Returns false when the text is too long, is
- * malformed or has a NUL. */
+/* Copies a text and decodes its percent-encoding. Returns false when the text is too
+ * long, is malformed or has a NUL. */
 static bool take(char *to, size_t size, sgi_str from)
 {
     size_t n = 0;
@@ -52,8 +52,8 @@ static bool take_number(sgi_str from, int32_t most, int32_t *out)
     return value <= most;
 }
 
-/* Splits text at the first c. When there is no c, *head is the whole text and the
- * function returns false. */
+/* Splits a text at the first character c into *head and *tail. When the text has no c,
+ * *head is the whole text, *tail is empty, and the function returns false. */
 static bool split(sgi_str text, char c, sgi_str *head, sgi_str *tail)
 {
     const char *at = text.n ? memchr(text.p, c, text.n) : NULL;
@@ -66,7 +66,8 @@ static bool split(sgi_str text, char c, sgi_str *head, sgi_str *tail)
     return true;
 }
 
-/* Accepts only a name that can stand between the braces of a hash tag. */
+/* Stores the prefix of the keys. Returns false when the text has a character that must
+ * not stand between the braces of a hash tag. */
 static bool take_prefix(sgi_redis_url *url, sgi_str text)
 {
     if (!text.n || text.n > SGI_REDIS_PREFIX_MAX)
@@ -89,7 +90,8 @@ static bool take_option(sgi_redis_url *url, sgi_str name, sgi_str value)
     if (sgi_str_eq(name, SGI_STR("ca")))
         return url->tls && value.n && take(url->ca_file, sizeof url->ca_file, value);
     if (url->port)
-        /* a URL with a host has its database and password before the question mark */
+        /* only the URL of a Unix socket has the options below; a URL with a host has the
+         * database and the password before the question mark */
         return false;
     if (sgi_str_eq(name, SGI_STR("db")))
         return take_number(value, 65535, &url->db);
@@ -134,7 +136,7 @@ static const char *take_network(sgi_redis_url *url, sgi_str rest)
 {
     sgi_str place, db, who, user, password;
     split(rest, '/', &place, &db);
-    /* The last @ ends the password, because a password may contain an @. */
+    /* the last @ ends the password, because a password can contain an @ */
     const char *at = place.n ? memrchr(place.p, '@', place.n) : NULL;
     if (at) {
         who = (sgi_str){place.p, (size_t)(at - place.p)};

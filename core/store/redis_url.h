@@ -1,4 +1,4 @@
-/* The address of a Redis server and the credentials, parsed from a URL.
+/* The address of a Redis server and its credentials, parsed from a URL.
  *
  *     redis://[[user]:password@]host[:port][/db][?prefix=name]
  *     rediss://...  the same over TLS        [?ca=file]
@@ -12,18 +12,19 @@
 
 typedef struct sgi_redis_url {
     bool tls;
-    int32_t port; /* the TCP port; 0 = the server has a Unix socket */
+    int32_t port; /* the TCP port; 0 = the server listens on a Unix socket */
     int32_t db;
     char host[256]; /* the host, or the path of the Unix socket */
     char user[128];
     char password[512];
     char ca_file[512];
-    char prefix[SGI_REDIS_PREFIX_MAX + 1]; /* prefix of all keys, default "segue" */
-    char shown[320];                       /* the URL for messages, without secrets */
+    char prefix[SGI_REDIS_PREFIX_MAX + 1]; /* the prefix of all keys; default "segue" */
+    /* the URL for messages, without user and password */
+    char shown[320];
 } sgi_redis_url;
 
-/* Parses a URL. Returns SEGUE_E_INVALID when it is malformed. *reason then says why; it
- * never contains the user or the password. */
+/* Parses a URL. Returns SEGUE_E_INVALID when the URL is malformed. *reason then has the
+ * reason, which never contains the user or the password. */
 segue_status sgi_redis_url_parse(sgi_redis_url *url, const char *text,
                                  const char **reason);
 

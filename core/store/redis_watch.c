@@ -3,21 +3,21 @@
  *     beat  runs a script every third of a lease: prolongs this instance's lease, and
  *           searches for operations whose owners are gone
  *     ear   SUBSCRIBE: receives that a followed operation grew, that a forwarded
- *           command came, or that an operation was released
+ *           command arrived, or that an operation was released
  *
- * A lost connection is opened again after ever longer pauses. When `ear` is connected
- * again, the thread follows all followed operations again and reports `missed`.
+ * A lost connection is opened again after longer and longer pauses. When `ear` is
+ * connected again, the thread follows all followed operations again and reports `missed`.
  * Commands and logs are in the store, so a lost message loses no data.
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
- * operations. The thread then reports `doubt`: the server checks by a commit which of its
- * operations still belong to it. Every script renews a lapsed lease, so the scripts
- * record the lapse and the next beat reads the record. When Redis was unreachable, the
- * other owners' leases lapsed too. They get one lease of time to reconnect before this
+ * operations. The thread then reports `doubt`: the server finds out by a commit which
+ * operations it still owns. Every script renews a lapsed lease, so the scripts record the
+ * lapse and the next beat reads the record. When Redis was unreachable, the leases of all
+ * other owners have lapsed, too. They get the time of one lease to reconnect before this
  * thread reports orphans (operations without an owner).
  *
  * This code allocates nothing, so that the number of allocations of a program does not
- * depend on this thread. hiredis does allocate. */
+ * depend on this thread. Only hiredis allocates. */
 #include "store/redis_store.h"
 
 #include <poll.h>
@@ -38,9 +38,10 @@ typedef struct watch {
     sgi_redis_store *store;
     int64_t beat_at;
     int64_t ear_at;
-    /* the time at which the lease of this instance ends, by its own clock */
+    /* the end of this instance's lease; clock of sgi_redis_monotonic_ms */
     int64_t alive_until;
-    int64_t lapsed_at;   /* the last lapse that was reported, by the clock of Redis */
+    /* time of the last lapse that was reported; clock of the Redis server */
+    int64_t lapsed_at;
     int64_t quiet_until; /* no orphans are reported before this time */
     int64_t heard_at;
     int32_t beat_failures;
@@ -56,8 +57,8 @@ static int64_t limit_of(const sgi_redis_store *store)
            (store->timeout_ms < third ? store->timeout_ms : third);
 }
 
-/* Begins the call of a script that changes something, with the call number 0: every
- * script that the thread runs may be repeated. */
+/* Begins the call of a script that changes something. The call number is 0, because every
+ * script of the thread may be applied repeatedly. */
 static void begin(sgi_redis_store *store, sgi_redis_script script, size_t count)
 {
     sgi_buf_reset(&store->beat_commands, SIZE_MAX);
@@ -77,14 +78,15 @@ static redisReply *ask(sgi_redis_store *store)
     if (reply && reply->type == REDIS_REPLY_ERROR) {
         snprintf(link->fault, sizeof link->fault, "%s", reply->str);
         freeReplyObject(reply);
-        sgi_redis_link_close(link); /* the script may be unknown to Redis; the next
-                                     * connection loads it */
+        /* Redis may not know the script; the next connection loads all scripts */
+        sgi_redis_link_close(link);
         return NULL;
     }
     return reply;
 }
 
-/* Reports that news may be lost. lapsed: operations of this instance may be lost too. */
+/* Reports that news may have been lost. lapsed: true = other owners may have claimed
+ * operations of this instance. */
 static void note_all(sgi_redis_store *store, bool lapsed)
 {
     pthread_mutex_lock(&store->lock);
@@ -151,8 +153,8 @@ static void beat(watch *w)
                                                                : third);
     if (sgi_redis_link_is_up(&w->store->ear)) {
         if (sgi_redis_monotonic_ms() - w->heard_at > w->store->lease_ms)
-            sgi_redis_link_close(&w->store->ear); /* the server did not even reply to a
-                                                   * PING */
+            /* the server has not even replied to a PING */
+            sgi_redis_link_close(&w->store->ear);
         else if (sgi_redis_link_send(&w->store->ear, "*1\r\n$4\r\nPING\r\n", 14))
             sgi_redis_link_flush(&w->store->ear, limit_of(w->store));
     }
@@ -160,8 +162,8 @@ static void beat(watch *w)
 
 /* ---- ear: the subscription ---- */
 
-/* Collects up to FOLLOW_STEP followed operations that the current round has not
- * followed again yet. */
+/* Collects up to FOLLOW_STEP followed operations that the current round has not handled
+ * yet. Returns their number. */
 static size_t next_followed(watch *w, uint8_t ids[][SEGUE_STORE_ID_SIZE])
 {
     sgi_redis_store *store = w->store;
@@ -199,8 +201,9 @@ static bool follow_all(watch *w)
     return true;
 }
 
-/* Subscribes to the two channels. Redis confirms both subscriptions before it sends
- * any message. */
+/* Subscribes to the channel of all instances and to the channel of this instance. Redis
+ * confirms both subscriptions before it sends any message. Returns false on failure;
+ * before the first success, store->refused then has Redis's reason. */
 static bool subscribe(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -251,8 +254,8 @@ static void open_ear(watch *w)
     }
 }
 
-/* Records one message. The caller holds the lock. Orphans are recorded only after
- * quiet_until; the script on `beat` finds orphans as well. */
+/* Records the news of one message. Orphans are recorded only after quiet_until; a later
+ * beat finds them, too. The caller holds the lock. */
 static void note(const watch *w, const char *p, size_t len)
 {
     sgi_redis_store *store = w->store;
@@ -272,7 +275,8 @@ static void note(const watch *w, const char *p, size_t len)
         store->orphans = true;
 }
 
-/* Handles one message. Returns true when the message brings news. */
+/* Handles one reply on `ear`. Returns true when the reply is a message, which brings
+ * news. */
 static bool hear(watch *w, const redisReply *reply)
 {
     sgi_redis_store *store = w->store;
@@ -280,7 +284,7 @@ static bool hear(watch *w, const redisReply *reply)
     if (!sgi_redis_is_array(reply, 3) || !sgi_redis_is_text(reply->element[0]) ||
         strcmp(reply->element[0]->str, "message") != 0 ||
         !sgi_redis_is_text(reply->element[2]) || !reply->element[2]->len)
-        return false; /* not a message but, for example, the reply to a PING */
+        return false; /* the reply is not a message; it can be the reply to a PING */
     pthread_mutex_lock(&store->lock);
     note(w, reply->element[2]->str, reply->element[2]->len);
     pthread_mutex_unlock(&store->lock);
@@ -293,9 +297,9 @@ static bool is_closing(const sgi_redis_store *store)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Handles all messages that have arrived, then wakes the listeners once. Messages may
- * come without end. So after every HEAR_MOST messages the function wakes the
- * listeners, prolongs the lease and checks whether the store closes. */
+/* Handles all messages that have arrived, then wakes the listeners once. Messages can
+ * arrive without end. Therefore, after every HEAR_MOST messages, the function wakes the
+ * listeners, prolongs the lease if this is due, and checks whether the store closes. */
 static void listen_to(watch *w)
 {
     bool any = false;
@@ -323,8 +327,8 @@ static void listen_to(watch *w)
 
 /* ---- the thread ---- */
 
-/* Waits for a message or for the time of the next task of the thread. Returns false
- * when the store closes. */
+/* Waits for a message or for the next time at which the thread has to beat or connect.
+ * Returns false when the store closes. */
 static bool await(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -381,8 +385,8 @@ bool sgi_redis_watch_start(sgi_redis_store *store)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     store->has_thread = pthread_create(&store->thread, NULL, run, store) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* The opening of the store waits for the first try to subscribe, so that normally
-     * no later message is missed. */
+    /* Opening the store waits for the thread's first try to subscribe. After a successful
+     * try, no later message is missed. */
     pthread_mutex_lock(&store->lock);
     while (store->has_thread && !store->tried)
         pthread_cond_wait(&store->has_tried, &store->lock);

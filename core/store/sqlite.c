@@ -1,21 +1,21 @@
 /* The store in a SQLite file: writing.
  *
- * One commit is one IMMEDIATE transaction; any failure rolls all of it back. The key
- * of a log row is `operation number << 26 | seq`. In measurements this key was 1.3 to
- * 1.5 times faster on one stream than a table without rowid and with the primary key
- * (op, seq), and as fast or faster on many streams. (A table in the order of arrival
- * with an index on the key is up to three times faster when a commit writes to a
- * thousand operations. But one stream then takes half as long again, and reading one
- * log accesses many parts of the file.) An append to an operation whose slot is filled
- * is one insertion without a look-up.
+ * One commit is one IMMEDIATE transaction; any failure rolls all of it back. The key of a
+ * log row is `operation number << 26 | seq`. In measurements this key was 1.3 to 1.5
+ * times faster on one stream than a table without rowid and with the primary key (op,
+ * seq), and at least as fast on many streams. (A table in the order of arrival with an
+ * index on the key is up to three times faster when a commit writes to a thousand
+ * operations. With such a table, however, one stream takes half as long again, and
+ * reading one log accesses many parts of the file.) An append to an operation whose slot
+ * is filled is one insertion without a look-up.
  *
- * Only the owner of an operation writes to it. An operation without an owner can be
- * written by any instance. Each write compares the owner in the row with the number of
- * this instance, inside the transaction. An instance that is no longer the owner (it
- * released the operation, or slept too long) gets SEGUE_E_FENCED.
+ * Only the owner of an operation writes to it. Any instance may write to an operation
+ * without an owner. Each write compares, inside the transaction, the owner in the row
+ * with the number of this instance. An instance that is no longer the owner (it released
+ * the operation, or slept too long) gets SEGUE_E_FENCED.
  *
  * The handle's mutex serialises the calls, so the connection needs no mutex. Between
- * opening and closing, the only memory that is allocated is the list of a claim. */
+ * opening and closing, the only allocated memory is the list of a claim. */
 #include "store/sqlite_open.h"
 #include "store/sqlite_store.h"
 
@@ -31,8 +31,8 @@ static sgi_sqlite_slot *slot_of(sgi_sqlite_store *store, const uint8_t *id)
     return &store->slots[mixed >> 32 & (SGI_SQLITE_SLOTS - 1)];
 }
 
-/* Overwrites the slot with the result of a look-up. The slot keeps its byte count if
- * its last seq has not changed. */
+/* Overwrites the slot with the result of a look-up. The slot keeps its byte count if its
+ * operation and its last seq have not changed. */
 static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_slot *slot, const uint8_t *id,
                       const sgi_sqlite_slot *found)
 {
@@ -64,8 +64,8 @@ static int look_up(sgi_sqlite_store *store, const uint8_t *id, sgi_sqlite_slot *
     return code;
 }
 
-/* Gives the slot of the operation in *out. A slot that is not valid is filled by a
- * look-up first. */
+/* Finds the slot of an operation, and fills the slot by a look-up if it is not valid.
+ * *out receives the slot. Returns SEGUE_E_NOT_FOUND when the operation does not exist. */
 static segue_status locate(sgi_sqlite_store *store, const uint8_t *id,
                            sgi_sqlite_slot **out)
 {

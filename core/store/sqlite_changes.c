@@ -1,22 +1,22 @@
-/* News of what other instances did in a SQLite store.
+/* Reports what other instances did in a SQLite store.
  *
  * SQLite sends no notifications, so this file polls. It reads SQLite's data version,
  * which takes 2 us because the version is in shared memory. The version changes when
- * another connection has committed. Only then does this file examine the followed
- * logs, with one search in each of two trees per log. It polls every NEWS_MS while an
- * operation is followed or another instance lives (a lock, one system call), otherwise
- * every IDLE_MS. So a new instance is noticed after IDLE_MS at the latest.
+ * another connection has committed. Only then does this file examine the followed logs,
+ * with one search in each of two trees per log. It polls every NEWS_MS while an operation
+ * is followed or another instance lives (a check of locks, one system call), otherwise
+ * every IDLE_MS. Therefore a new instance is noticed after IDLE_MS at the latest.
  *
- * Forwarded commands are rows. The owner of an operation gets its commands in the
- * order of their numbers. last_command is the number of the last command that was
- * examined, whichever operation it is for. After a claim, older commands of the
- * operation must be delivered too: `retell` has such operations. When the callback
- * refused news, the next poll examines everything again (`look`).
+ * Forwarded commands are rows. The owner of an operation gets its commands in the order
+ * of their numbers. last_command is the number of the last command that was examined,
+ * whichever operation the command is for. After a claim, the operation's older commands
+ * must be delivered, too: `retell` has such operations. When the callback refused news,
+ * the next poll examines everything again (`look`).
  *
  * An owner that dies commits nothing, so the locks of the owners are checked every
- * ORPHANS_MS. This is also the longest wait before a take-over. The locks are also
- * checked after each change of the data version, because a release of operations
- * changes the version too. */
+ * ORPHANS_MS. ORPHANS_MS is therefore also the longest wait before a take-over. The locks
+ * are also checked after each change of the data version, because a release of operations
+ * changes the version. */
 #include "store/sqlite_store.h"
 
 #include "base/thresholds.h"
@@ -78,8 +78,8 @@ static void wake(sgi_sqlite_store *store)
 
 /* ---- following ---- */
 
-/* Reads the state of a followed operation: whether the operation was deleted, whether
- * it has ended, its owner, and the key of its last log row. */
+/* Reads the state of a followed operation: whether the operation was deleted, whether it
+ * has ended, its owner, and the key of its newest log row. Returns SQLite's code. */
 static int look_at(sgi_sqlite_store *store, sgi_sqlite_follow *follow)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_STATE];
@@ -147,8 +147,7 @@ segue_status sgi_sqlite_follow_log(void *self, const uint8_t *id, int32_t on)
 }
 
 /* True when another instance wrote to the operation between the states `before` and
- * `now`. While this instance owned the operation, all writes to it came from this
- * instance. */
+ * `now`. While this instance owned the operation, only this instance wrote to it. */
 static bool has_grown(const sgi_sqlite_store *store, const sgi_sqlite_follow *before,
                       const sgi_sqlite_follow *now)
 {
@@ -221,8 +220,8 @@ segue_status sgi_sqlite_post(void *self, const uint8_t *id, const char *data, si
 }
 
 /* Delivers the forwarded commands that a bound statement finds, if this instance owns
- * their operations. *last: the number of the last command that needs no further
- * delivery. *stopped: fn refused a command. */
+ * their operations. *last receives the number of the last command that needs no further
+ * delivery. *stopped becomes true when fn has refused a command. */
 static segue_status pass_commands(sgi_sqlite_store *store, sgi_sqlite_statement which,
                                   segue_store_news_fn fn, void *user, int64_t *last,
                                   bool *stopped)
@@ -331,9 +330,9 @@ static segue_status look_for_orphans(sgi_sqlite_store *store, bool *found)
     return SEGUE_OK;
 }
 
-/* Reports orphans (operations whose owner is gone) once. Orphans are reported again
- * only after a claim, or after there were none for a while. So an instance that cannot
- * run the orphans does not get the same report again and again. */
+/* Reports orphans (operations whose owner is gone) once. Orphans are reported again only
+ * after a claim, or after a search has found no orphans. Therefore an instance that
+ * cannot run the orphans does not get the same report again and again. */
 static segue_status tell_orphans(sgi_sqlite_store *store, segue_store_news_fn fn,
                                  void *user)
 {

@@ -1,14 +1,15 @@
-/* Opening the SQLite file of a store. On failure this file closes what it has opened;
+/* Opens the SQLite file of a store. After a failure this file closes what it has opened;
  * after success sqlite.c closes it with sgi_sqlite_file_close.
  *
  *     open -> check -> WAL -> (new: create, older: upgrade) -> owner number -> in use
  *               \-> foreign, newer, damaged: closed again, not a byte changed
  *
- * Checking (sqlite_format.c) only reads. SQLite's checkpoint at close is off until the
- * file has passed the check, because the checkpoint writes too.
+ * The check (sqlite_format.c) only reads. SQLite's checkpoint at close is off until the
+ * file has passed the check, because a checkpoint writes.
  *
  * No other descriptor of the database itself may be opened here, not even for reading:
- * closing it would drop the POSIX locks of every connection that this process has to it.
+ * closing it would drop the POSIX locks of every connection of this process to the
+ * database.
  *
  * Settings, and what they gave when measured (two processors, ext4 on a virtual disk):
  *
@@ -19,11 +20,11 @@
  *                       (EXTRA is for rollback journals; with OFF a power cut would
  *                       damage the file.)
  *   wal_autocheckpoint 1000 (4 MiB): 8000 gains nothing on one stream, 4000 gains at
- *                       most a sixth on a thousand streams. A larger value makes the
- *                       commit that checkpoints wait longer, and NORMAL may lose that
- *                       much more.
- *   journal_size_limit 16 MiB: shrinks the log that grew while a long read held the
- *                       checkpoint up.
+ *                       most a sixth on a thousand streams. With a larger value, the
+ *                       commit that checkpoints waits longer, and NORMAL can lose more
+ *                       commits.
+ *   journal_size_limit 16 MiB: shrinks a log that grew while a long read delayed the
+ *                       checkpoint.
  *   cache_size 8 MiB    holds the inner nodes of the trees of some 100,000 operations.
  *   trusted_schema OFF  a foreign file runs no functions through its schema.
  *   mmap_size 0         not mapped: an I/O error would be a signal, not a status. */
@@ -67,8 +68,8 @@ segue_status sgi_sqlite_status(int code, int error)
     }
     if (code == SQLITE_IOERR_NOMEM)
         return SEGUE_E_NOMEM;
-    /* SQLite recognises ENOSPC only in a plain write. When a file grows by other means,
-     * or reaches a quota or a size limit, SQLite reports an I/O error. */
+    /* SQLite reports a full disk only for ENOSPC in a plain write. When a file grows by
+     * other means, or reaches a quota or a size limit, SQLite reports an I/O error. */
     return error == ENOSPC || error == EDQUOT || error == EFBIG ? SEGUE_E_STORE_FULL
                                                                 : SEGUE_E_STORE;
 }
@@ -127,9 +128,9 @@ int sgi_sqlite_exec(sqlite3 *db, const char *sql)
 
 /* ---- opening ---- */
 
-/* Changes to WAL mode; *wal is set when the file is in WAL mode afterwards. The pragma
- * returns its row before the change is written, so only the end of the statement shows
- * whether the change succeeded. */
+/* Changes the file to WAL mode. *wal becomes true when the file is in WAL mode
+ * afterwards. The pragma returns its row before the change is written, so only the end of
+ * the statement shows whether the change succeeded. Returns SQLite's code. */
 static int change_to_wal(sqlite3 *db, bool *wal)
 {
     sqlite3_stmt *statement;
@@ -143,8 +144,8 @@ static int change_to_wal(sqlite3 *db, bool *wal)
     return sqlite3_finalize(statement);
 }
 
-/* Changes to WAL mode, which needs exclusive access. SQLite does not wait for exclusive
- * access, so the change is retried. */
+/* Changes the file to WAL mode, which needs exclusive access to the file. SQLite does not
+ * wait for exclusive access, so the function repeats the change until busy_ms is over. */
 static segue_status set_wal(sgi_sqlite_opening *o)
 {
     for (int64_t waited = 0;; waited += RETRY_MS) {
@@ -162,12 +163,12 @@ static segue_status set_wal(sgi_sqlite_opening *o)
     }
 }
 
-/* Creates a new file with permissions for its owner only, because the file will
+/* Creates a new file that only its owner can read and write, because the file will
  * contain inputs and results of tasks. SQLite would create a file that everybody can
  * read. (SQLite gives its side files the same permissions as the file.) The file is
- * created under another name and then renamed, because closing a descriptor of the
- * database would drop the locks that SQLite holds on it in this process (fcntl(2)).
- * When this function fails, SQLite creates the file. */
+ * created under another name and then renamed: this process may have the database open,
+ * and closing a descriptor of the database would drop the locks that SQLite holds on it
+ * (fcntl(2)). When the function fails, SQLite creates the file. */
 static void make_private(const char *path)
 {
     struct stat info;
@@ -226,7 +227,7 @@ static segue_status open_checked(sgi_sqlite_opening *o)
     return status ? status : sgi_sqlite_upgrade(o);
 }
 
-/* True when a write-ahead log lies beside the file and is not empty. */
+/* True when a write-ahead log that is not empty lies beside the file. */
 static bool has_wal(sqlite3 *db)
 {
     char wal[PATH_MAX];
@@ -236,7 +237,7 @@ static bool has_wal(sqlite3 *db)
 }
 
 /* Checks the numbers of the options. Returns false when a number is out of its range;
- * `why` then says which number. */
+ * `why` then names the number and its range. */
 static bool check_numbers(const segue_store_options *o, char *why, size_t size)
 {
     const sgi_range numbers[] = {
@@ -275,9 +276,9 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
     if (!status)
         status = sgi_sqlite_become_owner(&o);
     if (status) {
-        /* Reading a file in WAL mode creates an empty log beside it. The checkpoint at
-         * close writes nothing for an empty log, and removes the log. So the
-         * checkpoint is switched off only if there was a log that is not empty. */
+        /* Reading a file in WAL mode creates an empty log beside the file. The checkpoint
+         * at close writes nothing for an empty log, and removes the log. Therefore the
+         * checkpoint is allowed only if there was no log with contents before. */
         if (file->db && !wal)
             sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sgi_sqlite_file_close(file);
@@ -287,8 +288,8 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
 
 void sgi_sqlite_file_close(sgi_sqlite_file *file)
 {
-    /* The database is closed first, because this instance must keep its owner lock
-     * while the database is open. */
+    /* The database is closed first, because this instance must keep its owner lock as
+     * long as the database is open. */
     sqlite3_close(file->db);
     if (file->owners >= 0)
         close(file->owners);

@@ -1,5 +1,5 @@
-/* The SQLite file of a store: opening, checking and creating the file, and the side
- * file that shows which owners of the store are alive. sqlite.c has the store itself. */
+/* The SQLite file of a store: opening, checking and creating the file, and the side file
+ * that shows which owners of the store are alive. The store itself is in sqlite.c. */
 #ifndef SGI_SQLITE_FILE_H
 #define SGI_SQLITE_FILE_H
 
@@ -10,38 +10,38 @@
 typedef struct sgi_sqlite_file {
     sqlite3 *db;
     int owners; /* the descriptor of the side file; -1 = not open */
-    /* the owner number of this instance, whose byte is locked in the side file; never
-     * 0 */
+    /* the owner number of this instance, never 0; this instance has locked the byte with
+     * this number in the side file */
     int64_t owner;
 } sgi_sqlite_file;
 
 /* The key of a log row combines the number of the operation and the number of the entry
- * in one integer. So the rows of an operation lie together, and an append goes to the
- * end of the operation's range in the B-tree. */
+ * in one integer. Therefore the rows of an operation lie together, and an append adds a
+ * row at the end of the operation's range in the B-tree. */
 #define SGI_SQLITE_SEQ_BITS 26
 #define SGI_SQLITE_SEQ_MAX ((INT64_C(1) << SGI_SQLITE_SEQ_BITS) - 1)
 #define SGI_SQLITE_OP_MAX (INT64_MAX >> SGI_SQLITE_SEQ_BITS)
 
-/* The bytes that an operation and an entry each cost in addition to their data. */
+/* The bytes that each operation and each entry count in addition to their data. */
 #define SGI_SQLITE_RECORD_COST 256
 #define SGI_SQLITE_ENTRY_COST 32
 
-/* Opens or creates the file. A file that cannot be used is not changed; message (may
- * be NULL; it has size bytes) then receives a line with the reason. After a failure
- * the caller need not close anything. */
+/* Opens or creates the file. A file that cannot be used is not changed. On failure
+ * `message` (may be NULL; has `size` bytes) receives one line with the reason, and the
+ * caller need not close anything. */
 segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
                                   const segue_store_options *options, char *message,
                                   size_t size);
 /* Closes the file. The caller has finalised all statements. */
 void sgi_sqlite_file_close(sgi_sqlite_file *file);
-/* True when the instance with this owner number may still write to the file, or when
- * its lock cannot be read. */
+/* True when the instance with this owner number can still write to the file, or when its
+ * lock cannot be read. */
 bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner);
-/* True when any other instance may write to the file, or when the locks cannot be
+/* True when any other instance can write to the file, or when the locks cannot be
  * read. */
 bool sgi_sqlite_others_live(const sgi_sqlite_file *file);
-/* Returns the store's status for a result code of SQLite. error: errno after the call
- * that failed. */
+/* Returns the store's status for a result code of SQLite. error: the value of errno after
+ * the failed call. */
 segue_status sgi_sqlite_status(int code, int error);
 
 #endif

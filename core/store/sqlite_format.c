@@ -3,18 +3,18 @@
  * Format 1 has the operations and their logs. Format 2 adds two things: a table of
  * forwarded commands, which several processes on one file need, and the number of
  * operations and of bytes of each principal, which the limits of a principal need.
- * Triggers keep these two numbers right for every statement. The `bytes` of an
- * operation include its own data from the start, and its log only after its end:
- * updating the sum with each append would write two more pages in every commit.
+ * Triggers keep these two numbers right for every statement. The `bytes` of an operation
+ * include its own data from the start, and its log only after its end: updating the sum
+ * with each append would write two more pages in every commit.
  *
- * A new file gets all steps from format 0 on, an older file the steps that it lacks,
- * in one transaction. So the file stays unchanged if a process is killed during the
- * upgrade, or if the disk is full. A library of format 1 refuses a file of format 2
- * with a message. A process of format 1 that has the file open during the upgrade
- * continues, because everything that it writes is still valid.
+ * A new file gets all steps from format 0 on; an older file gets the steps that it lacks.
+ * All steps run in one transaction, so the file stays unchanged if a process is killed
+ * during the upgrade, or if the disk is full. A library of format 1 refuses a file of
+ * format 2 with a message. A process of format 1 that has the file open during the
+ * upgrade continues, because everything that it writes is still valid.
  *
- * Checking only reads: application_id, user_version (the format) and both ends of
- * every tree. These few page reads find a missing table and a damaged root; a full
+ * The check of a file only reads: application_id, user_version (the format) and both ends
+ * of every tree. These few page reads find a missing table and a damaged root; a full
  * integrity check would read the whole file. */
 #include "store/sqlite_open.h"
 
@@ -23,9 +23,9 @@
 #define APPLICATION_ID 0x53656775
 #define FORMAT 2
 
-/* The SQL of format 1. Because of AUTOINCREMENT, the number of a deleted operation is
- * not used again. So log rows that still wait for their removal never belong to
- * another operation. */
+/* The SQL of format 1. AUTOINCREMENT ensures that the number of a deleted operation is
+ * not used again. Therefore log rows that wait for their removal never belong to another
+ * operation. */
 static const char STEP_1[] =
     "CREATE TABLE owners (last INTEGER NOT NULL);"
     "INSERT INTO owners VALUES (0);"
@@ -55,7 +55,7 @@ static const char STEP_1[] =
     "CREATE TABLE garbage (op INTEGER PRIMARY KEY);"
     "PRAGMA application_id = 1399154549;";
 
-/* These constants of sqlite_file.h also stand in the SQL as numbers. */
+/* The SQL text contains these constants of sqlite_file.h as numbers. */
 _Static_assert(SGI_SQLITE_SEQ_BITS == 26, "a log key is op << 26 | seq");
 _Static_assert(SGI_SQLITE_RECORD_COST == 256 && SGI_SQLITE_ENTRY_COST == 32, "costs");
 _Static_assert(APPLICATION_ID == 1399154549, "set by step 1");
@@ -94,11 +94,11 @@ static const char STEP_2[] =
 static const char *const STEPS[FORMAT] = {STEP_1, STEP_2};
 
 typedef struct tree {
-    int since; /* the format that introduced the tree */
+    int since; /* the first format that has the tree */
     const char *select;
 } tree;
 
-/* A query for every tree (table or index). Together the queries read every column
+/* One query for every tree (table or index). Together the queries read every column
  * once. */
 static const tree TREES[] = {
     {1, "last FROM owners ORDER BY rowid"},
@@ -132,8 +132,8 @@ static segue_status check_trees(sgi_sqlite_opening *o)
             snprintf(sql, sizeof sql, "SELECT %s%s LIMIT 1", TREES[i].select,
                      end ? " DESC" : "");
             int code = sgi_sqlite_query_int(o->file->db, sql, NULL);
-            if (code == SQLITE_ERROR) /* SQLite reports a missing table, index or
-                                       * column by this code */
+            /* SQLite reports a missing table, index or column as SQLITE_ERROR */
+            if (code == SQLITE_ERROR)
                 return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: %s",
                                        sqlite3_errmsg(o->file->db));
             if (code)
@@ -143,8 +143,8 @@ static segue_status check_trees(sgi_sqlite_opening *o)
     return SEGUE_OK;
 }
 
-/* Reads the format into o->format. The function runs inside a transaction, so that no
- * other process creates the tables between two of the queries. */
+/* Reads the format into o->format. Must run inside a transaction, so that no other
+ * process creates the tables between two of the queries. */
 static segue_status look_at_format(sgi_sqlite_opening *o)
 {
     sqlite3 *db = o->file->db;

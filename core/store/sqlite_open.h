@@ -1,4 +1,4 @@
-/* The state of opening a SQLite store, which three files share. sqlite_file.c runs the
+/* The state that three files share while a SQLite store opens. sqlite_file.c runs the
  * steps; sqlite_format.c checks, creates and upgrades the tables; sqlite_owners.c takes
  * an owner number in the side file. */
 #ifndef SGI_SQLITE_OPEN_H
@@ -12,25 +12,25 @@ typedef struct sgi_sqlite_opening {
     int64_t busy_ms;
     char *message;
     size_t size;
-    /* the format of the file before the opening; 0 = the file was empty */
+    /* the format of the file before it was opened; 0 = the file was empty */
     int64_t format;
 } sgi_sqlite_opening;
 
-/* Writes the message and returns `status`. */
+/* Writes the error message and returns `status`. */
 __attribute__((format(printf, 3, 4))) segue_status
 sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status, const char *format, ...);
-/* Writes the message for a call of SQLite that failed with `code`. Returns the store's
- * status for the code. */
+/* Writes the error message for a call of SQLite that failed with `code`. Returns the
+ * store's status for this code. */
 segue_status sgi_sqlite_fail_code(sgi_sqlite_opening *o, int code);
 
-/* Runs one statement and returns SQLite's code; *value (may be NULL) receives the first
+/* Runs one statement and returns SQLite's code. *value (may be NULL) receives the first
  * column of the first row. */
 int sgi_sqlite_query_int(sqlite3 *db, const char *sql, int64_t *value);
 int sgi_sqlite_exec(sqlite3 *db, const char *sql);
 
-/* Checks the file without writing; o->format receives its format. */
+/* Checks the file without writing to it. o->format receives the format of the file. */
 segue_status sgi_sqlite_check_format(sgi_sqlite_opening *o);
-/* Creates the tables or upgrades an older format, in one transaction. */
+/* Creates the tables, or upgrades the tables of an older format, in one transaction. */
 segue_status sgi_sqlite_upgrade(sgi_sqlite_opening *o);
 /* Opens the side file and takes an owner number for this instance. */
 segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o);

@@ -1,20 +1,20 @@
-/* The owner numbers: which instance may write. A side file beside a store's SQLite
- * file shows which owners are alive.
+/* The owner numbers, which decide which instance may write. A side file beside a store's
+ * SQLite file shows which owners are alive.
  *
- * Every instance that opens the store takes an owner number that was never used before
- * (a counter in the database) and locks the byte at that offset in `<path>-owners`.
- * Operations carry the number of the instance that runs them. The kernel drops the
- * lock when the instance ends, in whatever way it ends. So a number whose byte is not
- * locked belongs to a dead instance and is never used again. The operations of such an
- * instance may be claimed without waiting for a timeout, and a living instance cannot
- * lose its operations.
+ * Every instance that opens the store takes an owner number that was never used before (a
+ * counter in the database) and locks the byte at that offset in `<path>-owners`. Each
+ * operation has the number of the instance that runs it. The kernel drops the lock when
+ * the instance ends, in whatever way it ends. Therefore a number whose byte is not locked
+ * belongs to a dead instance and is never used again. The operations of a dead instance
+ * may be claimed without waiting for a timeout, and a living instance cannot lose its
+ * operations.
  *
  * The locks belong to an open file description (F_OFD_SETLK): two instances in one
- * process are two owners, and closing another descriptor of the file does not drop
- * them. If the byte of a new number is already locked, the lock belongs to a user of
- * an earlier file with this name, and the next number is tried. Number 0 means no
- * owner. (A child that was forked without exec shares the lock and keeps it while the
- * child lives; exec drops it.) */
+ * process are two owners, and closing another descriptor of the file does not drop the
+ * locks. If the byte of a new number is already locked, the lock belongs to a user of an
+ * earlier file with this name, and the next number is tried. Number 0 means no owner. (A
+ * child that was forked without exec shares the lock and keeps it while the child lives;
+ * exec drops it.) */
 #include "store/sqlite_open.h"
 
 #include <errno.h>
@@ -46,14 +46,14 @@ bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner)
 
 bool sgi_sqlite_others_live(const sgi_sqlite_file *file)
 {
-    /* F_OFD_GETLK does not report the lock of this instance itself. Length 0 means up
+    /* F_OFD_GETLK does not report the lock of this instance itself. The length 0 means up
      * to the end of the file. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
     return fcntl(file->owners, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/* Opens the side file beside the database, at the path that SQLite resolved. The side
- * file gets the permissions of the database, because a user who may write the database
+/* Opens the side file beside the database, at the path that SQLite has resolved. The side
+ * file gets the permissions of the database, because a user who can write the database
  * must be able to lock the side file. */
 static segue_status open_owners(sgi_sqlite_opening *o)
 {

@@ -1,7 +1,7 @@
-/* Finding, reading and listing in a SQLite store, and reading and binding columns.
+/* Finds, reads and lists operations in a SQLite store, and reads and binds columns.
  *
- * Callbacks get views of SQLite's own memory, which are valid while the callback runs.
- * Each statement is reset before the function that ran it returns. */
+ * Callbacks get views of SQLite's own memory, which are valid only while the callback
+ * runs. Each statement is reset before the function that ran it returns. */
 #include "store/sqlite_store.h"
 
 /* Binds bytes to a parameter of a statement. sqlite3_bind_blob64 treats a NULL pointer
@@ -132,7 +132,8 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
     return status;
 }
 
-/* Passes all rows of a statement to fn, in the order of the statement's index. */
+/* Passes the rows of a statement to fn, in the order of the statement's index, until fn
+ * returns a nonzero value. */
 static segue_status show_records(sgi_sqlite_store *store, sqlite3_stmt *statement,
                                  segue_store_record_fn fn, void *user)
 {

@@ -1,12 +1,12 @@
-/* The SQL statements of the store and how they are run. Statements are prepared once
- * and reset after each use, so no read transaction outlives a call. An open read
- * transaction would keep the write-ahead log from being reused.
+/* The SQL statements of the store, and how they are run. Statements are prepared once and
+ * reset after each use, so no read transaction outlives a call. An open read transaction
+ * would keep SQLite from reusing the write-ahead log.
  *
- * Slots cache the number, the owner and the last seq of operations that were written
- * to. They are valid while no other connection writes. Each begin of a transaction
+ * A slot caches the number, the owner and the last seq of an operation that was written
+ * to. Slots are valid while no other connection writes. Each begin of a transaction
  * compares SQLite's data version with the version after this store's last commit. When
- * the versions differ, or after a rollback, the slots are looked up again. The byte
- * count of a slot stays valid if its last seq is still the same. */
+ * the versions differ, or after a rollback, the slots are looked up again. The byte count
+ * of a slot stays valid if its last seq is still the same. */
 #include "store/sqlite_store.h"
 
 #include <errno.h>
@@ -95,8 +95,8 @@ int sgi_sqlite_prepare(sgi_sqlite_store *store)
 }
 
 /* Runs sqlite3_step and stores errno in store->error when the step fails.
- * sqlite3_system_errno is not used: a commit that fails does not set it (seen with
- * SQLite 3.40), so it may be the errno of an earlier call. */
+ * sqlite3_system_errno cannot be used: a failed commit does not set it (seen with SQLite
+ * 3.40), so its value can belong to an earlier call. */
 int sgi_sqlite_step(sgi_sqlite_store *store, sqlite3_stmt *statement)
 {
     errno = 0;
@@ -180,12 +180,12 @@ segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status)
         return SEGUE_OK;
     }
     sgi_sqlite_invalidate_slots(store);
-    /* After some errors SQLite has already rolled the transaction back. */
+    /* after some errors SQLite has rolled the transaction back by itself */
     if (!sqlite3_get_autocommit(store->file.db))
         sgi_sqlite_run(store, SGI_SQLITE_ROLLBACK);
-    /* The disk is full, but the write-ahead log may fit into pages that the database
-     * already has. After this checkpoint SQLite writes the log from its beginning
-     * again, which frees space. */
+    /* The disk is full, but the contents of the write-ahead log may fit into pages that
+     * the database already has. After this checkpoint SQLite writes the log from its
+     * beginning again, which frees space. */
     if (status == SEGUE_E_STORE_FULL)
         sqlite3_wal_checkpoint_v2(store->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
                                   NULL);

@@ -1,7 +1,7 @@
-/* The object of the SQLite store, its statements and its transactions, which its files
- * share. sqlite.c writes, sqlite_read.c reads, sqlite_changes.c reports what other
+/* The object that the files of the SQLite store share, with its statements and
+ * transactions. sqlite.c writes, sqlite_read.c reads, sqlite_changes.c reports what other
  * instances did, sqlite_upkeep.c claims, evicts and purges, sqlite_statement.c has the
- * SQL, sqlite_file.c opens the file. */
+ * SQL, and sqlite_file.c opens the file. */
 #ifndef SGI_SQLITE_STORE_H
 #define SGI_SQLITE_STORE_H
 
@@ -56,12 +56,12 @@ typedef enum sgi_sqlite_statement {
 
 typedef struct sgi_sqlite_slot {
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    int64_t op; /* number of the operation; 0 = the slot is empty */
+    int64_t op; /* number of the operation in the database; 0 = the slot is empty */
     int64_t owner;
     int64_t last_seq;
     int64_t bytes; /* number of bytes of the operation's log; -1 = unknown */
-    /* the value of store->epoch when the slot was filled; a slot with an older epoch
-     * may be wrong */
+    /* the value of store->epoch when the slot was filled; a slot with an older epoch is
+     * looked up again before use */
     uint64_t epoch;
 } sgi_sqlite_slot;
 
@@ -77,33 +77,35 @@ typedef struct sgi_sqlite_follow {
     TAILQ_ENTRY(sgi_sqlite_follow) link;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     int64_t op;
-    /* the key of the operation's newest log row when its state was last read */
+    /* the key of the operation's newest log row when the operation was last examined */
     int64_t last_key;
     int64_t owner;
     bool ended;
     bool gone;
-    /* true = this instance claimed the operation after the state above was read, so
-     * other instances may have written to the operation before the claim */
+    /* true = this instance claimed the operation after it was last examined, so other
+     * instances can have written to it before the claim */
     bool claimed;
 } sgi_sqlite_follow;
 
-/* The state of the search for news of other instances. */
+/* The state of polling for news of other instances. */
 typedef struct sgi_sqlite_watch {
     void (*wake)(void *user);
     void *wake_user;
     sgi_map followed;
     TAILQ_HEAD(sgi_sqlite_follow_list, sgi_sqlite_follow) follows;
-    int64_t version;      /* SQLite's data version when news was last searched */
-    bool look;            /* true = the next search looks for news even if the data
-                           * version is the same */
-    int64_t last_command; /* number of the last forwarded command that was examined */
-    /* operations that were claimed lately; their waiting forwarded commands are
-     * delivered again */
+    int64_t version; /* SQLite's data version at the last poll */
+    /* true = the next poll searches for news even if the data version is unchanged */
+    bool look;
+    /* number of the last forwarded command that a poll has examined */
+    int64_t last_command;
+    /* operations that were claimed lately, whose waiting forwarded commands are delivered
+     * again */
     sgi_sqlite_ops retell;
-    /* number of the last forwarded command that was delivered again to the first
+    /* number of the last forwarded command that was delivered again for the first
      * operation of `retell` */
     int64_t redelivered;
-    /* the time at which operations without a living owner were last searched */
+    /* the time of the last search for operations without a living owner; monotonic clock,
+     * ms */
     int64_t orphans_ms;
     bool orphans_reported;
 } sgi_sqlite_watch;
@@ -113,13 +115,15 @@ typedef struct sgi_sqlite_store {
     sgi_sqlite_file file;
     sqlite3_stmt *statements[SGI_SQLITE_STATEMENTS];
     unsigned version; /* SQLite's data version after the last transaction of this store */
-    int error;        /* errno after the last step that failed */
-    uint64_t epoch;   /* the current epoch of the slots; a slot that was filled under
-                       * an older epoch is looked up again */
+    int error;        /* the value of errno after the last failed step */
+    /* the current epoch of the slots; a slot that was filled in an older epoch is not
+     * valid */
+    uint64_t epoch;
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
     segue_store_stats stats;
-    int64_t stats_ms; /* the time at which `stats` was last read from the file */
+    /* the time at which `stats` was last read from the file; monotonic clock, ms */
+    int64_t stats_ms;
     int64_t page_size;
     sgi_sqlite_watch watch;
     sgi_sqlite_slot slots[SGI_SQLITE_SLOTS];
@@ -135,10 +139,11 @@ int sgi_sqlite_run(sgi_sqlite_store *store, sgi_sqlite_statement which);
 int sgi_sqlite_run_with(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t a);
 int sgi_sqlite_run_with_two(sgi_sqlite_store *store, sgi_sqlite_statement which,
                             int64_t a, int64_t b);
-/* Reads the first column of the first row that a bound statement finds. *value is
- * unchanged when there is no row. */
+/* Reads the first column of the first row that a bound statement finds. *value stays
+ * unchanged when the statement finds no row. */
 int sgi_sqlite_query(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t *value);
-/* Binds the lowest and the highest possible key of the operation's log rows. */
+/* Binds the lowest and the highest possible key of the operation's log rows to a
+ * statement. */
 void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
                            int64_t op);
 
@@ -155,30 +160,30 @@ static inline int64_t sgi_sqlite_key(int64_t op, int64_t seq)
 /* ---- transactions ---- */
 
 segue_status sgi_sqlite_begin(sgi_sqlite_store *store);
-/* Ends the transaction: commits it when status is SEGUE_OK, and rolls it back
- * otherwise. Returns status, or the error of the commit. */
+/* Ends the transaction: commits when `status` is SEGUE_OK, and rolls back otherwise.
+ * Returns `status`, or the error of the commit. */
 segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status);
-/* Makes all slots invalid, so that they are looked up again. */
+/* Makes all slots invalid, so that each slot is looked up again before its next use. */
 void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store);
 
 /* ---- functions that the files share ---- */
 
 int sgi_sqlite_bind_bytes(sqlite3_stmt *statement, int column, const void *bytes,
                           size_t len);
-/* Reads a column of bytes. Returns false when out of memory. (SQLite returns NULL for
- * an empty value too; the function tells the two cases apart.) */
+/* Reads a column of bytes. Returns false when out of memory. (SQLite returns NULL also
+ * for an empty value; the function distinguishes the two cases.) */
 bool sgi_sqlite_column_bytes(sqlite3_stmt *statement, int column, const char **bytes,
                              size_t *len);
-/* Copies a column to `to`. Returns false when the column does not have exactly this
- * size. */
+/* Copies a column of exactly `size` bytes to `to`. Returns false when the column has
+ * another size. */
 bool sgi_sqlite_copy_column(sqlite3_stmt *statement, int column, uint8_t *to,
                             size_t size);
 /* Returns the status for a column that could not be read: out of memory, or a corrupt
  * value. */
 segue_status sgi_sqlite_unreadable_status(const sgi_sqlite_store *store);
 
-/* Passes the row of a bound FIND statement to fn. Returns SEGUE_E_NOT_FOUND when there
- * is no row. */
+/* Passes the row that a bound FIND statement finds to fn. Returns SEGUE_E_NOT_FOUND when
+ * the statement finds no row. */
 segue_status sgi_sqlite_pass_record(sgi_sqlite_store *store, sgi_sqlite_statement which,
                                     segue_store_record_fn fn, void *user, bool *stop);
 segue_status sgi_sqlite_find(void *self, const char *task_id,
@@ -189,11 +194,11 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
 segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t created_ms,
                              const char *task_id, segue_store_record_fn fn, void *user);
 
-/* Removes an operation: its row at once, and as many rows of its log as one step
- * allows. */
+/* Removes an operation: its row at once, and as many of its log rows as one step allows.
+ * Returns SQLite's code. */
 int sgi_sqlite_remove(sgi_sqlite_store *store, int64_t op);
-/* Evicts ended operations of a principal that got a new operation, so that the
- * principal stays within its limits. */
+/* Evicts ended operations of a principal, so that the principal stays within its limits
+ * after it got the new operation `newest`. */
 segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
                                   int64_t newest);
 segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user);
@@ -205,7 +210,8 @@ void sgi_sqlite_ops_free(sgi_sqlite_store *store, sgi_sqlite_ops *list);
 
 void sgi_sqlite_watch_init(sgi_sqlite_store *store);
 void sgi_sqlite_watch_free(sgi_sqlite_store *store);
-/* Delivers the waiting forwarded commands of newly claimed operations again. */
+/* Records newly claimed operations, so that their waiting forwarded commands are
+ * delivered again. */
 segue_status sgi_sqlite_watch_claimed(sgi_sqlite_store *store,
                                       const sgi_sqlite_ops *claimed);
 void sgi_sqlite_set_wake_callback(void *self, void (*wake)(void *user), void *user);

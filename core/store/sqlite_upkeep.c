@@ -1,15 +1,15 @@
-/* Claiming, evicting and purging in a SQLite store.
+/* Claims, evicts and purges operations in a SQLite store.
  *
  * A claim first makes this instance the owner, in one transaction, and then passes the
- * operations to fn: an instance sees only the records of operations that it owns.
- * Operations that were claimed but not passed to fn are given back (owner 0 = no
+ * operations to fn. Therefore an instance sees only the records of operations that it
+ * owns. Operations that were claimed but not passed to fn are given back (owner 0 = no
  * owner). sqlite_owners.c knows which owners are gone.
  *
- * Operations are deleted in bounded steps, because a log may be long and SQLite has
- * only one writer at a time. The row of an operation is deleted at once, so the
- * operation can no longer be found. Log rows that one step cannot delete are noted in
- * the table `garbage`, and later purges delete them. Freed pages are used again; the
- * file does not shrink. */
+ * Operations are deleted in bounded steps, because a log can be long and SQLite has only
+ * one writer at a time. The row of an operation is deleted at once, so the operation can
+ * no longer be found. Log rows that one step cannot delete are recorded in the table
+ * `garbage`, and later purges delete them. Freed pages are used again; the file does not
+ * shrink. */
 #include "store/sqlite_store.h"
 
 #define REMOVE_STEP 1000
@@ -73,8 +73,8 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
     }
 }
 
-/* Passes the operations of the list to fn. *count receives the number of operations
- * that fn has got. */
+/* Passes the operations of the list to fn, until fn stops. *count receives the number of
+ * operations that were handled. */
 static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list,
                              size_t *count, segue_store_record_fn fn, void *user)
 {
@@ -84,15 +84,16 @@ static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list
                            list->ops[*count]);
         segue_status status =
             sgi_sqlite_pass_record(store, SGI_SQLITE_FIND_NUMBER, fn, user, &stop);
-        /* SEGUE_E_NOT_FOUND means that another process has just purged the operation. */
+        /* SEGUE_E_NOT_FOUND means that another process has just purged the operation */
         if (status && status != SEGUE_E_NOT_FOUND)
             return status;
     }
     return SEGUE_OK;
 }
 
-/* Gives the operations of the list from index `from` on back. If this fails, this
- * instance owns them until the store closes; then any instance can claim them. */
+/* Gives back the operations of the list from index `from` on. If giving back fails, this
+ * instance owns these operations until the store closes; then any instance can claim
+ * them. */
 static void disown(sgi_sqlite_store *store, const sgi_sqlite_ops *list, size_t from)
 {
     if (from == list->count || sgi_sqlite_begin(store))
@@ -111,7 +112,7 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
     segue_status status = sgi_sqlite_begin(store);
     if (status)
         return status;
-    /* the slots are looked up again, because they may have the old owners */
+    /* the slots are looked up again, because they can have the old owners */
     sgi_sqlite_invalidate_slots(store);
     status = adopt_all(store, &list);
     if (!status)
@@ -127,10 +128,10 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 
 /* ---- removing ---- */
 
-/* Removes the oldest log rows of an operation, at most *budget rows, and lowers
- * *budget by the number of removed rows. *done is set when no row is left. Each pass
- * of the loop covers a range of row numbers, which may have holes, so a pass can
- * remove fewer rows than the budget allows. */
+/* Removes the oldest log rows of an operation, at most *budget rows, and lowers *budget
+ * by the number of removed rows. *done becomes true when no row is left. Each pass of the
+ * loop covers a range of row numbers. The range can have holes, so a pass can remove
+ * fewer rows than the budget allows. */
 static int remove_log(sgi_sqlite_store *store, int64_t op, int64_t *budget, bool *done)
 {
     int64_t most = sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX);
@@ -182,9 +183,9 @@ static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *prin
 }
 
 /* Evicts ended operations of the principal, the oldest first, at most EVICT_STEP per
- * call. When so many operations were evicted and the limit is still exceeded (it was
- * lowered), the new operation is accepted. It is refused only when no ended operation
- * is left to evict. */
+ * call. If the limit is still exceeded after EVICT_STEP evictions, because the limit was
+ * lowered, the new operation is accepted. It is refused (SEGUE_E_STORE_FULL) only when no
+ * ended operation is left. */
 segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
                                   int64_t newest)
 {
@@ -204,7 +205,8 @@ segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *princi
             code = sgi_sqlite_remove(store, op);
         if (code)
             return sgi_sqlite_status_of(store, code);
-        /* the slots are looked up again, because one may be for an evicted operation */
+        /* the slots are looked up again, because a slot can belong to the evicted
+         * operation */
         sgi_sqlite_invalidate_slots(store);
         store->stats.evicted++;
     }
@@ -213,8 +215,8 @@ segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *princi
 
 /* ---- purge ---- */
 
-/* Finds the next operation to purge and the time at which it is due; INT64_MAX when
- * there is no such operation. */
+/* Finds the next operation to purge and the time at which its purge is due. *due_ms
+ * becomes INT64_MAX when no operation is to be purged. */
 static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_DUE];
@@ -228,8 +230,9 @@ static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Does one step of a purge: removes more log rows of an operation that is deleted
- * already, or deletes the next operation that is due. */
+/* Does one step of a purge: removes more log rows of an operation that is already
+ * deleted, or deletes the next operation that is due. *idle becomes true when there is
+ * nothing to do. */
 static int purge_piece(sgi_sqlite_store *store, int64_t now_ms, int64_t *budget,
                        bool *idle)
 {
@@ -271,7 +274,8 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
         status = sgi_sqlite_begin(store);
         if (status)
             return status;
-        /* the slots are looked up again, because one may be for a purged operation */
+        /* the slots are looked up again, because a slot can belong to a purged
+         * operation */
         sgi_sqlite_invalidate_slots(store);
         bool idle = false;
         int code = SQLITE_OK;

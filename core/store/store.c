@@ -1,14 +1,14 @@
 /* The handle of a store: a reference count, a mutex and a vtable.
  *
- * The application holds one reference and each server one more. Dropping the last
+ * The application holds one reference, and each server holds one more. Dropping the last
  * reference frees the store. The mutex serialises calls from all threads; it is held
  * while the callbacks of find, read, claim and list run. The store has its own copy of
- * the allocator, because the store may outlive every runtime that used it.
+ * the allocator, because the store can outlive every runtime that used it.
  *
  * listeners.c has the listeners. A store whose vtable has `news` reports what other
- * processes wrote. The first listener that asks takes this news from the vtable, and
- * the news is passed to all listeners. A store whose vtable has no `post` does not
- * keep forwarded commands; listeners.c then keeps them in memory until they are taken. */
+ * processes wrote. The first listener that asks takes this news from the vtable, and the
+ * news is passed to all listeners. A store whose vtable has no `post` keeps no forwarded
+ * commands; listeners.c then keeps them in memory until they are taken. */
 #include "store/listeners.h"
 
 #include "base/thresholds.h"
@@ -24,12 +24,13 @@ struct segue_store {
     sgi_listeners listeners;
 };
 
-/* The pause before the store is asked for its news again, after there was no space or
- * no memory for a forwarded command. */
+/* The pause in ms before the store is asked again for news, after a forwarded command
+ * could not be stored for lack of space or memory. */
 #define LETTER_RETRY_MS SGI_THRESHOLD(letter_retry_ms)
 
-/* Copies the members of the vtable that this library knows. A vtable with further
- * members is refused if one of them is set. */
+/* Copies the members of the vtable that this library knows. Returns SEGUE_E_VERSION when
+ * the vtable has further members that are set, and SEGUE_E_INVALID when a member is
+ * missing. */
 static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable *from)
 {
     size_t size = from->struct_size;
@@ -110,8 +111,9 @@ bool sgi_store_is_volatile(const segue_store *store)
     return store->vtable.forgets != 0;
 }
 
-/* Commits all writes except those of kind TAKEN, to a store that keeps no forwarded
- * commands: such a store does not know TAKEN. */
+/* Commits all writes except those of kind TAKEN to a store that keeps no forwarded
+ * commands. Such a store does not know the kind TAKEN. left: the number of the other
+ * writes. */
 static segue_status commit_without_taken(segue_store *store,
                                          const segue_store_write *writes, size_t count,
                                          size_t left)
@@ -264,7 +266,8 @@ static int32_t stop_at_once(void *user, const segue_store_entry *entry)
     return 1;
 }
 
-/* Checks by a read that the operation exists, in a store that has no `follow`. */
+/* Checks whether an operation exists, by reading its log. For stores that have no
+ * `follow`. */
 static segue_status look_for(segue_store *store, const uint8_t *id)
 {
     return store->vtable.read(store->self, id, 0, stop_at_once, NULL);
@@ -293,9 +296,9 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
     return on ? status : SEGUE_OK;
 }
 
-/* Stops following the listener's operations one by one, then removes the listener.
- * When the store fails for one operation, the other operations are skipped, because
- * each such call may take long. */
+/* Stops following the listener's operations one by one, then removes the listener. When
+ * the store fails for one operation, the remaining operations are skipped, because each
+ * failing call can take long. */
 void sgi_store_unlisten(sgi_store_listener *listener)
 {
     segue_store *store = sgi_listeners_store(listener);
