@@ -1,5 +1,6 @@
-/* A client: starts or connects to a server, lists its tools, calls one, and prints the
- * segments of its result as they arrive.
+/* A client. It starts a server program or connects to a URL, and lists the server's
+ * tools. Then it calls one tool and prints the segments of the tool's result as they
+ * arrive.
  *
  *   client TOOL ARGUMENTS URL
  *   client TOOL ARGUMENTS PROGRAM [ARGUMENT...]
@@ -7,8 +8,9 @@
  *   client greet '{"name":"Ada"}' http://localhost:8080/mcp
  *
  * The same code handles a plain answer, a task that is polled and a task that is
- * streamed, whichever the server supports. When the server program dies it is started
- * again, and the task continues where it was. */
+ * streamed. The server decides which of these it sends. When the server program dies, the
+ * client starts the program again, and the task continues after the last segment that
+ * arrived. */
 #include <segue/segue.h>
 
 #include <inttypes.h>
@@ -52,8 +54,8 @@ static void print_result(void *user, segue_request *request, segue_status status
         fprintf(stderr, "%s: %s\n", segue_status_name(status),
                 segue_error_read(error)->message);
     c->failed = status != SEGUE_OK;
-    segue_session_close(c->session); /* the callback on_closed runs when the session
-                                      * has ended */
+    /* Closes the session. The callback on_closed runs when the session has ended. */
+    segue_session_close(c->session);
 }
 
 static void stop(void *user, segue_session *session, const segue_error *error)

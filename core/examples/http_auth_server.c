@@ -1,8 +1,10 @@
-/* An HTTP server that accepts access tokens of an authorization server. The tool whoami
- * is for every caller with a token; remember is for callers whose token has the scope
- * "notes:write". Arguments: the issuer, the URL of its key set, the port (default: a free
- * one) and the URL by which clients know this server (default: its own). Prints its URL;
- * stops on an interrupt.
+/* An HTTP server that accepts access tokens of an authorization server. Every caller with
+ * a token may call the tool `whoami`. The tool `remember` needs a token with the scope
+ * "notes:write". The program prints the server's URL and stops on an interrupt.
+ *
+ * Arguments: the issuer of the tokens, the URL of the issuer's key set, the port
+ * (default: a free port), and the URL by which clients know this server (default: the
+ * printed URL).
  *
  *     http_auth_server https://as.example.com https://as.example.com/jwks 8080 */
 #include <segue/segue.h>
@@ -13,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static segue_runtime *runtime; /* global, because the signal handler stops it */
+/* global, because the signal handler must stop the runtime */
+static segue_runtime *runtime;
 
 static void interrupt(int number)
 {
@@ -27,8 +30,8 @@ static void on_interrupt(void (*handler)(int))
     signal(SIGTERM, handler);
 }
 
-/* Answers with the token's issuer, a blank and its subject. This name never changes for a
- * caller. */
+/* Answers with the caller's principal: the issuer of the token, a blank and the subject
+ * of the token. The principal of a caller never changes. */
 static void whoami(void *user, segue_call *call)
 {
     const char *name = segue_call_principal(call);
@@ -38,8 +41,8 @@ static void whoami(void *user, segue_call *call)
     segue_call_free(call);
 }
 
-/* The library runs this only for callers with "notes:write". Other callers were told to
- * get a token with this scope. */
+/* The library calls this handler only for callers with the scope "notes:write". The
+ * library tells all other callers to get a token with this scope. */
 static void remember(void *user, segue_call *call)
 {
     (void)user;
@@ -97,7 +100,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (status == SEGUE_OK)
         status = segue_runtime_run(runtime);
-    on_interrupt(SIG_DFL); /* a second interrupt ends the program at once */
+    on_interrupt(SIG_DFL); /* From now on a second interrupt ends the program at once. */
     if (status != SEGUE_OK)
         fprintf(stderr, "%s %s\n", segue_status_name(status),
                 segue_error_read(error)->message);

@@ -1,7 +1,9 @@
-/* An HTTP server with two tools. greet answers at once; count streams its result as a
- * task, or sends progress as a plain call. Arguments: the port (default: a free one) and
- * the address (default: 127.0.0.1). Prints its URL; /health answers while it runs; stops
- * on an interrupt. */
+/* An HTTP server with two tools. The tool `greet` answers at once. The tool `count`
+ * streams its result as a task, or sends progress when the call is no task. The path
+ * /health answers while the server runs. The program prints the server's URL and stops on
+ * an interrupt.
+ *
+ * Arguments: the port (default: a free port) and the address (default: 127.0.0.1). */
 #include <segue/segue.h>
 #include <segue/segue_util.h>
 
@@ -11,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static segue_runtime *runtime; /* global, because the signal handler stops it */
+/* global, because the signal handler must stop the runtime */
+static segue_runtime *runtime;
 
 static void interrupt(int number)
 {
@@ -49,7 +52,8 @@ static void count(void *user, segue_call *call)
         char text[32];
         int len = snprintf(text, sizeof text, "%" PRId64, i);
         segue_call_progress(call, (double)i, (double)n, NULL,
-                            NULL); /* sent only if the client asked for progress */
+                            /* has no effect if the client did not ask for progress */
+                            NULL);
         status = segue_call_send_text(call, text, (size_t)len, NULL);
     }
     if (status == SEGUE_OK)
@@ -96,7 +100,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (status == SEGUE_OK)
         status = segue_runtime_run(runtime);
-    on_interrupt(SIG_DFL); /* a second interrupt ends the program at once */
+    on_interrupt(SIG_DFL); /* From now on a second interrupt ends the program at once. */
     if (status != SEGUE_OK)
         fprintf(stderr, "%s %s\n", segue_status_name(status),
                 segue_error_read(error)->message);

@@ -1,9 +1,10 @@
-/* A server on standard input and output with two tools. greet answers at once; count is a
- * task that streams its result and can continue after a crash. Argument: a SQLite file
- * for the tasks; without it they are kept in memory.
+/* A server on standard input and output with two tools. The tool `greet` answers at once.
+ * The tool `count` is a task that streams its result and can continue after a crash.
+ * Argument: a SQLite file in which tasks are stored. Without an argument, tasks are kept
+ * in memory.
  *
- * The handlers here finish quickly. Long work belongs on a thread of your own: every
- * segue_call_ function may be called from there. */
+ * The handlers here finish quickly. Long work belongs on a thread of your own, which may
+ * call every segue_call_ function. */
 #include <segue/segue.h>
 #include <segue/segue_util.h>
 
@@ -21,9 +22,11 @@ static void greet(void *user, segue_call *call)
     char *text = malloc(size);
     int len = text ? snprintf(text, size, "Hello, %s!", name) : -1;
     if (len >= 0 && segue_call_send_text(call, text, (size_t)len, NULL) == SEGUE_OK)
-        segue_call_complete(call, NULL, NULL); /* the result is the text that was sent */
+        /* the result is the text that the handler has sent */
+        segue_call_complete(call, NULL, NULL);
     free(text);
-    segue_call_free(call); /* fails the call if it was not completed */
+    /* frees the call; fails the call if the handler did not complete it */
+    segue_call_free(call);
 }
 
 static void count(void *user, segue_call *call)
@@ -66,10 +69,10 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
     segue_transport *transport;
     options.name = "example";
     options.version = "1.0";
-    options.store = store; /* options.store may be NULL: the server then keeps its
-                            * tasks in memory */
+    options.store = store; /* NULL = the server keeps its tasks in memory */
     options.user = runtime;
-    /* the client has left; unfinished tasks continue at the next start */
+    /* The program stops when the client has left. Unfinished tasks continue at the next
+     * start of the program. */
     options.on_idle = stop;
     segue_status status = segue_server_new(runtime, &options, &server, NULL);
     if (status != SEGUE_OK)
@@ -89,7 +92,8 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
         status = segue_transport_stdio(runtime, &transport);
     if (status == SEGUE_OK)
         status = segue_server_attach(server, transport, NULL);
-    segue_server_free(server); /* the server lives on while a client is connected */
+    /* frees the handle; the server itself lives while a client is connected */
+    segue_server_free(server);
     return status == SEGUE_OK ? segue_runtime_run(runtime) : status;
 }
 

@@ -1,10 +1,11 @@
-/* A store of your own. It keeps everything in one array and counts what it keeps. A
- * server and a client in this process then run a task on it.
+/* A store of your own. The store keeps all data in one array, and counts its commits. A
+ * server and a client in this process then run a task on the store.
  *
- * The array has one row per write, in order; the state of an operation follows from its
- * rows. To undo a commit, its rows are cut off, so a commit is applied as a whole or not
- * at all. Only claim and purge remove single rows, and they are not part of a commit.
- * Every search looks at all rows: a store for more than a few tasks needs an index.
+ * The array has one row for each write, in order. The state of an operation follows from
+ * its rows. To undo a commit, the store removes the rows of the commit from the end of
+ * the array. So a commit is applied as a whole or not at all. Only `claim` and `purge`
+ * remove rows elsewhere, and they never run during a commit. Every search looks at all
+ * rows, so a store for more than a few tasks needs an index.
  *
  * The bytes of a row are allocated separately and do not move when the array grows. */
 #include <segue/segue.h>
@@ -18,9 +19,10 @@
 typedef struct row {
     int32_t kind; /* the kind of write: a segue_store_write_kind */
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    segue_store_record record; /* for CREATE; the texts of the record are in bytes */
-    segue_store_entry entry;   /* for APPEND; the data of the entry is in bytes */
-    int64_t purge_ms;          /* for END */
+    segue_store_record record; /* only for CREATE; `bytes` has the texts of the record */
+    segue_store_entry entry;   /* only for APPEND; `bytes` has the data of the entry */
+    /* only for END: the time at which the operation may be deleted */
+    int64_t purge_ms;
     char *bytes;
 } row;
 
@@ -52,7 +54,8 @@ static const row *find_created(const array_store *s, const uint8_t *id)
     return NULL;
 }
 
-/* Returns the current record of an operation. */
+/* Returns the current record of an operation: the record of its CREATE row, changed by
+ * its END row. */
 static segue_store_record describe(const array_store *s, const row *created)
 {
     segue_store_record record = created->record;
@@ -92,8 +95,8 @@ static uint64_t last_seq(const array_store *s, const row *created)
     return seq;
 }
 
-/* Tells whether the operation's server has released the operation. A released
- * operation has exactly one RELEASE row, until the next claim. */
+/* Returns whether the operation's server has released the operation. A released operation
+ * has exactly one RELEASE row, until the next claim removes the row. */
 static int is_loose(const array_store *s, const row *created)
 {
     for (const row *r = created + 1; r < s->rows + s->count; r++)
@@ -172,7 +175,7 @@ static segue_status apply(array_store *s, const segue_store_write *write)
     case SEGUE_STORE_RELEASE:
         return created && !is_loose(s, created) ? add_row(s, &plain) : SEGUE_OK;
     case SEGUE_STORE_DROP:
-        return SEGUE_OK; /* a store may keep dropped entries */
+        return SEGUE_OK; /* does nothing, because a store may keep dropped entries */
     default:
         return SEGUE_E_INVALID;
     }
@@ -219,8 +222,8 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return SEGUE_OK;
 }
 
-/* Claims the operations that a server has released. An operation loses its owner in no
- * other way, because the array lives only as long as the process. */
+/* Claims the operations that a server has released. Operations of a server that has
+ * crashed need no claim, because the array lives only as long as the process. */
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     array_store *s = self;
@@ -240,7 +243,8 @@ static segue_status claim(void *self, segue_store_record_fn fn, void *user)
     return SEGUE_OK;
 }
 
-/* Removes the rows of operations that were deleted or are due. */
+/* Removes the rows of operations that were deleted or whose purge time has passed. Sets
+ * *next_ms to the earliest purge time of the other operations. */
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     array_store *s = self;
@@ -250,7 +254,8 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
         int there = created && created <= &s->rows[i];
         int64_t due_ms = there ? describe(s, created).purge_ms : INT64_MIN;
         if (created == &s->rows[i] && due_ms <= now_ms && due_ms != INT64_MAX) {
-            /* the loop then removes the other rows of the operation */
+            /* In its next round, the loop removes this row. It also removes the
+             * operation's other rows. */
             s->rows[i].kind = SEGUE_STORE_DELETE;
         } else if (!there) {
             remove_row(s, i);
@@ -277,7 +282,7 @@ static segue_status array_store_new(array_store **self, segue_store **out)
     array_store *s = calloc(1, sizeof *s);
     if (!s)
         return SEGUE_E_NOMEM;
-    vtable.forgets = 1; /* the array lives only as long as the process */
+    vtable.forgets = 1; /* true, because the array lives only as long as the process */
     vtable.commit = commit;
     vtable.find = find;
     vtable.read = read_log;
@@ -292,7 +297,7 @@ static segue_status array_store_new(array_store **self, segue_store **out)
     return status;
 }
 
-/* ---- a server and a client that use it ---- */
+/* ---- a server and a client that use the store ---- */
 
 static void count(void *user, segue_call *call)
 {
@@ -398,8 +403,8 @@ int main(void)
         status = ask(runtime, near_end);
     segue_runtime_free(runtime);
     if (status == SEGUE_OK)
-        print_counts(self); /* the store still exists here, because the application's
-                             * handle keeps it */
+        /* The store still exists here, because the handle `store` keeps the store. */
+        print_counts(self);
     else
         fprintf(stderr, "%s\n", segue_status_name(status));
     segue_store_free(store);
