@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@
 #include <unistd.h>
 
 #define AGAIN_EVERY 50
+#define HANGS_S 120 /* a seed that takes longer hangs in one turn */
+#define JOBS_MAX 64
 #define FAILURES_MAX 20
 #define RARE_SEEDS 10000 /* a run of so many seeds has to see each rare event */
 #ifdef SGI_KNOBS
@@ -41,8 +44,12 @@ typedef struct tally {
     uint64_t end;
     uint64_t done, turns, ms;
     int failures;
+    uint64_t playing[JOBS_MAX]; /* the seed that each worker plays */
+    pid_t workers[JOBS_MAX];
     uint64_t rare[SGI_RARE_EVENTS];
 } tally;
+
+static const char *program_name;
 
 static uint64_t setting(const char *name, uint64_t otherwise)
 {
@@ -109,23 +116,37 @@ static void play_seed(uint64_t seed, tally *t)
     __atomic_fetch_add(&t->ms, (uint64_t)one.ms, __ATOMIC_RELAXED);
 }
 
-static void work(tally *t, double until)
+static void work(tally *t, int worker, double until)
 {
     for (;;) {
         uint64_t seed = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
         if (seed >= t->end || (until > 0 && real_now() > until))
             _exit(0);
+        t->playing[worker] = seed;
+        alarm(HANGS_S);
         play_seed(seed, t);
     }
 }
 
-static pid_t start_worker(tally *t, double until)
+static void start_worker(tally *t, int worker, double until)
 {
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)
-        work(t, until);
-    return pid;
+        work(t, worker, until);
+    t->workers[worker] = pid;
+}
+
+/* The run itself has said what is wrong, unless a signal ended it. */
+static void tell_failure(const tally *t, int worker, int status)
+{
+    unsigned long long seed = t->playing[worker];
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        printf("SEED=%llu: it takes more than %d s\n", seed, HANGS_S);
+    else if (WIFSIGNALED(status))
+        printf("SEED=%llu: it ends by signal %d\n", seed, WTERMSIG(status));
+    printf("    again: %s --trace %llu\n    short: %s --shrink %llu\n", program_name, seed,
+           program_name, seed);
 }
 
 static int play_many(void)
@@ -134,20 +155,22 @@ static int play_many(void)
         mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int jobs = (int)setting("JOBS", 2), running = 0, status;
     double begun = real_now(), until = (double)setting("SECONDS", 0);
+    pid_t ended;
     until = until > 0 ? begun + until : 0;
     t->next = setting("FROM", 1);
     t->end = t->next + setting("SEEDS", 2000);
-    for (; running < jobs; running++)
-        start_worker(t, until);
-    while (running && wait(&status) > 0) {
+    for (; running < jobs && running < JOBS_MAX; running++)
+        start_worker(t, running, until);
+    while (running && (ended = wait(&status)) > 0) {
+        int worker = 0;
+        while (t->workers[worker] != ended)
+            worker++;
         running--;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
             continue;
-        if (WIFSIGNALED(status))
-            printf("a run ended by signal %d, near seed %llu\n", WTERMSIG(status),
-                   (unsigned long long)t->next);
+        tell_failure(t, worker, status);
         if (++t->failures < FAILURES_MAX) {
-            start_worker(t, until);
+            start_worker(t, worker, until);
             running++;
         }
     }
@@ -252,6 +275,7 @@ int main(int argc, char **argv)
     /* Memory of one run serves the next: its pages need not be mapped again. */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    program_name = argv[0];
     if (argc < 3)
         return play_many();
     sim_plan_make(&plan, seed);
