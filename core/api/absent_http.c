@@ -1,6 +1,5 @@
 /* The HTTP functions of a library that was built without HTTP. Such a library has no
- * listeners, bearers and HTTP transports. So a function that takes one of these
- * objects refuses every argument. */
+ * listeners, bearers and HTTP transports, so these functions refuse every argument. */
 #include "api/guard.h"
 #include "base/absent.h"
 #include "engine/error.h"

@@ -1,4 +1,4 @@
-/* segue_call: the handler's side of a request. */
+/* Functions of segue_call, the handler's handle of a call. */
 #include "api/guard.h"
 #include "engine/error.h"
 #include "engine/server/call.h"
@@ -17,8 +17,8 @@ const char *segue_call_name(const segue_call *call)
                                                         : "";
 }
 
-/* Takes the lock, because the name may change: if the caller was recovered from the
- * store without a name, it gets its name when it calls again. */
+/* Takes the lock, because the name may change. A caller that was recovered from the store
+ * without a name gets its name when it calls again. */
 const char *segue_call_principal(const segue_call *call)
 {
     if (sgi_enter(SGI_FN_segue_call_principal, call, SGI_MAGIC_CALL) != SEGUE_OK)
@@ -28,7 +28,7 @@ const char *segue_call_principal(const segue_call *call)
     return name ? name : "";
 }
 
-/* This takes no lock, because the scopes of a call never change. */
+/* Takes no lock, because the scopes of a call never change. */
 int32_t segue_call_has_scope(const segue_call *call, const char *scope)
 {
     bool ok = call && call->handle.magic == SGI_MAGIC_CALL && scope;
@@ -43,7 +43,8 @@ const char *segue_call_params(const segue_call *call, size_t *len)
     return ok ? call->op->served->params : "";
 }
 
-/* The params of a call never change, so these functions need no lock. */
+/* This function and the next ones take no lock, because the params of a call never
+ * change. */
 segue_status segue_call_argument(const segue_call *call, const char *name,
                                  const char **json, size_t *len)
 {
@@ -329,7 +330,8 @@ const char *segue_call_log_level(const segue_call *call)
     return level < 0 ? NULL : sgi_log_level_name(level);
 }
 
-/* Checks the text without the lock, because streams call this very often. */
+/* Checks the text before the lock is taken, because streams call the function very
+ * often. */
 static segue_status check_text(const char *text, size_t len, segue_error **error)
 {
     size_t at = 0;

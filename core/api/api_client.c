@@ -10,7 +10,8 @@
 
 /* ---- session ---- */
 
-/* Connects a session with its runtime. The tie is freed together with the session. */
+/* Connects a session with its runtime, which ends the session when the runtime is freed.
+ * The tie is freed together with the session. */
 typedef struct session_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -194,8 +195,8 @@ void segue_session_free(segue_session *session)
 
 /* ---- request ---- */
 
-/* Gives the application a handle of the request if it wants one (out is not NULL). The
- * caller holds the lock. */
+/* Gives the application a handle of the request in *out, unless out is NULL. The caller
+ * holds the lock. */
 static void hand_out(segue_request *request, segue_request **out)
 {
     if (out) {

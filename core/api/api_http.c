@@ -15,7 +15,8 @@ segue_status segue_server_listen(segue_server *server,
     if (status != SEGUE_OK)
         return status;
     segue_runtime *runtime = sgi_handle_runtime(server);
-    /* the lock is released, because opening a socket reads files and may take long */
+    /* the lock is released here, because opening a socket reads files and may take
+     * long */
     sgi_leave(server);
     status = out ? sgi_copy_struct_in(&full, sizeof full, options) : SEGUE_E_INVALID;
     if (status == SEGUE_OK && full.bearer) {

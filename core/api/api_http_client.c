@@ -1,4 +1,4 @@
-/* Functions of the HTTP client: its transports. */
+/* Functions of HTTP transports for clients. */
 #include "api/guard.h"
 #include "engine/error.h"
 #include "transport/http_client.h"
@@ -28,7 +28,8 @@ static bool is_transport(const segue_transport *transport)
     return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
 }
 
-/* Fills *error. why: details for the message; empty = the text of the status is used. */
+/* Sets *error and returns status. why: details for the message; empty = the message is
+ * the text of the status. */
 static segue_status tell(const segue_transport *transport, segue_status status,
                          const char *why, segue_error **error)
 {

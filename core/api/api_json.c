@@ -51,7 +51,7 @@ segue_status segue_json_next(const char *json, size_t len, size_t *at, const cha
     if (!next_part(sgi_json_trim((sgi_str){json, len}), at, &member))
         return SEGUE_E_NOT_FOUND;
     if (key) {
-        /* the name with its quotes */
+        /* *key gets the name with its quotes */
         *key = member.key.p ? member.key.p - 1 : "";
         *key_len = member.key.p ? member.key.n + 2 : 0;
     }

@@ -3,7 +3,7 @@
 #include "api/guard.h"
 #include "engine/client/request.h"
 
-/* The text with which nearly every block of text begins. */
+/* the beginning of nearly every text block as JSON */
 static const char text_head[] = "{\"type\":\"text\",";
 
 static sgi_json block(const segue_segment *segment)
@@ -28,7 +28,7 @@ static const char *find_type(segue_segment *segment)
         return "text";
     const char *type =
         decode_member(&segment->type, sgi_json_get(block(segment), "type"));
-    /* a type with an embedded NUL must not look like another type */
+    /* a type with an embedded NUL is refused, because it would look like another type */
     return type && strlen(type) == segment->type.len ? type : "";
 }
 

@@ -30,7 +30,7 @@ static bool is_content(const segue_content *content)
     return content && content->handle.magic == SGI_MAGIC_CONTENT;
 }
 
-/* Returns status. If the content could not be extended, *error receives the reason. */
+/* Returns status. When the content could not be extended, sets *error to the reason. */
 static segue_status added(segue_content *content, segue_status status,
                           segue_error **error)
 {
@@ -61,8 +61,8 @@ segue_status segue_content_add_blob(segue_content *content, const char *type,
                  error);
 }
 
-/* A function of the engine that adds JSON to a content. The function parses the JSON
- * under the lock and reports errors in the JSON. */
+/* The type of the engine's functions that add JSON to a content. Such a function parses
+ * the JSON under the lock and reports errors in the JSON. */
 typedef segue_status (*take_json)(segue_content *content, const char *json, size_t len);
 
 static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
@@ -141,7 +141,8 @@ void segue_content_free(segue_content *content)
 
 /* ---- server ---- */
 
-/* Connects a server with its runtime. The tie is freed together with the server. */
+/* Connects a server with its runtime, which ends the server when the runtime is freed.
+ * The tie is freed together with the server. */
 typedef struct server_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -180,8 +181,8 @@ static bool is_text(const char *text)
     return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
 }
 
-/* True when the values are valid. JavaScript clients must be able to represent ttl_ms
- * exactly. */
+/* True when ttl_ms and scope are valid. ttl_ms must be a number that JavaScript clients
+ * can represent exactly. */
 static bool is_freshness(int64_t ttl_ms, int32_t scope)
 {
     return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
@@ -308,8 +309,9 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
     return status == SEGUE_OK ? check_seal_keys(engine, o) : status;
 }
 
-/* Makes a server. store: a reference that the server takes over on success. given: the
- * application chose the store. The caller holds the lock. */
+/* Makes a server. store: a reference that the server owns from now on if the function
+ * succeeds. given: true when the application chose the store. The caller holds the
+ * lock. */
 static segue_status make_server(segue_runtime *runtime,
                                 const segue_server_options *options, segue_store *store,
                                 bool given, segue_server **out)
@@ -326,7 +328,7 @@ static segue_status make_server(segue_runtime *runtime,
         status = sgi_runtime_add_store(runtime, &server->committer, store);
     if (status != SEGUE_OK) {
         if (server) {
-            /* `user` still belongs to the application, because the call failed */
+            /* the application still owns `user`, because the call failed */
             server->options.free_user = NULL;
             sgi_server_unref(server);
         }

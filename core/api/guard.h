@@ -1,7 +1,7 @@
-/* api: the only folder that defines segue_ functions. Each of these functions checks
- * its arguments and makes one internal call. The guard checks the kind of the handle
- * and whether the call is allowed inside a callback, and takes the lock. Its table
- * comes from api.def. */
+/* api: the only folder that defines segue_ functions. Each of these functions checks its
+ * arguments and makes one internal call. The guard checks the kind of the handle and
+ * whether the call is allowed inside a callback, and takes the lock. The guard's table is
+ * made from api.def. */
 #ifndef SGI_GUARD_H
 #define SGI_GUARD_H
 
@@ -15,12 +15,12 @@ typedef enum sgi_fn {
     SGI_FN_COUNT
 } sgi_fn;
 
-/* Returns SEGUE_E_REENTRANT when fn is not allowed inside a callback and the caller is
- * in one. */
+/* Returns SEGUE_E_REENTRANT when this thread runs a callback of the runtime and fn is not
+ * allowed inside a callback. */
 segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime);
 
-/* Checks the handle and fn, and takes the lock. After SEGUE_OK the caller must call
- * sgi_leave. */
+/* Checks that the handle is valid and that fn may be called now, and takes the lock.
+ * After SEGUE_OK the caller must call sgi_leave. */
 segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic);
 void sgi_leave(const void *handle);
 /* Releases the lock and returns status. On an error, *error (error may be NULL)
@@ -28,32 +28,31 @@ void sgi_leave(const void *handle);
  * error. */
 segue_status sgi_leave_with_error(const void *handle, segue_status status,
                                   segue_error **error);
-/* Do what sgi_enter and sgi_leave_with_error do, for functions whose only handle is a
- * runtime. */
+/* These functions do what sgi_enter and sgi_leave_with_error do, for functions whose only
+ * handle is a runtime. */
 void sgi_enter_runtime(segue_runtime *runtime);
 segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
                                segue_error **error);
-/* Sets *error for a call that is refused although its handle may be invalid. Returns
- * status. */
+/* Sets *error when a call is refused before its handle was checked. Returns status. */
 segue_status sgi_refuse_without_handle(segue_status status, segue_error **error);
 
-/* Checks that the transport can be attached to a server or session of this runtime. If
- * the result is SEGUE_OK, attaching the transport cannot fail. The caller holds the
- * lock. */
+/* Checks that the transport can be attached to a server or session of this runtime. After
+ * SEGUE_OK, attaching the transport cannot fail. The caller holds the lock. */
 segue_status sgi_transport_may_attach(const segue_transport *transport,
                                       segue_runtime *runtime);
 
 /* Returns the runtime of a valid handle. */
 segue_runtime *sgi_handle_runtime(const void *handle);
 
-/* Count the application's handles. sgi_handle_count is called when the application
- * gets a handle, sgi_handle_uncount when it frees one. The caller holds the lock. */
+/* These functions count the application's handles. sgi_handle_count is called when the
+ * application gets a handle, sgi_handle_uncount when the application frees one. The
+ * caller holds the lock. */
 void sgi_handle_count(const void *handle);
 void sgi_handle_uncount(sgi_engine *engine);
 
-/* Copies a text with its NUL into buf, which has *len bytes. *len receives the length
- * in any case. buf may be NULL to get only the length. Returns SEGUE_E_TOO_SMALL when
- * the text does not fit. */
+/* Copies a text with its NUL into buf, which has *len bytes, and always sets *len to the
+ * length of the text. buf may be NULL, to get only the length. Returns SEGUE_E_TOO_SMALL
+ * when the text does not fit. */
 segue_status sgi_copy_text_out(sgi_str text, char *buf, size_t *len);
 
 /* Copies the caller's struct into `full`, which has the newest form and full_size

@@ -1,5 +1,5 @@
-/* The wait is doubled step by step and compared with the maximum before each step, so
- * it cannot overflow, however many failures there are. sgi_backoff_ms gives the
+/* The wait is doubled step by step and compared with the maximum before each step. So the
+ * wait cannot overflow, however many failures there are. sgi_backoff_ms returns the
  * average wait, without a random spread. */
 #include "base/backoff.h"
 

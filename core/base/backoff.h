@@ -7,19 +7,19 @@
 #include "base/base.h"
 
 typedef struct sgi_backoff {
-    int64_t first_ms; /* the wait after the first failure */
-    int64_t most_ms;  /* the longest wait */
-    int32_t spread;   /* percent by which a wait is randomly shorter or longer */
+    int64_t first_ms; /* the wait in ms after the first failure */
+    int64_t most_ms;  /* the longest wait in ms */
+    int32_t spread;   /* the largest random change of a wait, in percent */
 } sgi_backoff;
 
-/* Returns the wait before the next try after `failures` failures in a row. It is 0 when
+/* Returns the wait in ms before the next try after `failures` failures in a row; 0 when
  * there was no failure. */
 int64_t sgi_backoff_ms(const sgi_backoff *backoff, int32_t failures);
-/* Returns the same wait as sgi_backoff_ms with a random spread, so that clients that
- * failed together do not try again together. */
+/* Returns the wait of sgi_backoff_ms, changed at random. So clients that failed together
+ * do not try again at the same time. */
 int64_t sgi_backoff_random_ms(const sgi_backoff *backoff, int32_t failures,
                               const sgi_env *env);
-/* Spreads a wait of `ms` randomly by `percent`. */
+/* Returns `ms`, changed at random by up to `percent`. */
 int64_t sgi_backoff_randomize(int64_t ms, int32_t percent, const sgi_env *env);
 
 #endif

@@ -1,7 +1,7 @@
 /* base: what all other folders use: memory, buffers, views of bytes, maps and timers.
- * Time, random numbers and digests are injected interfaces. The folder uses only libc,
- * except crypto.c, which uses OpenSSL. It has no knowledge of the protocol. Its
- * functions run on the thread of the caller and take no locks. */
+ * Time, random numbers and digests are injected interfaces. The folder uses only libc;
+ * crypto.c also uses OpenSSL. The folder does not know the protocol. Its functions run on
+ * the thread of the caller and take no locks. */
 #ifndef SGI_BASE_H
 #define SGI_BASE_H
 
@@ -26,14 +26,14 @@ extern const sgi_mem sgi_mem_libc;
 void *sgi_alloc(const sgi_mem *mem, size_t size);
 void *sgi_zalloc(const sgi_mem *mem, size_t size);
 void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
-/* Frees the memory. size must be the size that was allocated. NULL is ignored. */
+/* Frees the memory. size: the size with which the memory was allocated. ptr may be
+ * NULL. */
 void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
 
 /* ---- work ---- */
 
-/* Debug builds count the work on bytes that a peer sent: bytes that are walked,
- * compared, hashed, copied and allocated. Tests compare the count with the size of the
- * input. */
+/* Debug builds count the work on bytes from a peer: bytes that are read, compared,
+ * hashed, copied and allocated. Tests compare this count with the size of the input. */
 #ifdef SGI_COUNT_WORK
 extern uint64_t sgi_work;
 #define SGI_WORK(amount)                                                                 \
@@ -44,7 +44,7 @@ extern uint64_t sgi_work;
 
 /* ---- string view ---- */
 
-/* A view of bytes that another object owns. p may be NULL only when n is 0. */
+/* A view of bytes that another object owns. p can be NULL only when n is 0. */
 typedef struct sgi_str {
     const char *p;
     size_t n;
@@ -52,7 +52,7 @@ typedef struct sgi_str {
 
 #define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
 
-/* The same as SGI_STR, for the initialiser of a static table. */
+/* Like SGI_STR, for the initialiser of a static table. */
 #define SGI_STR_INIT(literal)                                                            \
     {                                                                                    \
         (literal), sizeof(literal) - 1                                                   \
@@ -76,12 +76,12 @@ void sgi_text_free(const sgi_mem *mem, char *text);
 /* Returns how many bytes of a UTF-8 text fit into `most` bytes without cutting a
  * character. */
 size_t sgi_text_fitting_bytes(sgi_str text, size_t most);
-/* Copies the text without its incomplete UTF-8 characters and returns the number of
- * bytes of the copy. `to` may be the text itself. If `to` is NULL, the function only
- * counts the bytes. */
+/* Copies the text without its incomplete UTF-8 characters and returns the number of bytes
+ * of the copy. `to` may be the text itself. When `to` is NULL, the function only counts
+ * the bytes. */
 size_t sgi_text_drop_broken_chars(char *to, sgi_str text);
-/* Formats as snprintf does, but never cuts a UTF-8 character: neither at the end of
- * `out` nor where a precision cuts a string. */
+/* Formats like vsnprintf, but never cuts a UTF-8 character at the end of `out` or where a
+ * precision cuts a string. */
 void sgi_text_vformat(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 void sgi_text_format(char *out, size_t size, const char *format, ...)
@@ -104,9 +104,9 @@ typedef struct sgi_env {
     segue_hooks *hooks; /* the runtime's clocks and random numbers; never NULL */
 } sgi_env;
 
-/* Adds, subtracts and multiplies times and durations without overflow. A peer, a store
- * or an option may give any number, so a result beyond int64_t is INT64_MIN or
- * INT64_MAX. */
+/* These functions add, subtract and multiply times and durations without overflow. A
+ * peer, a store or an option may give any number. A result beyond int64_t becomes
+ * INT64_MIN or INT64_MAX. */
 static inline int64_t sgi_time_add(int64_t a, int64_t b)
 {
     int64_t sum;

@@ -1,5 +1,5 @@
-/* A buffer grows by half of its size, at least by 256 bytes: few copies are made, and
- * at most a third is unused. */
+/* A buffer grows by half of its size, and by at least 256 bytes. So few copies are made,
+ * and at most a third of the buffer is unused. */
 #include "base/buf.h"
 
 void sgi_buf_init(sgi_buf *buf, const sgi_mem *mem)
@@ -98,7 +98,7 @@ void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url)
         return;
     }
     if (!n)
-        return; /* there is nothing to append, and buf->p may still be NULL */
+        return; /* nothing is appended, and buf->p may still be NULL */
     char *out = buf->p + buf->len;
     for (; n >= 3; n -= 3, in += 3) {
         *out++ = alphabet[in[0] >> 2];

@@ -1,5 +1,5 @@
-/* A growing array of bytes. When the buffer cannot grow, `failed` is set and stays
- * set, and later appends do nothing. So a writer appends a whole message and checks
+/* A growing array of bytes. When the buffer cannot grow, `failed` is set and stays set,
+ * and later appends do nothing. So a writer can append a whole message and then check
  * `failed` once. */
 #ifndef SGI_BUF_H
 #define SGI_BUF_H
@@ -53,11 +53,11 @@ void sgi_buf_add_int(sgi_buf *buf, int64_t value);
 void sgi_buf_add_uint(sgi_buf *buf, uint64_t value);
 /* Drops the first n bytes of the buffer. */
 void sgi_buf_drop(sgi_buf *buf, size_t n);
-/* Removes the bytes after len and clears `failed`. Used to withdraw a message that
- * could not be written to its end. */
+/* Removes the bytes after len and clears `failed`. Used to remove a message that could
+ * not be written completely. */
 void sgi_buf_cut(sgi_buf *buf, size_t len);
-/* Removes the bytes after len from a message that is still being written. `failed` is
- * not changed. */
+/* Removes the bytes after len from a message that is still being written. Does not change
+ * `failed`. */
 static inline void sgi_buf_shorten(sgi_buf *buf, size_t len)
 {
     buf->len = len;
@@ -70,11 +70,11 @@ static inline sgi_str sgi_buf_str(const sgi_buf *buf)
     return (sgi_str){buf->p, buf->len};
 }
 
-/* Appends the bytes as base64 (RFC 4648): the standard alphabet with padding, or the
- * URL alphabet without padding when url is set. */
+/* Appends the bytes as base64 (RFC 4648). url: true = the URL alphabet without padding,
+ * false = the standard alphabet with padding. */
 void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url);
-/* Appends the bytes of a base64 text of either alphabet. Returns false when the text
- * is malformed. */
+/* Decodes a base64 text of either alphabet and appends the bytes. Returns false when the
+ * text is malformed. */
 bool sgi_buf_add_unbase64(sgi_buf *buf, sgi_str text);
 
 #endif

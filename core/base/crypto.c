@@ -100,13 +100,14 @@ const sgi_aead sgi_crypto_aead = {seal, open_sealed};
 
 #define RSA_MIN_BITS 2048
 #define RSA_MAX_BITS                                                                     \
-    8192 /* the largest key that is accepted, because checking a
-                           * signature with a larger key takes too long */
+/* the most bits of a key; checking a signature with a larger key takes too long */
+8192
 #define RSA_MAX_EXPONENT 64
 
-/* Makes a key from the builder's parameters and frees the builder. Returns NULL when
+    /* Makes a key from the builder's parameters and frees the builder. Returns NULL when
  * the parameters are not a valid key. */
-static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool ok)
+    static sgi_crypto_key *
+    make_key(const char *type, OSSL_PARAM_BLD *builder, bool ok)
 {
     EVP_PKEY *key = NULL;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -117,8 +118,8 @@ static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool 
     OSSL_PARAM_free(params);
     OSSL_PARAM_BLD_free(builder);
     EVP_PKEY_CTX_free(context);
-    /* OpenSSL keeps the errors of a thread in a queue. The queue is cleared, so that
-     * other users of OpenSSL on this thread do not find an error of this library. */
+    /* OpenSSL keeps a queue of errors for each thread. The queue is cleared here, so that
+     * another user of OpenSSL on this thread does not read an error of this library. */
     ERR_clear_error();
     return (sgi_crypto_key *)key;
 }
@@ -192,7 +193,7 @@ void sgi_crypto_key_free(sgi_crypto_key *key)
 }
 
 static const struct {
-    int type; /* the OpenSSL type of the key */
+    int type; /* the type of the key in OpenSSL */
     int bits; /* number of bits of the EC curve; 0 = not an EC key */
     const char *digest;
     bool is_pss;
@@ -226,8 +227,8 @@ static bool verify(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
     return ok;
 }
 
-/* Checks an ECDSA signature. A JWT has the numbers r and s one after the other;
- * OpenSSL needs the two numbers as ASN.1. */
+/* Checks an ECDSA signature. In a JWT, the signature is the number r followed by the
+ * number s. OpenSSL needs both numbers as ASN.1. */
 static bool verify_ec(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
                       sgi_str signature)
 {
@@ -274,8 +275,8 @@ bool sgi_crypto_sha256(uint8_t out[SGI_DIGEST_SIZE], sgi_str text)
     return ok;
 }
 
-/* Refuses to give a password for an encrypted key. Without this callback OpenSSL would
- * prompt for it on the terminal. */
+/* Gives OpenSSL no password for an encrypted key. Without this callback OpenSSL would ask
+ * for a password on the terminal. */
 static int no_password(char *into, int size, int writes, void *user)
 {
     (void)into;
@@ -294,8 +295,9 @@ static EVP_PKEY *read_pem(sgi_str pem)
     return key;
 }
 
-/* True for an EC key on one of the two NIST curves of JWT, and for keys of other
- * kinds. The curve is asked for by name, because other curves have 256 bits too. */
+/* True for an EC key on one of the two NIST curves of JWT, and for every key that is not
+ * an EC key. The curve is checked by its name, because other curves also have 256
+ * bits. */
 static bool is_nist(const EVP_PKEY *key)
 {
     char group[32] = "";
@@ -327,8 +329,8 @@ sgi_crypto_scheme sgi_crypto_pem_scheme(sgi_str pem)
     return scheme;
 }
 
-/* Appends the numbers r and s of an ECDSA signature one after the other. `der` is the
- * signature as OpenSSL makes it, in ASN.1. */
+/* Appends the numbers r and s of an ECDSA signature, one after the other. der: the
+ * signature in ASN.1, as OpenSSL makes it. */
 static bool add_pair(sgi_buf *out, int bits, const unsigned char *der, size_t len)
 {
     int size = bits / 8;

@@ -1,6 +1,6 @@
-/* The error text and the error data for a limit that was reached: what there is too
- * much of, the name of the limit (an option or a measured value), and the limit's
- * value. */
+/* The error text and the error data for a limit that was reached: what there is too much
+ * of, the name of the limit (an option or a measured value), and the value of the
+ * limit. */
 #ifndef SGI_LIMIT_H
 #define SGI_LIMIT_H
 
@@ -22,8 +22,8 @@ typedef struct sgi_limit_text {
 #define SGI_TEXT_OF(name) SGI_TEXT_OF_NUMBER(name)
 
 sgi_limit_text sgi_limit_describe(const char *what, sgi_limit limit, const char *reason);
-/* Describes a limit as sgi_limit_describe does, with advice at the end of the text,
- * such as "raise it on the server". */
+/* Like sgi_limit_describe, with advice at the end of the text, such as "raise it on the
+ * server". */
 sgi_limit_text sgi_limit_describe_with_advice(const char *what, sgi_limit limit,
                                               const char *reason, const char *advice);
 
@@ -33,9 +33,9 @@ typedef struct sgi_range {
     int64_t value, least, most;
 } sgi_range;
 
-#define SGI_RANGE_TOLD 96 /* size of the buffer for the text of sgi_ranges_check */
-/* Returns false when a number is out of its range; `why` receives a text that names the
- * number. */
+#define SGI_RANGE_TOLD 96 /* size of the text buffer for sgi_ranges_check */
+/* Returns false when a number is out of its range, and writes to `why` a text that names
+ * the number. */
 bool sgi_ranges_check(const sgi_range *ranges, size_t count, char *why, size_t size);
 
 #endif

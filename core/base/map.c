@@ -81,8 +81,9 @@ static void grow(sgi_map *map)
     size_t size = map->size ? map->size * 2 : 8;
     sgi_map_node **table = sgi_zalloc(map->mem, size * sizeof *table);
     if (!table)
-        return; /* the table stays small when out of memory; the map still works, with
-                 * longer chains */
+        /* out of memory: the table stays small, and the map still works, with longer
+         * chains */
+        return;
     for (size_t i = 0; i < (map->size ? map->size : 1); i++) {
         sgi_map_node *node = map->size ? map->table[i] : map->lone;
         while (node) {

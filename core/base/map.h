@@ -1,7 +1,7 @@
 /* A hash map from bytes to objects. Each object contains its map node, so adding an
- * object never fails: when the table cannot grow for lack of memory, the map only gets
- * slower. Keys are hashed with a secret seed (SipHash-1-3), so a peer that chooses
- * keys cannot choose buckets. */
+ * object never fails. When the table cannot grow because memory has run out, the map only
+ * becomes slower. Keys are hashed with a secret seed (SipHash-1-3), so a peer cannot
+ * choose keys that have the same hash. */
 #ifndef SGI_MAP_H
 #define SGI_MAP_H
 
@@ -19,11 +19,11 @@ typedef struct sgi_map {
     size_t size; /* number of chains in the table: a power of two, or 0 */
     size_t count;
     uint64_t seed[2];
-    sgi_map_node *lone; /* all nodes, in one chain, while `table` is not allocated */
+    sgi_map_node *lone; /* one chain of all nodes; used while `table` is not allocated */
 } sgi_map;
 
 void sgi_map_init(sgi_map *map, const sgi_env *env);
-void sgi_map_free(sgi_map *map); /* frees the table, but not the objects */
+void sgi_map_free(sgi_map *map); /* Frees the table. Does not free the objects. */
 sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key);
 /* Adds a node. Its key must stay valid while the node is in the map. The map must not
  * contain the key yet. */
@@ -32,8 +32,7 @@ void sgi_map_remove(sgi_map *map, sgi_map_node *node);
 /* Calls fn for each node once, in no particular order. fn must not change the map. */
 void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node),
                   void *user);
-/* Returns any node, or NULL when the map is empty. A loop that empties the map uses
- * this. */
+/* Returns any one node; NULL when the map is empty. Used by loops that empty the map. */
 sgi_map_node *sgi_map_any(const sgi_map *map);
 
 uint64_t sgi_siphash(const uint64_t seed[2], const void *bytes, size_t len);

@@ -1,6 +1,6 @@
-/* Allocation through the runtime's allocator, and copies of texts. Blocks have no
- * header: the caller that releases a block passes its size, so that an allocator can
- * count bytes. */
+/* Allocation with the runtime's allocator, and copies of texts. A block has no header:
+ * the caller that releases a block passes its size, so that an allocator can count
+ * bytes. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -71,7 +71,8 @@ char *sgi_text_dup(const sgi_mem *mem, sgi_str text)
     return copy;
 }
 
-/* The text must have no inner NUL, because its length is taken as its allocated size. */
+/* The text must have no NUL before its end, because the allocated size is taken from its
+ * length. */
 void sgi_text_free(const sgi_mem *mem, char *text)
 {
     if (text)

@@ -1,6 +1,6 @@
-/* Counts how often rare branches are taken: SGI_RARE(name) stands in such a branch, and
- * rare.def says what happens there. Only builds with SGI_KNOBS count. A run of the
- * simulation names the events that never happened. */
+/* Counts how often rare branches of the code run. SGI_RARE(name) stands in such a branch,
+ * and rare.def describes the event. Only builds with SGI_KNOBS count. At its end, a run
+ * of the simulation lists the events that never happened. */
 #ifndef SGI_RARE_H
 #define SGI_RARE_H
 

@@ -11,5 +11,6 @@ sgi_threshold_values sgi_thresholds = {
 
 unsigned long sgi_rare_counts[SGI_RARE_EVENTS];
 #else
-typedef int sgi_thresholds_are_constants; /* no translation unit is empty */
+/* without this typedef the file would be empty, which ISO C forbids */
+typedef int sgi_thresholds_are_constants;
 #endif

@@ -1,7 +1,7 @@
 /* Deadlines in a binary heap. A timer is a member of the object that it belongs to. The
- * heap array grows when a timer is first set, so sgi_timer_set can fail for lack of
- * memory. sgi_timer_must_set never fails: when the heap cannot grow, it puts the timer
- * into a linked list, which is slower to search but needs no memory. */
+ * heap's array grows when a timer is set, so sgi_timer_set fails when out of memory.
+ * sgi_timer_must_set never fails. When the heap cannot grow, it puts the timer into a
+ * linked list, which needs no memory but is slower to search. */
 #ifndef SGI_TIMER_H
 #define SGI_TIMER_H
 
@@ -11,11 +11,11 @@ typedef struct sgi_timer sgi_timer;
 typedef void (*sgi_timer_fn)(sgi_timer *timer);
 
 struct sgi_timer {
-    int64_t at_ms; /* the time at which the timer is due; monotonic clock, ms */
-    /* index of the timer in the heap, plus 1; 0 = not set; SIZE_MAX = in the list
-     * `spilled` */
+    int64_t at_ms; /* monotonic time in ms at which the timer is due */
+    /* index of the timer in the heap, plus 1; 0 = the timer is not set; SIZE_MAX = the
+     * timer is in the list `spilled` */
     size_t slot;
-    sgi_timer_fn fn; /* runs each time the timer is due; may set the timer again */
+    sgi_timer_fn fn; /* called each time the timer is due; may set the timer again */
     sgi_timer *next; /* the next timer in the list `spilled` */
 };
 
@@ -24,7 +24,8 @@ typedef struct sgi_timers {
     sgi_timer **heap;
     size_t count;
     size_t cap;
-    sgi_timer *spilled; /* the list of the timers for which the heap could not grow */
+    /* the list of the timers that did not fit into the heap when memory had run out */
+    sgi_timer *spilled;
 } sgi_timers;
 
 void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem);
@@ -32,7 +33,7 @@ void sgi_timers_free(sgi_timers *timers);
 /* Sets or moves a timer. Returns false when out of memory. Moving a timer that is
  * already set never fails. */
 bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn);
-/* Sets or moves a timer as sgi_timer_set does, but never fails. */
+/* Sets or moves a timer like sgi_timer_set, but never fails. */
 void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
                         sgi_timer_fn fn);
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer);

@@ -1,15 +1,15 @@
-/* Reads the lists of the upstreams page by page, changes them as the configuration says,
- * and keeps the lists of the proxy's own server equal to them. */
+/* Reads the lists of the upstreams page by page, changes their items as the configuration
+ * says, and keeps the lists of the proxy's own server equal to them. */
 #include "proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest number of items of one list of an upstream. */
+/* The largest number of items that are read from one list of an upstream. */
 #define ITEMS_MAX 10000
 
-/* The lists that an upstream can have: the method, the member of the result with the
- * items, and the member that identifies an item. */
+/* The lists that an upstream can have. method: requests the list. member: the member of
+ * the result that holds the items. key: the member that identifies an item. */
 static const struct {
     const char *method, *member, *key;
     int32_t type;
@@ -31,7 +31,7 @@ static void free_item(item *i)
     free(i);
 }
 
-/* Called when the server no longer uses the item. */
+/* The server calls this function when it no longer uses the item. */
 static void item_unused(void *user)
 {
     free_item(user);
@@ -42,8 +42,8 @@ static bool is_named(int list)
     return list == LIST_TOOLS || list == LIST_PROMPTS;
 }
 
-/* Writes the description of an item for the proxy's clients: with the prefix before its
- * name, or with the new name and description of the configuration. */
+/* Writes the description of an item for the proxy's clients. The name gets the prefix, or
+ * the name and description of the configuration replace those of the upstream. */
 static void write_item(text *out, const item *i, json value, const tool_rule *rule)
 {
     static const char *const name[] = {"name", NULL};
@@ -121,7 +121,7 @@ static segue_item_options options_of(const item *i)
         options.on_call = relay_tool;
         options.task = SEGUE_TASK_MAY;
         options.promote_after_ms = c->task_after_ms > 0 ? c->task_after_ms : 0;
-        /* a call that a crash has cut is decided about in relay_resume */
+        /* after a crash, relay_resume decides what happens with the call */
         options.flags = SEGUE_TOOL_RESTARTABLE | SEGUE_TOOL_RESUMABLE;
         if (!c->cancel_on_close)
             options.flags |= SEGUE_TOOL_STORED;
@@ -135,7 +135,7 @@ static segue_item_options options_of(const item *i)
     return options;
 }
 
-/* Adds the item to the server, which owns it from now on. */
+/* Adds the item to the proxy's server, which owns the item from now on. */
 static void add_item(source *s, item *i)
 {
     segue_item_options options = options_of(i);
@@ -177,8 +177,8 @@ static item *find_same(source *s, const item *wanted)
     return NULL;
 }
 
-/* Adds, changes and removes the server's items of one list, so that they equal the items
- * that were read. */
+/* Adds, changes and removes items of one list of the proxy's server, so that the list
+ * equals the items that were read. */
 static void compare(source *s, int list, json read)
 {
     json value;
@@ -209,9 +209,9 @@ static void compare(source *s, int list, json read)
 
 /* ---- URIs that are in no list ---- */
 
-/* Adds a template that matches every URI. It reads URIs that no list contains, such as
- * those in results, and makes the server declare resources. It belongs to the first
- * source that has resources. */
+/* Adds a template that matches every URI. The proxy's server then declares resources, and
+ * clients can read URIs that no list contains, such as URIs in results. The template
+ * belongs to the first source that has resources. */
 static void add_any(source *s)
 {
     static const char json_text[] = "{\"uriTemplate\":\"{+uri}\",\"name\":\"any\"}";
@@ -258,7 +258,8 @@ static void list_is_read(source *s)
 
 static bool ask_page(source *s, json cursor);
 
-/* Reads one page. Returns the cursor of the next page, or an empty value. */
+/* Takes the items of one page. Returns the cursor of the next page; empty when this was
+ * the last page. */
 static json take_page(source *s, json result)
 {
     json page = json_get(result, lists[s->reading].member), value;
@@ -287,7 +288,8 @@ static void on_page(void *user, segue_request *request, segue_status status,
     if (status != SEGUE_OK) {
         log_event(SEGUE_LOG_WARNING, "list_failed", s->config->name, "%s: %s",
                   lists[s->reading].method, segue_error_read(error)->message);
-        s->reading = -1; /* the items that were listed before are kept */
+        /* the list could not be read, so the items of the last reading are kept */
+        s->reading = -1;
         text_free(&s->listing);
         next_list(s);
         return;

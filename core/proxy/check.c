@@ -1,5 +1,5 @@
 /* Prints what --check finds out about each upstream: its revision, its features, its
- * faults, and how to correct them. */
+ * faults, and how to correct the faults. */
 #include "proxy.h"
 
 #include <stdio.h>

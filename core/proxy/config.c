@@ -1,5 +1,5 @@
-/* Reads the configuration file. Its form is that of the "mcpServers" of host
- * applications, with additional members for the proxy. */
+/* Reads the configuration file. The file has the form of "mcpServers" in host
+ * applications (programs that use MCP servers), with additional members for the proxy. */
 #include "config.h"
 
 #include <segue/segue_util.h>
@@ -19,7 +19,7 @@ void config_free_list(char **texts)
     free(texts);
 }
 
-/* Adds a text to the list, which owns it from now on. Returns false when out of
+/* Adds a text to the list, which owns the text from now on. Returns false when out of
  * memory. */
 static bool add_to_list(char ***list, char *item)
 {
@@ -141,7 +141,7 @@ static bool take_strings(const place *at, json object, const char *member, char 
     return true;
 }
 
-/* Reads an object whose members are strings, as texts "NAME<between>value". */
+/* Reads an object of strings into a list of texts "NAME<between>value". */
 static bool take_pairs(const place *at, json object, const char *member,
                        const char *between, char ***to)
 {
@@ -238,8 +238,8 @@ static bool take_source(const place *at, source_config *s, json object)
     return true;
 }
 
-/* Gives each upstream a prefix when there are several, so that tools with the same name
- * differ. */
+/* When there are several upstreams, gives each of them a prefix, so that their tools have
+ * different names. */
 static bool set_prefixes(config *c)
 {
     bool several = c->sources && c->sources->next;

@@ -1,4 +1,4 @@
-/* The settings from the arguments and the configuration file. */
+/* The settings of the proxy, from its arguments and its configuration file. */
 #ifndef PROXY_CONFIG_H
 #define PROXY_CONFIG_H
 
@@ -8,9 +8,11 @@
 
 /* Whether a call whose answer was lost may be sent to the upstream again. */
 typedef enum repeat_policy {
-    REPEAT_BY_HINT = 0, /* only if the tool's annotations allow it and are trusted */
+    /* only if the configuration trusts the tool's annotations and they allow a
+     * repetition */
+    REPEAT_BY_HINT = 0,
     REPEAT_NEVER,
-    REPEAT_ALWAYS /* the configuration says that the tool may run twice */
+    REPEAT_ALWAYS /* always: the configuration says that the tool may run twice */
 } repeat_policy;
 
 /* The settings of the configuration for one tool. */
@@ -18,9 +20,10 @@ typedef struct tool_rule {
     struct tool_rule *next;
     char *name;        /* the tool's name at the upstream */
     char *rename;      /* the tool's name for the proxy's clients; NULL = unchanged */
-    char *description; /* NULL = unchanged */
+    char *description; /* the tool's description for clients; NULL = unchanged */
     bool hidden;
-    int64_t timeout_ms; /* the longest time of one call; 0 = the limit of the upstream */
+    /* the longest duration of one call in ms; 0 = the limit of the upstream */
+    int64_t timeout_ms;
     repeat_policy repeat;
 } tool_rule;
 
@@ -28,54 +31,62 @@ typedef struct tool_rule {
 typedef struct source_config {
     struct source_config *next;
     char *name;
-    char *prefix; /* text before the names of its tools and prompts */
+    /* text that is put before the names of the upstream's tools and prompts */
+    char *prefix;
     /* the command with its arguments, NULL-terminated; NULL = the upstream has a URL */
     char **argv;
-    /* variables "NAME=value" that are added to the inherited environment; NULL = none */
+    /* texts "NAME=value", NULL-terminated, that are added to the inherited environment;
+     * NULL = nothing is added */
     char **env;
     char *dir;
     char *url;
-    char **headers; /* headers "Name: value", NULL-terminated; NULL = none */
+    /* texts "Name: value", NULL-terminated, that are sent as HTTP headers; NULL = no
+     * headers */
+    char **headers;
     bool trust_hints;
-    int64_t timeout_ms; /* the longest time of one call; 0 = no limit */
+    int64_t timeout_ms; /* the longest duration of one call in ms; 0 = no limit */
     tool_rule *rules;
 } source_config;
 
-/* Whether one upstream of a source serves all clients, or each principal gets its own. */
+/* PER_ALL: one upstream of a source serves all clients. PER_PRINCIPAL: each principal
+ * gets its own upstream. */
 typedef enum sharing { PER_ALL = 0, PER_PRINCIPAL } sharing;
 
 typedef struct config {
     source_config *sources;
-    /* below */
-    /* the address of the listener, HOST:PORT or unix:PATH; NULL = standard input and
+    /* The next members are about the server for the proxy's clients. */
+    /* the address for clients: HOST:PORT or unix:PATH; NULL = standard input and
      * output */
     char *listen;
     segue_listen_options http;
-    /* options of segue_auth.h for access tokens; NULL = no tokens are needed */
+    /* the check of access tokens (segue_auth.h); NULL = clients need no token */
     segue_bearer_options *bearer;
-    char *store; /* the store: a file or redis://...; NULL = in memory */
-    /* calls */
+    char *store; /* the store: a file, or a URL such as redis://...; NULL = in memory */
+    /* The next members are about calls and upstreams. */
     bool cancel_on_close;
-    /* after this time a running call becomes a task; -1 = at once, if its client asks for
-     * a task */
+    /* time in ms after which a running call becomes a task; -1 = a call is a task from
+     * the start if its client asks for a task */
     int64_t task_after_ms;
-    int64_t heartbeat_ms; /* 0 = none */
+    /* pause in ms between two reports of progress to a client; 0 = no reports */
+    int64_t heartbeat_ms;
     bool handle;
     sharing per;
-    int32_t max_upstreams; /* the largest number of upstreams of one source */
-    int64_t idle_ms;       /* an upstream that is not used ends after this time */
+    /* the largest number of upstreams that one source has at once */
+    int32_t max_upstreams;
+    int64_t idle_ms; /* time in ms after which an unused upstream is closed */
     int64_t start_timeout_ms;
-    /* defaults for upstreams of the file that do not set these members */
+    /* These two members are used for upstreams whose entry in the file does not set
+     * them. */
     bool trust_hints;
     int64_t timeout_ms;
-    /* the program */
-    char *file; /* of --config */
+    /* The next members are about the program itself. */
+    char *file; /* the configuration file (--config); NULL = no file */
     bool log_json;
     int32_t log_level; /* a segue_log_level */
     bool check;
 } config;
 
-/* Reads a file of the form {"mcpServers":{NAME:{...}}} into config->sources. On failure
+/* Reads a file of the form {"mcpServers":{NAME:{...}}} into config->sources. On failure,
  * prints the error and returns false. */
 bool config_read_file(config *c, segue_runtime *runtime, const char *path);
 /* Adds an upstream. Returns NULL when out of memory. */

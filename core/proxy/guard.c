@@ -1,9 +1,8 @@
 /* The guard of a child process. The proxy starts the program of each upstream through a
  * process of its own, the guard, which waits for the program. The guard becomes the
  * parent of processes that the program leaves behind (PR_SET_CHILD_SUBREAPER). A signal
- * tells it that the proxy has ended, for whatever reason (PR_SET_PDEATHSIG). So no
- * process of an upstream outlives the proxy, not even a grandchild that keeps the pipe
- * open. */
+ * reports to the guard that the proxy has ended (PR_SET_PDEATHSIG). So no process of an
+ * upstream outlives the proxy, not even a grandchild that keeps the pipe open. */
 #include "proxy.h"
 
 #include <dirent.h>
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 1000 /* the pause between SIGTERM and SIGKILL */
+#define PATIENCE_MS 1000 /* the pause in ms between SIGTERM and SIGKILL */
 #define STEP_MS 10
 
 /* Sends a signal to each child of this process. Returns the number of children. */
@@ -44,8 +43,8 @@ static void wait_ms(long ms)
         ;
 }
 
-/* Reaps the children that have ended. Returns true, and sets *status to the wait status,
- * when main_child was among them. */
+/* Reaps the children that have ended. If main_child was among them, returns true and sets
+ * *status to its wait status. */
 static bool reap(pid_t main_child, int *status)
 {
     bool found = false;
@@ -61,8 +60,8 @@ static bool reap(pid_t main_child, int *status)
 }
 
 /* Ends all descendants: sends SIGTERM, waits, and sends SIGKILL. When a process is
- * killed, its children become children of the guard. So SIGKILL is sent until no process
- * is left. */
+ * killed, its children become children of the guard. So SIGKILL is sent again until no
+ * process is left. */
 static void end_all(pid_t main_child, int *status, long patience_ms)
 {
     if (patience_ms && signal_children(SIGTERM)) {
@@ -116,14 +115,14 @@ int guard_run(long parent, char **argv)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGHUP);
     if (getppid() != parent)
-        return 1; /* the proxy ended before the guard could watch it */
+        return 1; /* the proxy ended before the guard could watch the proxy */
     pid_t child = fork();
     if (child < 0)
         return 126;
     if (child == 0)
         run_program(argv);
-    /* only the program keeps the pipes open, so that the proxy notices when it closes
-     * them */
+    /* only the program keeps its pipes open, so that the proxy notices when the program
+     * closes them */
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     while (number == SIGCHLD && !reap(child, &how))

@@ -12,8 +12,8 @@
 #define KEPT_MS (60 * 60 * 1000)
 #define NOTE_SIZE 400
 
-/* A call of the tool that returns results: it waits for the end of a call that has a
- * handle. */
+/* A waiting call of the tool that returns results. It waits for the end of the call that
+ * has the handle. */
 typedef struct waiter {
     struct waiter *next;
     handle *handle;
@@ -26,11 +26,13 @@ struct handle {
     proxy *proxy;
     char id[HANDLE_TEXT + 1];
     char *principal;
-    relay *relay; /* the call with the handle; NULL = it has ended */
+    /* the call that was answered with the handle; NULL = the call has ended */
+    relay *relay;
     bool done;
-    text result;        /* the result of the call, or empty */
-    segue_error *error; /* the error of the upstream, or NULL */
-    text message;       /* the message of an error of the proxy itself, or empty */
+    text result;        /* the result of the call; empty = no result */
+    segue_error *error; /* the upstream's error; NULL = no such error */
+    /* the message of an error of the proxy itself; empty = no such error */
+    text message;
     text data;
     char note[NOTE_SIZE];
     waiter *waiters;
@@ -128,7 +130,7 @@ static void free_handle(handle *h)
         link = &(*link)->next;
     *link = h->next;
     h->proxy->handle_count--;
-    while (h->waiters) { /* the runtime has ended, so the waiting calls are freed */
+    while (h->waiters) { /* the runtime has ended, so these calls can only be freed */
         segue_call_free(h->waiters->call);
         remove_waiter(h->waiters);
     }
@@ -221,8 +223,8 @@ handle *handle_make(relay *r)
         "with {\"handle\":\"%s\"} for its result, segue_proxy_status for its status, "
         "or segue_proxy_cancel to end it.",
         h->id, h->id);
-    /* the result has no structuredContent, which the tool's outputSchema requires, so it
-     * is not checked */
+    /* The result has no structuredContent, although the tool's outputSchema requires it.
+     * segue_call_complete_json completes the call without a check. */
     segue_call_send_text(r->call, words, strlen(words), NULL);
     segue_call_complete_json(r->call, "{}", 2, NULL);
     return h;
@@ -230,7 +232,8 @@ handle *handle_make(relay *r)
 
 /* ---- the tools ---- */
 
-/* Returns the handle that the arguments name, if it belongs to the caller. */
+/* Returns the handle that the arguments of the call name, if it belongs to the caller;
+ * otherwise NULL. */
 static handle *find(proxy *p, segue_call *call)
 {
     const char *id = NULL;

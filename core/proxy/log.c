@@ -1,4 +1,4 @@
-/* The log of the proxy: lines on standard error, for people or as JSON. */
+/* The log of the proxy: lines on standard error, as text for people or as JSON. */
 #include "proxy.h"
 
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void write_line(int32_t level, const char *event, const char *upstream_na
         text_add_str(&line, "\n");
     }
     if (!line.failed)
-        /* one write per line, so that lines of several processes are not mixed */
+        /* one write for the whole line, so that lines of several processes do not mix */
         fwrite(line.p, 1, line.len, stderr);
     text_free(&line);
 }

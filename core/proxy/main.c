@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The capabilities for upstreams when those of the client are not known yet. */
+/* The capabilities that the proxy declares to upstreams while those of its client are not
+ * known. */
 #define ALL_CAPABILITIES                                                                 \
     "{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{},"              \
     "\"context\":{}},\"roots\":{\"listChanged\":true}}"
@@ -25,7 +26,7 @@ static void on_terminate(void *user)
     serve_drain(p);
 }
 
-/* Waits for signals on a thread of its own. The main thread handles them. */
+/* Waits for signals on its own thread. The main thread handles the signals. */
 static void *wait_for_signals(void *user)
 {
     proxy *p = user;
@@ -34,7 +35,8 @@ static void *wait_for_signals(void *user)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGUSR2); /* sent by this program itself when it has ended */
+    /* this program sends SIGUSR2 to itself when it ends, so that this thread ends */
+    sigaddset(&set, SIGUSR2);
     while (!sigwait(&set, &number) && number != SIGUSR2)
         segue_timer_start(p->runtime, 0, on_terminate, p, NULL, NULL);
     return NULL;

@@ -71,8 +71,8 @@ static int usage(const char *why, const char *what)
     return 2;
 }
 
-/* Reads a time: a number with the unit ms, s, m or h. A number without a unit means
- * seconds. */
+/* Reads a duration: a number with the unit ms, s, m or h. A number without a unit counts
+ * in seconds. Returns false when the text is malformed. */
 static bool read_time(const char *words, int64_t *ms)
 {
     static const struct {
@@ -94,7 +94,7 @@ static bool read_time(const char *words, int64_t *ms)
 
 /* ---- options with a value ---- */
 
-/* What options set while the arguments are read. */
+/* What the options change while the arguments are read. */
 typedef struct reading {
     config *c;
     char **headers;
@@ -268,8 +268,8 @@ static bool take_flag(reading *r, const char *name)
     return true;
 }
 
-/* Reads the options up to the first argument that is not an option. *at: the index of
- * this argument. Returns -1, or the exit status of the program. */
+/* Reads the options up to the first argument that is not an option, and sets *at to the
+ * index of that argument. Returns -1, or the exit status when the program must end. */
 static int take_options(reading *r, int argc, char **argv, int *at)
 {
     for (*at = 1; *at < argc; ++*at) {
@@ -302,7 +302,7 @@ static int take_options(reading *r, int argc, char **argv, int *at)
 
 /* ---- the upstream of the arguments ---- */
 
-/* Returns a name for an upstream: the last part of its command, or the host of its
+/* Returns a name for an upstream: the last part of its command's path, or the host of its
  * URL. */
 static const char *name_of(const char *where)
 {

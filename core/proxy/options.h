@@ -4,8 +4,8 @@
 
 #include "config.h"
 
-/* Reads the arguments. Returns -1 when the program should go on, otherwise its exit
- * status. */
+/* Reads the arguments into the configuration. Returns -1 when the program continues,
+ * otherwise its exit status. */
 int options_read(config *c, int argc, char **argv);
 
 #endif

@@ -1,7 +1,7 @@
 /* Finds out the capabilities of the client at standard input before the first message is
- * read. The proxy declares the same capabilities to upstreams, so that a server that asks
- * questions only of capable clients behaves as it would without the proxy. The message
- * stays in the pipe. */
+ * read. The proxy declares the same capabilities to upstreams. Some servers ask questions
+ * only of clients with certain capabilities; such a server then behaves as without the
+ * proxy. The message stays in the pipe. */
 #include "peek.h"
 
 #include <segue/segue_util.h>
@@ -20,8 +20,8 @@
 #define PATIENCE_MS 10000
 #define STEP_MS 2
 
-/* Copies the content of a pipe without removing it. Returns its length; -1 = the
- * descriptor is not a pipe. */
+/* Copies the content of a pipe without removing it. Returns the length of the copy; -1
+ * when the descriptor is not a pipe. */
 static ssize_t peek_pipe(int fd, char *room)
 {
     int copy[2];
@@ -40,8 +40,8 @@ static ssize_t peek(int fd, char *room)
     return got < 0 && errno == ENOTSOCK ? peek_pipe(fd, room) : got;
 }
 
-/* Waits for the first whole line in the pipe. Returns its length; 0 = no line can be
- * seen. */
+/* Waits for the first whole line in the pipe, and copies the line. Returns its length; 0
+ * when no line was seen in time. */
 static size_t peek_line(int fd, char *room)
 {
     struct pollfd wait = {fd, POLLIN, 0};
@@ -55,7 +55,8 @@ static size_t peek_line(int fd, char *room)
             return (size_t)(end - room);
         if (got <= 0 || (size_t)got == PEEK_MAX || wait.revents & POLLHUP)
             return 0;
-        nanosleep(&step, NULL); /* the rest of the line has not arrived yet */
+        /* waits, because the rest of the line has not arrived yet */
+        nanosleep(&step, NULL);
     }
     return 0;
 }

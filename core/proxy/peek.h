@@ -1,4 +1,4 @@
-/* The capabilities of a client whose first message was not read yet. */
+/* Finds the capabilities of a client before its first message is read. */
 #ifndef PROXY_PEEK_H
 #define PROXY_PEEK_H
 
@@ -7,8 +7,8 @@
 #include "text.h"
 
 /* Returns the capabilities for answering questions, as JSON, from the first message that
- * waits on fd. The caller frees the text. NULL = they are not known. Waits for the
- * message for at most 10 s. */
+ * waits on fd. Waits at most 10 s for the message. Returns NULL when the capabilities
+ * cannot be found out. The caller frees the text. */
 char *peek_capabilities(segue_runtime *runtime, int fd);
 
 #endif

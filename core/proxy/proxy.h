@@ -1,9 +1,10 @@
-/* The proxy: the upstreams (MCP servers), the server for the proxy's clients ("below"),
- * and the calls between them.
+/* The proxy: the upstreams (MCP servers), the server for the proxy's clients, and the
+ * calls between them.
  *
  * Everything runs on the main thread, because the runtime is inline. A source is one
- * upstream of the configuration. An upstream is one session of a source: with --per all a
- * source has one upstream, otherwise one for each session or principal of the clients. */
+ * entry of the configuration. An upstream is one session of a source. With --per all a
+ * source has one upstream. Otherwise a source has one upstream for each session or
+ * principal of the clients. */
 #ifndef PROXY_H
 #define PROXY_H
 
@@ -19,23 +20,24 @@ typedef struct item item;
 #define STDERR_LINES 20
 #define STDERR_LINE 400
 
-/* The features of an upstream, from its capabilities. */
+/* The features that an upstream declares in its capabilities. */
 typedef struct features {
     bool tools;
     bool resources;
     bool subscribe;
     bool prompts;
     bool completions;
-    bool keys; /* the upstream has idempotency keys */
+    bool keys; /* true when the upstream supports idempotency keys */
 } features;
 
 struct upstream {
     upstream *next;
     source *source;
-    /* the session or principal for which the upstream was opened; "" = for all */
+    /* the session or principal for which the upstream was opened; "" = the upstream
+     * serves all clients */
     char *key;
     segue_session *session;
-    /* the request that receives questions which belong to no call */
+    /* the request that receives the upstream's questions which belong to no call */
     segue_request *questions;
     bool open;
     bool closing;
@@ -43,7 +45,7 @@ struct upstream {
     int32_t failures; /* number of sessions in a row that ended before they were open */
     int64_t calls;    /* number of calls that use the upstream now */
     segue_timer *idle;
-    /* the last lines of the program's standard error, as a ring */
+    /* the last lines of the program's standard error, as a ring buffer */
     char errors[STDERR_LINES][STDERR_LINE];
     size_t error_count;
     char last_error[STDERR_LINE];
@@ -57,11 +59,14 @@ struct item {
     source *source;
     item *next;
     int list;
-    bool listed; /* the item is in source->items */
-    bool seen;   /* used while lists are compared: the item is in the new list */
-    char *key;   /* the name, URI or template for the proxy's clients */
-    char *name;  /* the same above */
-    char *json;  /* the description for the lists of the proxy's clients */
+    bool listed; /* true when the item is in source->items */
+    /* used while an old and a new list are compared: true when the item is in the new
+     * list */
+    bool seen;
+    /* the name, URI or template under which the proxy's clients know the item */
+    char *key;
+    char *name; /* the name, URI or template at the upstream */
+    char *json; /* the item's description (JSON) for the proxy's clients */
     bool read_only;
     bool idempotent;
     int64_t timeout_ms;
@@ -75,16 +80,21 @@ struct source {
     upstream *upstreams;
     int32_t count;
     item *items;
-    item *any; /* the item that reads URIs which are in no list */
+    /* the template that reads URIs which are in no list; NULL = another source has it, or
+     * no source has resources */
+    item *any;
     features can;
-    /* reading: the list that is being read; due: the lists to read after it */
+    /* reading: the list that is being read, -1 = none; due: a set of 1 << LIST_x, the
+     * lists to read later */
     int reading;
     unsigned due;
-    text listing; /* the items read so far, as an array */
+    /* the items of the present list that were read so far, as a JSON array */
+    text listing;
     int64_t listed;
-    bool settled; /* the lists of the source were read, or the source has failed */
+    /* true when the lists of the source were read, or the source has failed */
+    bool settled;
     bool failed;
-    char *peer; /* the text of segue_session_peer; NULL = no session was ever open */
+    char *peer; /* the text of segue_session_peer; NULL = no session was open so far */
 };
 
 struct proxy {
@@ -94,7 +104,7 @@ struct proxy {
     segue_server *server;
     segue_listener *listener;
     source *sources;
-    const char *capabilities; /* that upstreams see */
+    const char *capabilities; /* JSON; declared to upstreams */
     struct handle *handles;
     int32_t handle_count;
     bool serving;
@@ -107,25 +117,26 @@ struct proxy {
 
 bool sources_make(proxy *p);
 void sources_free(proxy *p);
-/* Returns the upstream for a call or, when call is NULL, for reading the lists. Returns
- * NULL when there are too many upstreams, or when out of memory. */
+/* Returns the upstream for a call. call NULL: returns the upstream that reads the lists.
+ * Returns NULL when there are too many upstreams, or when out of memory. */
 upstream *source_upstream(source *s, const segue_call *call);
-/* Returns the upstream's session, and opens one if there is none. Returns NULL when no
- * session can be opened now; upstream->last_error then says why. */
+/* Returns the upstream's session, and opens a session if there is none. When no session
+ * can be opened now, returns NULL and stores the reason in upstream->last_error. */
 segue_session *upstream_session(upstream *u);
 void upstream_free(upstream *u);
-/* Called when a call begins, or ends, to use the upstream. */
+/* upstream_use is called when a call begins to use the upstream, upstream_leave when the
+ * call ends. */
 void upstream_use(upstream *u);
 void upstream_leave(upstream *u);
-/* Adds the last lines of standard error as a JSON array of strings. */
+/* Adds the last lines of the program's standard error, as a JSON array of strings. */
 void upstream_add_errors(const upstream *u, text *to);
 
 /* ---- lists (catalog.c) ---- */
 
-/* Called when the source has opened: makes the items that are in no list. */
+/* Called when the source has opened. Makes the template for URIs that are in no list. */
 void catalog_open(source *s);
-/* Reads lists of a source from its first upstream. lists: a set of 1 << LIST_x; 0 = all
- * lists. */
+/* Reads lists of a source from its first upstream. lists: a set of 1 << LIST_x; 0 = reads
+ * all lists. */
 void catalog_read(source *s, unsigned lists);
 void catalog_free(source *s);
 /* Called when the source was lost while its lists were read. */
@@ -133,16 +144,17 @@ void catalog_lost(source *s);
 
 /* ---- serving (serve.c) ---- */
 
-/* Makes the server for the proxy's clients. If there is only one source, the server gets
- * its name and instructions. */
+/* Makes the server for the proxy's clients. only: the only source, whose name and
+ * instructions the server gets; NULL = there are several sources. */
 bool serve_make(proxy *p, const source *only);
-/* Called when a source has settled. When all sources have settled, makes the server and
- * begins to serve. */
+/* Called when a source has settled: its lists were read, or it has failed. When all
+ * sources have settled, makes the server and begins to serve. */
 void serve_when_settled(proxy *p);
 /* Ends the program when the calls under way have ended, or after DRAIN_MS. A second call
- * ends it at once. Tasks stay in the store. */
+ * of this function ends the program at once. Tasks stay in the store. */
 void serve_drain(proxy *p);
-/* Ends the program with an exit status, after everything under way has been reported. */
+/* Ends the program with this exit status, after all calls under way have been
+ * reported. */
 void proxy_end(proxy *p, int status);
 
 /* Prints what --check has found out. Returns true when each upstream can be used. */
@@ -168,10 +180,11 @@ int guard_run(long parent, char **argv);
 
 /* Sets the form and the lowest level of the log for the whole process. */
 void log_begin(bool is_json, int32_t level);
-/* Writes one line. event: one word. upstream_name: may be NULL. */
+/* Writes one line to the log. event: one word that names the event. upstream_name: may be
+ * NULL. */
 void log_event(int32_t level, const char *event, const char *upstream_name,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* A segue_log_fn. */
+/* Writes a line of the library to the log. The function is a segue_log_fn. */
 void log_library(void *user, int32_t level, const char *line);
 
 #endif

@@ -1,6 +1,6 @@
 /* Turns a call of a client into a request to an upstream. Progress, log messages and
- * questions of the upstream go to the client. When the call or the request ends, the
- * other one ends too. */
+ * questions of the upstream go to the client. When the call ends, the request ends, and
+ * when the request ends, the call ends. */
 #include "handle.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ static void unref(void *user)
 
 /* ---- params ---- */
 
-/* True for a member of _meta that belongs to the conversation with the client. The
- * session with the upstream writes its own. */
+/* True for a member of _meta that belongs only to the conversation with the client. The
+ * session with the upstream writes its own member of this name. */
 static bool is_own_meta(json key)
 {
     static const char *const prefixes[] = {"\"io.modelcontextprotocol/", "\"dev.segue/"};
@@ -176,7 +176,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     } else if (r->cancelled)
         end_call(r);
     else if (r->up->source->proxy->ending)
-        end_call(r); /* a task is not ended: it stays in the store for the next process */
+        end_call(r); /* a task stays in the store, unfinished, for the next process */
     else if (is_lost(status) && relay_may_repeat(r))
         relay_send(r);
     else if (is_lost(status) || status == SEGUE_E_TIMEOUT)
@@ -246,8 +246,8 @@ static void on_cancel(void *user, segue_call *call)
 
 static void set_beat(relay *r);
 
-/* Reports a tiny progress, so that a client that waits for signs of life goes on
- * waiting. */
+/* Reports a tiny progress to the client. A client with a time limit then sees that the
+ * call is alive, and continues to wait. */
 static void beat(void *user)
 {
     relay *r = user;
@@ -315,8 +315,8 @@ static segue_request_events events_of(relay *r)
     return events;
 }
 
-/* Starts the request of a relay. token: of an earlier request that it continues; NULL =
- * none. */
+/* Starts the upstream request of a relay. token: the token of an earlier request that the
+ * new one continues; NULL = a new call. */
 static void start_request(relay *r, const char *token)
 {
     segue_request_events events = events_of(r);

@@ -1,5 +1,5 @@
-/* Calls of tools. An interrupted call is sent again only if it cannot run twice, or if
- * running twice does no harm. */
+/* Calls of tools. An interrupted call is sent again only if it cannot run twice, or if a
+ * second run does no harm. */
 #include "relay.h"
 
 #include <stdlib.h>
@@ -48,7 +48,8 @@ bool relay_may_repeat(const relay *r)
 
 /* ---- a call that an earlier process began ---- */
 
-/* Adds the token of the upstream's task, or of a request that it can resume. */
+/* Adds the member `token`: the token of the upstream's task or resumable request. Adds
+ * nothing when the request has no token. */
 static void add_token(const relay *r, text *to)
 {
     size_t len = 0;
@@ -62,8 +63,8 @@ static void add_token(const relay *r, text *to)
     free(token);
 }
 
-/* The checkpoint is {"key":K} or {"key":K,"token":T}. A call without a key that the
- * upstream honours, and without a token, has none. */
+/* Stores the checkpoint of a call: {"key":K}, {"token":T} or both members. Stores nothing
+ * for a call without a token and without a key that the upstream supports. */
 void relay_checkpoint(relay *r)
 {
     text data = {.p = NULL};
@@ -82,7 +83,8 @@ void relay_checkpoint(relay *r)
     text_free(&data);
 }
 
-/* Takes the key of the earlier request over. */
+/* Takes the idempotency key of the earlier request from the checkpoint. Returns false
+ * when the checkpoint has no valid key. */
 static bool take_key(relay *r, json checkpoint)
 {
     char *key = json_string(json_get(checkpoint, "key"));

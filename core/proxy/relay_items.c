@@ -1,5 +1,5 @@
-/* Resources, prompts and completion. These requests change nothing, so an interrupted
- * request is sent again. */
+/* Requests for resources, prompts and completion. These requests change nothing, so an
+ * interrupted request is sent again. */
 #include "relay.h"
 
 #include <stdlib.h>
@@ -12,15 +12,14 @@ static json params_of(const segue_call *call)
     return given;
 }
 
-/* True when the URI begins with the literal text before the first variable of the
- * template. */
+/* True when the URI begins with the text before the first variable of the template. */
 static bool may_match(const char *template, const char *uri)
 {
     return !strncmp(template, uri, strcspn(template, "{"));
 }
 
-/* Returns the source that reads a URI which is in no list: the first source with a
- * template that may match the URI, otherwise the source of the item `any`. */
+/* Returns the source that reads a URI which is in no list. This is the first source with
+ * a template that may match the URI, otherwise the source of the item `any`. */
 static source *source_of_uri(const item *any, const char *uri)
 {
     for (source *s = any->source->proxy->sources; s; s = s->next)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A question that was passed on to the client, and the question of the upstream that its
- * answer belongs to. */
+/* A question that was passed on to the client, and the upstream's question to which the
+ * client's answer belongs. */
 typedef struct question {
     relay *relay;
-    char *key; /* above */
+    char *key; /* the key of the upstream's question */
 } question;
 
 static void free_question(void *user)
@@ -19,8 +19,8 @@ static void free_question(void *user)
     free(q);
 }
 
-/* Tells the upstream that there is no answer. In 2026-07-28 sampling and roots cannot be
- * refused, so the request ends. */
+/* Answers the upstream's question with an error. In 2026-07-28 sampling and roots cannot
+ * be answered with an error, so the request ends. */
 static void refuse(relay *r, segue_request *request, const char *key, int32_t code,
                    const char *message, json data)
 {

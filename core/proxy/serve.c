@@ -57,7 +57,8 @@ bool serve_make(proxy *p, const source *only)
     options.title = texts[2];
     options.instructions = texts[3];
     options.store = p->store;
-    /* log messages that an upstream sends unasked are passed on */
+    /* the lowest level, so that clients also get the log messages that an upstream sends
+     * unasked */
     options.log_level = "debug";
     options.user = p;
     options.on_idle = on_idle;
@@ -89,7 +90,8 @@ static segue_status serve_stdio(proxy *p, segue_error **error)
     return status;
 }
 
-/* Splits HOST:PORT, [HOST]:PORT, PORT, unix:PATH or systemd[:NAME]. */
+/* Splits an address of the form HOST:PORT, [HOST]:PORT, PORT, unix:PATH or
+ * systemd[:NAME]. */
 static bool read_address(proxy *p, char *where)
 {
     segue_listen_options *http = &p->config.http;

@@ -1,5 +1,5 @@
-/* The sources of the configuration. Also decides which upstream of a source a call
- * uses. */
+/* The sources of the configuration. This file also decides which upstream of a source a
+ * call uses. */
 #include "proxy.h"
 
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static upstream *make_upstream(source *s, const char *key)
     return u;
 }
 
-/* The first upstream has the key "" and also reads the lists. */
+/* Returns the upstream for a call. The first upstream has the key "" and also reads the
+ * lists. */
 upstream *source_upstream(source *s, const segue_call *call)
 {
     const config *c = &s->proxy->config;

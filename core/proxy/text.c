@@ -56,7 +56,7 @@ void text_add_json(text *t, json value)
 
 void text_add_quoted(text *t, const char *str, size_t len)
 {
-    size_t size = len * 6 + 3; /* one byte becomes at most six in JSON */
+    size_t size = len * 6 + 3; /* in JSON one byte becomes at most six bytes */
     if (!make_room(t, size))
         return;
     if (segue_json_quote(str, len, t->p + t->len, &size) == SEGUE_OK)
@@ -151,7 +151,7 @@ bool json_is(json value, const char *str)
 
 char *json_string(json value)
 {
-    size_t len = value.n + 1; /* the decoded text is shorter than the string */
+    size_t len = value.n + 1; /* the decoded text is never longer than the JSON string */
     char *room = value.n ? malloc(len) : NULL;
     if (!room)
         return NULL;

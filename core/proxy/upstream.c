@@ -1,5 +1,5 @@
-/* A session with an upstream: opens it, handles its end, stores the standard error of its
- * program, and closes it when it is idle. */
+/* A session with an upstream: opens it, handles its end, stores the last lines of the
+ * program's standard error, and closes it when no call uses it. */
 #include "proxy.h"
 
 #include <segue/segue_util.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* After this number of starts without an answer, a program counts as unusable. */
+/* The number of starts without an answer after which a program counts as unusable. */
 #define PROGRAM_ATTEMPTS 3
 
 extern char **environ;
@@ -157,8 +157,9 @@ static void on_reconnect(void *user, segue_session *session, int32_t attempt,
 
 /* ---- opening ---- */
 
-/* Returns the inherited environment with the configuration's variables, which replace
- * inherited ones of the same name. Only the list must be freed, not its texts. */
+/* Returns a copy of the inherited environment with the configuration's variables. A
+ * variable of the configuration replaces an inherited one of the same name. The caller
+ * frees only the list, not the texts. */
 static const char **make_env(char *const *more)
 {
     size_t count = 0, own = 0;
@@ -255,9 +256,10 @@ static segue_status open_session(upstream *u, segue_transport *transport,
     options.name = "segue-proxy";
     options.version = segue_version();
     options.capabilities = p->capabilities;
-    /* the upstream may take as long as it needs */
+    /* no time limit, because the upstream may need any time */
     options.request_timeout_ms = INT32_MAX;
-    /* the proxy's server has the lists itself, and resources may change at any time */
+    /* The session caches nothing. The proxy's server has the lists itself, and resources
+     * may change at any time. */
     options.cache_bytes = -1;
     options.dialects_on = SEGUE_DIALECT_RESUMABLE;
     options.first_attempts = u->source->config->argv ? PROGRAM_ATTEMPTS : 0;
@@ -342,7 +344,7 @@ void upstream_leave(upstream *u)
 
 void upstream_free(upstream *u)
 {
-    segue_timer_free(u->idle); /* the timer has ended together with the runtime */
+    segue_timer_free(u->idle); /* the runtime has ended, and the timer with it */
     let_go(u);
     free(u->key);
     free(u);

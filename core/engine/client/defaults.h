@@ -14,7 +14,7 @@
 /* The defaults of one form, as one JSON object. The object of a form without defaults is
  * {}. */
 typedef struct sgi_defaults {
-    char *text; /* JSON: {"field":default,...} */
+    char *text; /* JSON object: the default of each field, by name */
     size_t len;
 } sgi_defaults;
 

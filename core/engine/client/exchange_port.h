@@ -36,8 +36,8 @@ typedef struct sgi_exchange_head {
     sgi_exchange_kind kind;
     bool stateless; /* the message belongs to no wire session */
     sgi_exchange_span span;
-    sgi_str version; /* MCP-Protocol-Version */
-    sgi_str method;  /* Mcp-Method */
+    sgi_str version; /* value of the header MCP-Protocol-Version */
+    sgi_str method;  /* value of the header Mcp-Method */
     /* value of the header Mcp-Name, already encoded; p NULL = no such header */
     sgi_str name;
     /* names and values of the headers Mcp-Param-*, packed as name NUL value NUL */

@@ -144,7 +144,7 @@ typedef struct sgi_request_spec {
     sgi_str method;
     sgi_json params; /* a JSON object; empty = the request has no params */
     const segue_request_options *options;
-    const segue_request_events *events; /* NULL = no callbacks */
+    const segue_request_events *events; /* NULL = the request has no callbacks */
     /* the idempotency key from a resume token; empty = the key, if any, is in the
      * options */
     sgi_str key;

@@ -1,12 +1,12 @@
 /* Lets the user agree in a browser (2026-07-28 basic/authorization, "Authorization
  * Response Validation"). The browser is sent to a URL with PKCE (RFC 7636), the resource
- * (RFC 8707) and a state of 132 random bits, and comes back to the redirect URI with
- * parameters.
+ * (RFC 8707) and a state of 132 random bits. Then the browser comes back to the redirect
+ * URI with parameters.
  *
  * The state shows to which flow an answer belongs. An answer with an unknown state
- * changes nothing. The issuer is checked next (RFC 9207), before any other parameter is
- * read: even an error is not reported if it comes from another issuer. A state is valid
- * once. */
+ * changes nothing. A state is valid once. Next the issuer is checked (RFC 9207), before
+ * any other parameter is read. Even an error is not reported if it comes from another
+ * issuer. */
 #include "engine/oauth/flow_state.h"
 
 #define VERIFIER_BYTES 32
@@ -33,8 +33,8 @@ static bool make_secrets(sgi_flow *flow, char challenge[64])
     return true;
 }
 
-/* Writes the URL for the browser. The authorization endpoint may have a query of its own
- * (RFC 6749, section 3.1). */
+/* Writes the URL that the browser opens. The URL of the authorization endpoint may
+ * already have a query (RFC 6749, section 3.1). */
 static void write_url(sgi_flow *flow, const char *challenge)
 {
     sgi_buf *url = &flow->text[SGI_FT_URL];
@@ -52,7 +52,7 @@ static void write_url(sgi_flow *flow, const char *challenge)
     sgi_form_add(url, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (asked.n)
         sgi_form_add(url, "scope", asked);
-    /* offline_access requires the prompt "consent" (OpenID Connect, 11) */
+    /* with offline_access, OpenID Connect requires the prompt "consent" (section 11) */
     if (sgi_scopes_cover(asked, SGI_STR("offline_access")))
         sgi_form_add(url, "prompt", SGI_STR("consent"));
     sgi_buf_terminate(url);
@@ -107,8 +107,9 @@ static sgi_flow *find(sgi_engine *engine, sgi_str state)
     return NULL;
 }
 
-/* True when the answer has the expected issuer, or has no issuer and the authorization
- * server did not announce that its answers have one. */
+/* Checks the issuer in the answer. Returns true when the answer has the expected issuer.
+ * Also returns true when the answer has no issuer and the authorization server did not
+ * announce that its answers have one. Otherwise the flow has ended. */
 static bool check_issuer(sgi_flow *flow, sgi_str query)
 {
     sgi_buf *iss = &flow->text[SGI_FT_SCRATCH];

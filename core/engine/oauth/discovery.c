@@ -1,11 +1,13 @@
 /* Finds the authorization server of the endpoint (2026-07-28
  * basic/authorization/authorization-server-discovery):
  *
- *   the resource's metadata (RFC 9728): at the URL that the challenge names, else at the
- *   well-known URL of the path, else at that of the host
- *   -> its first authorization server; without any, the endpoint's own host, as in
- *      2025-03-26
- *   that server's metadata (RFC 8414, OpenID Connect): two or three well-known URLs
+ *   1. The client fetches the resource's metadata (RFC 9728): at the URL that the
+ *      challenge names, else at the well-known URL of the path, else at the well-known
+ *      URL of the host.
+ *   2. The first allowed authorization server of this metadata is used. Without metadata,
+ *      the endpoint's own host is used, as in 2025-03-26.
+ *   3. The client fetches the metadata of the authorization server (RFC 8414, OpenID
+ *      Connect), at two or three well-known URLs.
  *
  * A URL that answers with anything but JSON counts as a URL without metadata, because
  * hosts answer unknown paths with a page or a redirect. A URL that fails (5xx, 429, no
@@ -25,8 +27,9 @@ static sgi_str without_slash(sgi_str path)
     return path;
 }
 
-/* Writes a URL from the origin of base, a well-known name and, with with_path, the path
- * of base. behind: the name follows the path; otherwise the path follows the name. */
+/* Writes a URL from the origin of `base`, the well-known name and, if with_path is true,
+ * the path of `base`. behind: true = the well-known name follows the path; false = the
+ * path follows the well-known name. */
 static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool with_path,
                     bool behind)
 {
@@ -45,7 +48,7 @@ static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool 
     }
 }
 
-/* True when the answer shows that there is no metadata at the URL. */
+/* True when the response shows that the URL has no metadata. */
 static bool is_empty(sgi_flow *flow, int32_t status, sgi_str body, sgi_json *object)
 {
     return status < 200 ||
@@ -73,8 +76,8 @@ void sgi_flow_discover(sgi_flow *flow)
     ask_next_resource(flow);
 }
 
-/* Uses the endpoint's own host as the authorization server, as 2025-03-26 does, because
- * there is no metadata. */
+/* Uses the endpoint's own host as the authorization server, because no metadata was
+ * found. 2025-03-26 does the same. */
 static void assume_host(sgi_flow *flow, const sgi_url *endpoint)
 {
     sgi_flow_text_set(flow, SGI_FT_RESOURCE, sgi_flow_text_of(flow, SGI_FT_ENDPOINT));
@@ -124,8 +127,9 @@ static void take_offered(sgi_flow *flow, sgi_json list)
     }
 }
 
-/* Chooses the issuer: the one that the application has set, else the first allowed URL of
- * the list, else the endpoint's host. */
+/* Chooses the issuer from the list in the metadata: the issuer that the application has
+ * set if the list contains it, else the first allowed URL. Without a list, uses the
+ * endpoint's host. Returns false when no URL of the list is allowed. */
 static bool take_issuer(sgi_flow *flow, sgi_json list, const sgi_url *endpoint)
 {
     sgi_json item;
@@ -181,7 +185,8 @@ void sgi_flow_take_resource(sgi_flow *flow, int32_t status, sgi_str body)
 
 /* ---- metadata of the authorization server ---- */
 
-/* Sets the endpoints that 2025-03-26 assumes when the server has no metadata. */
+/* Sets the URLs of the endpoints that 2025-03-26 assumes for a server without
+ * metadata. */
 static void assume_endpoints(sgi_flow *flow)
 {
     static const struct {
@@ -223,7 +228,8 @@ static void ask_next_server(sgi_flow *flow)
         return;
     }
     sgi_flow_text_clear(flow, SGI_FT_KNOWN);
-    /* another issuer gave the code, so the code must not be sent to the present issuer */
+    /* the stored code comes from another issuer, and must not be sent to the present
+     * one */
     sgi_flow_text_clear(flow, SGI_FT_CODE);
     sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_ISSUER), &issuer);
     bool has_path = without_slash(issuer.path).n > 0;
@@ -252,9 +258,8 @@ static uint32_t read_methods(sgi_json list)
     return methods;
 }
 
-/* True when both issuers are identical (RFC 8414, section 3.3). The URL of a host may be
- * written with or without a slash, because both are the same URL and have the same
- * well-known URL. */
+/* True when both issuers are the same text (RFC 8414, section 3.3). Issuers without a path
+ * may also differ in a slash at the end, because both texts are the same URL. */
 static bool is_issuer(sgi_str named, sgi_str wanted)
 {
     sgi_url url;
@@ -270,7 +275,8 @@ static bool is_place(const sgi_flow *flow, sgi_flow_text which, bool needed)
                : !needed;
 }
 
-/* Returns NULL when the metadata can be used, else a text that says what is wrong. */
+/* Checks the metadata of the authorization server. Returns NULL when it can be used, else
+ * a text that says what is wrong. */
 static const char *check_server(sgi_flow *flow, sgi_json object)
 {
     bool code = flow->grant == SEGUE_OAUTH_CODE;

@@ -6,25 +6,25 @@
  *    +-------- SAVE_TOKEN <- TOKEN <------- AGREE (the browser) or VOUCH
  *
  * Each stage except IDLE waits for an answer or for a user. Stages that have nothing to
- * do are skipped: known metadata of an issuer is not fetched again, and nothing is loaded
- * without a vault. The records in the vault are read again each time, because another
- * process may have renewed the token.
+ * do are skipped. For example, known metadata of an issuer is not fetched again, and
+ * without a vault nothing is loaded. The records in the vault are read again each time,
+ * because another process may have renewed the token.
  *
  * One flow is under way at a time, and all requests wait for it. The flow ends with a
- * token or with a reason (`why`). When renewing ahead of time fails, the old token is
- * used: the server refuses it when it is no longer valid.
+ * token or with a reason (`why`). When renewing ahead of time fails, the client uses the
+ * old token until the server refuses it.
  *
- * A temporary failure, such as an authorization server that is down or busy, ends the
- * flow but is no refusal: a later request starts a new flow. The code of a user who
- * agreed is kept until the token endpoint has answered about it, so that the user is not
- * asked twice.
+ * A temporary failure ends the flow, for example when the authorization server is down or
+ * busy. Such an end is not final: a later request starts a new flow. The code of a user
+ * who agreed is kept until the token endpoint has answered about it, so that the user is
+ * not asked twice.
  *
  * A flow also ends when the server refuses a token that was just granted, or asks for
  * scopes that were requested before. So no server can send a user to the browser again
  * and again.
  *
- * A failed allocation is noted in `starved` and ends the flow at its next step. No
- * message contains a token, a secret or a code. */
+ * A failed allocation sets `starved` and ends the flow at its next step. No message
+ * contains a token, a secret or a code. */
 #include "engine/oauth/flow_state.h"
 
 #include "wire/challenge.h"
@@ -123,8 +123,8 @@ static void renew(sgi_flow *flow)
         sgi_flow_discover(flow);
 }
 
-/* Continues the flow after the record of the token was read from the vault. is_new: the
- * token in the vault differs from the token of the flow. */
+/* Continues the flow after the token record was read from the vault. is_new: the token in
+ * the record differs from the token of the flow. */
 static void go_on(sgi_flow *flow, bool is_new)
 {
     flow->looked = true;
@@ -186,7 +186,8 @@ void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial)
     flow->accepted |= serial && serial == flow->serial;
 }
 
-/* Ends the flow. The reason contains the error that the server's challenge names. */
+/* Ends the flow because access was refused. The reason contains the error in the server's
+ * challenge. */
 static sgi_flow_verdict refuse(sgi_flow *flow, sgi_str challenge, const char *why)
 {
     char said[SGI_FLOW_SHOWN + 1] = "";
@@ -198,7 +199,7 @@ static sgi_flow_verdict refuse(sgi_flow *flow, sgi_str challenge, const char *wh
     return SGI_FLOW_NO;
 }
 
-/* Stores the URL of the metadata that the challenge names, if the URL is allowed. */
+/* Stores the URL of the metadata that the challenge names, if this URL is allowed. */
 static void note_metadata(sgi_flow *flow, sgi_str challenge)
 {
     sgi_buf *found = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);
@@ -371,8 +372,8 @@ void sgi_flow_get_exchange(const sgi_flow *flow, sgi_flow_exchange *exchange)
         if (exchange->at_endpoint ||
             (sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_SET_ISSUER), &issuer) &&
              sgi_url_same_host(&url, &issuer)))
-            /* the application has set this host itself, so its address need not be
-             * public */
+            /* the application itself has set this host, so the host may have a private
+             * address */
             exchange->public_only = false;
     }
     if (!exchange->post)
@@ -420,7 +421,7 @@ void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location)
         sgi_flow_text_set(flow, SGI_FT_URL, sgi_buf_str(next));
         sgi_flow_begin_exchange(flow, flow->stage);
     } else {
-        /* the redirect is not allowed, so the URL counts as not found */
+        /* the redirect is not allowed, so the URL counts as a URL without metadata */
         sgi_flow_on_answer(flow, 404, (sgi_str){0});
     }
 }

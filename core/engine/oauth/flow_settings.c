@@ -1,7 +1,7 @@
 /* Checks the options of the application once, before the first request. Options that
- * contradict each other are refused here and not in the middle of a flow: a grant whose
- * data is missing, a redirect URI on which any program may listen, an endpoint to which
- * the token would travel unencrypted, a private key that cannot sign. */
+ * contradict each other are refused here and not in the middle of a flow. Examples: a
+ * grant without its data, a redirect URI on which any program can listen, an endpoint to
+ * which the token would travel unencrypted, a private key that cannot sign. */
 #include "engine/oauth/flow_state.h"
 
 #define PATIENCE_MS INT64_C(600000)
@@ -69,8 +69,8 @@ static segue_status take_settings(sgi_flow *flow, const segue_oauth_options *opt
     return flow->patience_ms > 0 ? status : refuse(flow, "consent_timeout_ms is below 0");
 }
 
-/* True for a redirect URI with https, on this machine, or with a scheme of the
- * application's own (RFC 8252, section 7). */
+/* True for a redirect URI that the library accepts: with https, on this machine, or with
+ * a scheme of the application's own (RFC 8252, section 7). */
 static bool is_redirect(sgi_str uri)
 {
     sgi_url url;
@@ -90,7 +90,7 @@ static bool is_document(sgi_str text)
     return sgi_url_parse(text, &url) && url.https && url.path.n > 1 && !url.has_fragment;
 }
 
-/* Checks the texts of the options, one by one. */
+/* Checks each text of the options. Returns SEGUE_E_INVALID when a text is wrong. */
 static segue_status check_texts(const sgi_flow *flow)
 {
     sgi_url url;
@@ -113,7 +113,7 @@ static segue_status check_texts(const sgi_flow *flow)
     return SEGUE_OK;
 }
 
-/* Checks that the options contain the data that their kind of grant needs. */
+/* Checks that the options contain the data that the chosen kind of grant needs. */
 static segue_status check_grant(const sgi_flow *flow, const segue_oauth_options *options)
 {
     bool proof = sgi_flow_text_is_set(flow, SGI_FT_SET_SECRET) ||

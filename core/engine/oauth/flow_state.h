@@ -8,10 +8,10 @@
 #include "wire/scopes.h"
 #include "wire/url.h"
 
-/* The texts of a flow. All texts are in one array, so that a failed allocation of any of
- * them is noticed. */
+/* The texts of a flow. They are in one array, so that one loop can find a failed
+ * allocation. */
 typedef enum sgi_flow_text {
-    /* The following texts are set by the application. */
+    /* The application sets the following texts. */
     SGI_FT_ENDPOINT = 0,
     SGI_FT_SET_CLIENT_ID,
     SGI_FT_SET_SECRET,
@@ -23,10 +23,10 @@ typedef enum sgi_flow_text {
     SGI_FT_SET_SCOPE,
     SGI_FT_SET_METHOD,
     /* The following texts come from the challenge that started the flow. */
-    SGI_FT_METADATA_URL, /* resource_metadata of the challenge; stays for the next flow */
+    SGI_FT_METADATA_URL, /* resource_metadata of the challenge; kept for later flows */
     SGI_FT_WANTED,       /* the scope that the challenge requires */
     /* The following texts come from the metadata of the resource. */
-    SGI_FT_RESOURCE, /* the resource that tokens are valid for */
+    SGI_FT_RESOURCE, /* the resource for which tokens are valid */
     SGI_FT_OFFERED,  /* scopes_supported of the resource */
     /* The following texts come from the metadata of the authorization server. */
     SGI_FT_ISSUER, /* the issuer that the resource's metadata names */
@@ -37,21 +37,23 @@ typedef enum sgi_flow_text {
     SGI_FT_AUTHORIZE,
     SGI_FT_TOKEN_URL,
     SGI_FT_REGISTER,
-    /* The following texts are the client's registration at the authorization server. */
+    /* The following texts describe the client's registration at the authorization
+     * server. */
     SGI_FT_CLIENT_ID,
     SGI_FT_SECRET,
     SGI_FT_CLIENT_ISSUER,
-    /* The following texts belong to one visit of the browser. */
+    /* The following texts belong to one visit of the user's browser. */
     SGI_FT_VERIFIER,
     SGI_FT_STATE,
     SGI_FT_CODE,
-    /* The following texts are the token and the data of its grant. */
-    SGI_FT_HEADER, /* "Bearer " and the token */
+    /* The following texts are the token and the data of the grant that gave it. */
+    SGI_FT_HEADER, /* value of the Authorization header: "Bearer " and the token */
     SGI_FT_REFRESH,
     SGI_FT_ASKED, /* the scopes of the last authorization request */
     SGI_FT_TOKEN_ISSUER,
     SGI_FT_TOKEN_CLIENT,
-    /* The following texts belong to the exchange or the record that is under way. */
+    /* The following texts belong to the exchange, or the record of the vault, that is
+     * under way. */
     SGI_FT_URL,
     SGI_FT_BODY,
     SGI_FT_BASIC,
@@ -75,9 +77,10 @@ typedef enum sgi_flow_stage {
 } sgi_flow_stage;
 
 typedef enum sgi_flow_purpose {
-    /* the flow has no token yet, so it first looks into the vault */
+    /* the flow has no token yet, so it first reads the vault */
     SGI_FLOW_TO_BEGIN = 0,
-    SGI_FLOW_TO_RENEW, /* the token is about to expire; the user is not asked */
+    /* the token expires soon; the flow gets a new token without asking the user */
+    SGI_FLOW_TO_RENEW,
     SGI_FLOW_TO_ENTER, /* the server answered a request with status 401 */
     /* the server answered a request with status 403, because the token lacks scopes */
     SGI_FLOW_TO_STEP_UP
@@ -89,7 +92,7 @@ enum { SGI_AUTH_NONE = 1, SGI_AUTH_BASIC = 2, SGI_AUTH_POST = 4, SGI_AUTH_JWT = 
 
 struct sgi_flow {
     sgi_engine *engine;
-    /* link in the engine's list of flows, while the browser is open */
+    /* link in the engine's list of flows; used while the browser is open */
     TAILQ_ENTRY(sgi_flow) link;
     bool listed;
     void (*moved)(void *user);
@@ -100,43 +103,47 @@ struct sgi_flow {
     bool has_load, has_save, no_registration, allows_private;
     sgi_flow_stage stage;
     sgi_flow_purpose purpose;
-    size_t candidate;  /* index of the well-known URL that is tried now */
+    size_t candidate;  /* index of the well-known URL that is being tried */
     int32_t redirects; /* number of redirects that were followed in a row */
-    bool has_resource; /* the resource's metadata was found */
-    bool refreshing;   /* the grant under way is a refresh */
+    bool has_resource; /* true when the resource's metadata was found */
+    bool refreshing;   /* true when the request under way is a refresh */
     bool refresh_tried;
     bool registered_anew;
-    /* An earlier flow received the code and then failed for a temporary reason. */
+    /* True when an earlier flow received the code and then failed for a temporary reason,
+     * so that this flow uses the code. */
     bool code_is_kept;
-    bool starved; /* a text could not be stored for lack of memory */
+    bool starved; /* true when memory ran out for one of the texts */
     segue_status status;
     char why[SGI_FLOW_WHY_SIZE];
     /* ---- the authorization server ---- */
-    /* authentication methods that the token endpoint accepts; 0 = the metadata names
-     * none */
+    /* set of authentication methods that the token endpoint accepts; 0 = the metadata
+     * names no method */
     uint32_t methods;
-    bool knows_documents; /* the server accepts client ids that are URLs */
-    /* the authorization server puts its issuer (the parameter iss) into its answers */
+    /* true when the authorization server accepts client ids that are URLs */
+    bool knows_documents;
+    /* true when the authorization server puts its issuer (the parameter iss) into its
+     * answers */
     bool names_itself;
-    bool offline; /* the server has the scope offline_access */
+    bool offline; /* true when the authorization server offers the scope offline_access */
     /* ---- the client ---- */
-    /* the authentication method of the client's registration; 0 = unknown */
+    /* the authentication method of the client's registration; 0 = not known */
     uint32_t method;
-    bool is_dynamic;     /* the client was registered dynamically */
-    int64_t secret_ends; /* time at which the client's secret expires, in s; 0 = never */
+    bool is_dynamic; /* true when the client was registered dynamically */
+    /* time at which the client's secret expires, in s since 1970; 0 = never */
+    int64_t secret_ends;
     /* ---- the token ---- */
-    /* number of the token: each new token gets the next number; 0 = the flow has had no
-     * token yet */
-    uint64_t serial;
-    /* wall clock time at which the token is to be renewed; 0 = unknown */
-    int64_t renew_ms;
-    bool looked; /* the vault was read at least once */
-    /* a grant of this flow gave the token; false: a refresh or the vault gave the
+    /* number of the token; each new token gets the next number; 0 = the flow never had a
      * token */
+    uint64_t serial;
+    /* wall clock time in ms at which the token has to be renewed; 0 = not known */
+    int64_t renew_ms;
+    bool looked; /* true when the vault was read at least once */
+    /* true when a grant in this process gave the token; false when a refresh gave the
+     * token or it came from the vault */
     bool is_granted;
-    bool accepted; /* the server has accepted the token */
+    bool accepted; /* true when the server has accepted a request with the token */
     bool renewed_in_vain;
-    /* number of the last token that the server refused right after the grant; 0 = no such
+    /* number of the last token that the server refused right after its grant; 0 = no such
      * token */
     uint64_t vain;
 };
@@ -153,47 +160,49 @@ static inline bool sgi_flow_text_is_set(const sgi_flow *flow, sgi_flow_text whic
 
 /* ---- flow.c ---- */
 
-/* Empties a text and returns its buffer, so that the caller can write a new text. Notes
- * in `starved` when an allocation for the old text had failed. */
+/* Empties a text and returns its buffer, so that the caller can write a new text. If the
+ * old text was incomplete because memory ran out, sets `starved`. */
 sgi_buf *sgi_flow_text_begin(sgi_flow *flow, sgi_flow_text which);
 /* Replaces a text. The new value must not be a view of the same text. */
 void sgi_flow_text_set(sgi_flow *flow, sgi_flow_text which, sgi_str value);
 void sgi_flow_text_clear(sgi_flow *flow, sgi_flow_text which);
-/* End the flow. sgi_flow_finish ends it with or without a token. sgi_flow_fail ends it
- * without a token, and no later try can succeed. */
+/* These functions end the flow. sgi_flow_finish ends it with or without a token.
+ * sgi_flow_fail ends it without a token and means that no later try can succeed. */
 void sgi_flow_finish(sgi_flow *flow);
 void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Ends the flow without a token. Unlike after sgi_flow_fail, a later try may succeed. */
+/* Ends the flow without a token, because of a temporary failure. A later try may
+ * succeed. */
 void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* True when a text could not be stored. The flow has then failed. */
+/* True when memory ran out for a text. The function has then ended the flow with an
+ * error. */
 bool sgi_flow_is_out_of_memory(sgi_flow *flow);
-/* Makes an HTTP exchange the next step of the flow, with the texts SGI_FT_URL and
- * SGI_FT_BODY as URL and body. The flow fails when the URL is not allowed
+/* Begins an HTTP exchange as the next step of the flow. The text SGI_FT_URL is the URL,
+ * and SGI_FT_BODY is the body. Ends the flow with an error when the URL is not allowed
  * (sgi_flow_may_use). */
 void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage);
-/* True for a URL with https. When the endpoint is on this machine, also true for other
- * URLs on this machine. */
+/* True for a URL that the flow may use: a URL with https or, when the endpoint is on this
+ * machine, another URL on this machine. */
 bool sgi_flow_may_use(const sgi_flow *flow, sgi_str url);
 
-/* Copies a text for a message: plain ASCII characters only, at most SGI_FLOW_SHOWN of
- * them. */
+/* Copies a text for a message: only its visible ASCII characters, at most
+ * SGI_FLOW_SHOWN. */
 #define SGI_FLOW_SHOWN 120
 const char *sgi_flow_printable(sgi_str text, char shown[SGI_FLOW_SHOWN + 1]);
 
 /* Parses a JSON object. Returns false for any other text. */
 bool sgi_flow_parse_object(sgi_flow *flow, sgi_str body, sgi_json *object);
-/* Stores a string member of a JSON object in the flow's texts. The string must have
- * visible characters only. A missing member or null empties the text. Returns false for
- * any other value. */
+/* Stores a string member of a JSON object in the flow's texts. The string may have
+ * visible characters only. When the member is missing or null, the text becomes empty.
+ * Returns false for any other value. */
 bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
                           sgi_flow_text which);
 /* True when the response shows a temporary failure of the server. body: the body of the
- * response, may be empty. */
+ * response; may be empty. */
 bool sgi_flow_failure_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
 /* Ends the flow because of a response that is an OAuth error or that cannot be used.
- * what: names the response in the message. */
+ * what: the name of the response in the message. */
 void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
                              sgi_str body);
 bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
@@ -206,14 +215,14 @@ void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body);
 
 /* ---- registration.c ---- */
 
-/* Chooses the client id. Called when the metadata of the resource and of the
+/* Chooses the client id. Called when the metadata of the resource and the metadata of the
  * authorization server are known. */
 void sgi_flow_identify(sgi_flow *flow);
 void sgi_flow_take_client(sgi_flow *flow, sgi_str text);
 void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body);
 /* Drops a client id that the server does not know, and registers the client again.
- * Returns false when this flow has registered the client before, or cannot register a
- * client. */
+ * Returns false when this flow has already registered the client, or cannot register
+ * it. */
 bool sgi_flow_forget_client(sgi_flow *flow);
 uint32_t sgi_flow_method(sgi_str name);
 const char *sgi_flow_method_name(uint32_t method);
@@ -225,8 +234,8 @@ void sgi_flow_stop_waiting(sgi_flow *flow);
 
 /* ---- token_endpoint.c ---- */
 
-/* Gets a token: by a refresh, with the user in the browser, or by a request alone. Called
- * when the client id is known. */
+/* Gets a token: by a refresh, by the browser of the user, or by a request without a user.
+ * Called when the client id is known. */
 void sgi_flow_obtain(sgi_flow *flow);
 void sgi_flow_redeem(sgi_flow *flow);
 void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body);
@@ -234,8 +243,8 @@ void sgi_flow_drop_token(sgi_flow *flow);
 
 /* ---- scope_choice.c ---- */
 
-/* Adds to a set the scopes that the set does not have yet. A set of scopes is a text of
- * names with blanks between them. */
+/* Adds to a set of scopes the scopes of `more` that the set does not have yet. A set of
+ * scopes is a text of names with blanks between them. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more);
 /* Chooses the scopes to request and stores them in SGI_FT_ASKED. */
 void sgi_flow_choose_scopes(sgi_flow *flow);
@@ -246,8 +255,8 @@ void sgi_flow_key_token(sgi_flow *flow);
 void sgi_flow_key_client(sgi_flow *flow);
 void sgi_flow_write_token(sgi_flow *flow);
 void sgi_flow_write_client(sgi_flow *flow);
-/* Both functions read a record of the vault. A record that cannot be read is ignored.
- * Both return true when the record differs from what the flow has already. */
+/* These two functions read a record of the vault, and ignore a record that cannot be
+ * read. They return true when the record differs from the flow's own data. */
 bool sgi_flow_read_token(sgi_flow *flow, sgi_str text);
 bool sgi_flow_read_client(sgi_flow *flow, sgi_str text);
 

@@ -1,6 +1,7 @@
 /* The array of a flow's texts, and reading the JSON of servers into these texts. Servers
- * are not trusted: only plain visible text is stored and shown. A failed allocation of a
- * text is noted when the text is emptied, so that no failure is missed. */
+ * are not trusted, so only visible ASCII text is stored and shown. When a text is
+ * emptied, a failed allocation of its old value is noted, so that no failure is
+ * missed. */
 #include "engine/oauth/flow_state.h"
 
 #include <stdio.h>
@@ -31,8 +32,8 @@ bool sgi_flow_is_out_of_memory(sgi_flow *flow)
     for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
         starved |= flow->text[i].failed;
     if (starved) {
-        /* a failed allocation may have left metadata and client id incomplete, so both
-         * are dropped */
+        /* the failed allocation may have left these texts incomplete, so they are
+         * dropped */
         sgi_buf_reset(&flow->text[SGI_FT_KNOWN], SIZE_MAX);
         sgi_buf_reset(&flow->text[SGI_FT_CLIENT_ID], SIZE_MAX);
         flow->status = SEGUE_E_NOMEM;

@@ -3,10 +3,10 @@
  * the application; the URL of the client's metadata document, if the server accepts such
  * ids; the client that the server has registered before; a new registration.
  *
- * A registration is used only with its issuer. The same holds for a client id of the
- * application once `issuer` names its server, and for tokens obtained with it. A
- * registration whose secret has expired, or that the token endpoint does not know, is
- * replaced, once in a flow. */
+ * A registration is used only with its issuer. When the option `issuer` names a server,
+ * the application's client id and the tokens obtained with it are also used only with
+ * that issuer. A registration is replaced, once in a flow, when its secret has expired or
+ * when the token endpoint does not know it. */
 #include "engine/oauth/flow_state.h"
 
 static const char *const method_names[] = {"none", "client_secret_basic",
@@ -81,8 +81,7 @@ void sgi_flow_identify(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_CLIENT_ID)) {
         use_own(flow);
     } else if (flow->grant == SEGUE_OAUTH_ASSERTION) {
-        /* the assertion names the client, so the flow needs no client id from the
-         * server */
+        /* the assertion names the client, so the flow needs no registered client id */
         sgi_flow_text_clear(flow, SGI_FT_CLIENT_ID);
         set_client(flow, SGI_FT_SET_CLIENT_ID, SGI_FT_SET_SECRET);
         sgi_flow_obtain(flow);
@@ -123,18 +122,17 @@ bool sgi_flow_forget_client(sgi_flow *flow)
 
 /* ---- dynamic registration (RFC 7591) ---- */
 
-/* True for a client that runs on a web server. A program that receives the redirect on
- * the user's machine is native (OpenID Connect Dynamic Client Registration, section
- * 2). */
+/* True for a client on a web server. A program that receives the redirect on the user's
+ * machine is a native client (OpenID Connect Dynamic Client Registration, section 2). */
 static bool is_web(sgi_str redirect)
 {
     sgi_url url;
     return sgi_url_parse(redirect, &url) && !sgi_url_is_loopback(&url);
 }
 
-/* Returns the authentication method for a new registration. A program cannot keep a
- * secret when others can read its files, so a client asks for no secret if the server
- * accepts clients without a secret. */
+/* Returns the authentication method for a new registration. A client asks for no secret
+ * if the server accepts clients without a secret, because a program cannot keep a secret
+ * when others can read its files. */
 static uint32_t wanted_method(const sgi_flow *flow)
 {
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_METHOD))
@@ -142,7 +140,7 @@ static uint32_t wanted_method(const sgi_flow *flow)
     if (flow->methods & SGI_AUTH_NONE)
         return SGI_AUTH_NONE;
     if (!flow->methods || flow->methods & SGI_AUTH_BASIC)
-        /* Basic authentication is the default (RFC 8414, section 2) */
+        /* basic authentication is the default method (RFC 8414, section 2) */
         return SGI_AUTH_BASIC;
     return flow->methods & SGI_AUTH_POST ? SGI_AUTH_POST : SGI_AUTH_NONE;
 }
@@ -189,8 +187,7 @@ static void ask_registration(sgi_flow *flow)
                                             : "the server offers no registration");
         return;
     }
-    /* the token of the old client cannot be renewed by the new client, so the flow
-     * ends */
+    /* a new client could not renew the token of the old client, so the flow ends */
     if (flow->purpose == SGI_FLOW_TO_RENEW) {
         flow->renewed_in_vain = true;
         sgi_flow_finish(flow);

@@ -1,16 +1,17 @@
 /* Chooses the scopes to request (2026-07-28 basic/authorization, "Scope Selection
  * Strategy" and "Step-Up Authorization Flow"): the scopes of the challenge, else all
- * scopes that the resource's metadata offers, else those of the application, else
- * none. Scopes that were requested before are added, so that the new token can do no
- * less than the old one. offline_access is added when the authorization server knows
- * it and at least one scope is requested: alone it would narrow what the server grants
- * by default. */
+ * scopes that the resource's metadata offers, else those of the application, else no
+ * scopes. Scopes that were requested before are added, so that the new token has at least
+ * the rights of the old one. offline_access is added when the authorization server offers
+ * it and at least one other scope is requested. A request with offline_access alone would
+ * get less than a request without scopes. */
 #include "engine/oauth/flow_state.h"
 
 #define OFFLINE SGI_STR("offline_access")
 
-/* Ignores a text that is not a list of scopes, and a text that is too long for a URL. The
- * set is searched once for each scope, so the set must stay small. */
+/* Adds to `set` the scopes of `more` that it lacks. Ignores a text that is not a list of
+ * scopes, or that is too long for a URL. The set is searched once for each scope, so it
+ * must stay small. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more)
 {
     if (more.n <= SGI_FLOW_SCOPES_MAX && set->len <= SGI_FLOW_SCOPES_MAX - more.n &&

@@ -1,18 +1,18 @@
 /* The token endpoint (OAuth 2.1, section 3.2) gives a token for a code, a refresh token,
  * an assertion, or the client's credentials alone.
  *
- * The client authenticates by the method of its registration, else by a method that both
- * sides know. A refresh token that is refused is dropped, and the flow goes on without
- * it. A client that the endpoint does not know is registered again. Every other failure
- * ends the flow: nothing is tried twice.
+ * The client authenticates by the method of its registration, else by a method that
+ * client and server support. A refused refresh token is dropped, and the flow continues
+ * without it. A client that the endpoint does not know is registered again. Every other
+ * failure ends the flow: nothing is tried twice.
  *
  * Only tokens of type Bearer are accepted, because other types need more than a header
  * with the token. */
 #include "engine/oauth/flow_state.h"
 
-#define ASSERTION_MS 60000 /* time for which a signed client assertion is valid */
-/* The time before the end of a token's life at which the token is renewed. A token with a
- * short life is renewed in the last quarter of its life. */
+#define ASSERTION_MS 60000 /* time in ms for which a signed client assertion is valid */
+/* The time in ms before the end of a token's life at which the token is renewed. A token
+ * with a short life is renewed in the last quarter of its life. */
 #define RENEW_EARLY_MS 30000
 #define LIFE_MOST_S (INT64_C(10) * 365 * 24 * 3600)
 
@@ -35,8 +35,8 @@ static uint32_t choose_method(const sgi_flow *flow)
     return known & SGI_AUTH_POST ? SGI_AUTH_POST : SGI_AUTH_NONE;
 }
 
-/* Writes client id and secret for Basic authentication. Both are form-encoded before
- * base64 (RFC 6749, section 2.3.1). */
+/* Writes client id and secret for Basic authentication. Each of them is form-encoded
+ * before both are encoded as base64 (RFC 6749, section 2.3.1). */
 static void show_basic(sgi_flow *flow)
 {
     sgi_buf *scratch = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);
@@ -86,8 +86,9 @@ static void write_claims(sgi_flow *flow, sgi_buf *part, const char *id)
     sgi_jw_close(&w, '}');
 }
 
-/* Writes a client assertion and signs it with the client's key: private_key_jwt (RFC
- * 7523, section 2.2). The audience of the assertion is the issuer alone. */
+/* Writes a client assertion and signs it with the client's key: the method
+ * private_key_jwt (RFC 7523, section 2.2). The only audience of the assertion is the
+ * issuer. */
 static bool show_key(sgi_flow *flow)
 {
     sgi_str pem = sgi_flow_text_of(flow, SGI_FT_SET_KEY);
@@ -128,8 +129,8 @@ static void send_request(sgi_flow *flow)
     sgi_form_add(body, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (method == SGI_AUTH_BASIC)
         show_basic(flow);
-    /* with Basic, RFC 6749 (3.2.1) needs no client id in the body, but some servers read
-     * the client id only there, such as the server of the Python SDK */
+    /* With Basic, RFC 6749 (3.2.1) needs no client id in the body. But some servers read
+     * the client id only there, for example the server of the Python SDK. */
     if (sgi_flow_text_is_set(flow, SGI_FT_CLIENT_ID))
         sgi_form_add(body, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
     if (method == SGI_AUTH_POST)
@@ -161,8 +162,8 @@ static bool can_refresh(const sgi_flow *flow)
                       sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
 }
 
-/* Sends the refresh token. The request names no scopes, so the new token has the same
- * scopes. */
+/* Sends a refresh request with the refresh token. The request names no scopes, so the new
+ * token has the same scopes as the old one. */
 static void refresh(sgi_flow *flow)
 {
     flow->refreshing = flow->refresh_tried = true;
@@ -192,8 +193,8 @@ static void ask_for_ourselves(sgi_flow *flow)
     send_with_scopes(flow);
 }
 
-/* True for a text of three base64url parts with dots between them: the form of a JWT (RFC
- * 7515, section 3.1). */
+/* True for a text of three base64url parts with dots between them, which is the form of a
+ * JWT (RFC 7515, section 3.1). */
 static bool is_jwt(sgi_str text)
 {
     size_t dots = 0;
@@ -230,7 +231,8 @@ void sgi_flow_obtain(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_TOKEN_ISSUER) &&
         !sgi_str_eq(sgi_flow_text_of(flow, SGI_FT_TOKEN_ISSUER),
                     sgi_flow_text_of(flow, SGI_FT_ISS)))
-        /* this also forgets the scopes that were requested from the other issuer */
+        /* the token belongs to another issuer; dropping it also drops the scopes that
+         * were requested there */
         sgi_flow_drop_token(flow);
     if (sgi_flow_text_is_set(flow, SGI_FT_CODE) && flow->purpose != SGI_FLOW_TO_RENEW) {
         sgi_flow_redeem(flow);
@@ -291,8 +293,8 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
     sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
 }
 
-/* Reads the lifetime of a token in seconds; 0 = unknown. Accepts a number in a string
- * too, because some servers send the number as a string. */
+/* Reads the lifetime of a token in seconds; returns 0 when it is not known. The value may
+ * be a number or, from some servers, a string with a number. */
 static int64_t read_life(sgi_json value)
 {
     int64_t seconds = 0;
@@ -361,7 +363,7 @@ void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
     if (!keeps && !sgi_flow_read_member(flow, object, "refresh_token", SGI_FT_REFRESH))
         sgi_flow_text_clear(flow, SGI_FT_REFRESH);
     if (sgi_flow_is_out_of_memory(flow))
-        /* after a failed allocation the texts may be of two different tokens, so all
+        /* after a failed allocation the texts may belong to two different tokens, so all
          * texts are dropped */
         sgi_flow_drop_token(flow);
     else

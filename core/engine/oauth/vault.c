@@ -1,15 +1,15 @@
-/* Writes and reads the records that the vault keeps after the process has ended, as JSON
- * under two keys: the token of an endpoint, and the client id that an authorization
- * server has registered. A record is checked like a server's answer, and a record with
- * anything unexpected is ignored. */
+/* Writes and reads the records that the vault keeps after the process has ended. A record
+ * is JSON, under one of two keys: the token of an endpoint, or the client id that an
+ * authorization server has registered. A record is checked like a server's answer. A
+ * record with anything unexpected is ignored. */
 #include "engine/oauth/flow_state.h"
 
 #define BEARER SGI_STR("Bearer ")
 
 static void write_key(sgi_flow *flow, const char *kind, sgi_flow_text whose)
 {
-    /* the key goes into SGI_FT_URL and not into SGI_FT_SCRATCH, because the caller may be
-     * using SGI_FT_SCRATCH */
+    /* the key is written into SGI_FT_URL, because the caller may still use
+     * SGI_FT_SCRATCH */
     sgi_flow_text_set(flow, SGI_FT_URL, sgi_str_of(kind));
     sgi_buf_add_str(&flow->text[SGI_FT_URL], sgi_flow_text_of(flow, whose));
     sgi_buf_terminate(&flow->text[SGI_FT_URL]);
@@ -54,8 +54,8 @@ void sgi_flow_write_token(sgi_flow *flow)
     sgi_buf_terminate(record);
 }
 
-/* Reads the token of a record and makes the Authorization header with this token. A token
- * that cannot be sent in a header is ignored. */
+/* Reads the token of a record and makes the value of the Authorization header from it.
+ * Ignores a token that cannot be sent in a header. */
 static bool read_header(sgi_flow *flow, sgi_json object)
 {
     sgi_buf *record = sgi_flow_text_begin(flow, SGI_FT_RECORD);
@@ -116,8 +116,8 @@ void sgi_flow_write_client(sgi_flow *flow)
     sgi_buf_terminate(record);
 }
 
-/* Reads the client id of a record. A client id that was registered for another redirect
- * URI is ignored. */
+/* Reads the client id of a record. Ignores a client id that was registered for another
+ * redirect URI. */
 bool sgi_flow_read_client(sgi_flow *flow, sgi_str text)
 {
     sgi_json object;

@@ -39,7 +39,7 @@ typedef struct sgi_partial_merge {
     bool forgets;
     /* true when the first blocks are missing, so that no piece can continue them */
     bool lacks;
-    bool full; /* max_blocks is reached */
+    bool full; /* true when max_blocks is reached */
     /* number that the next segment has; 0 = the server does not number its segments */
     int64_t next;
     size_t bytes; /* number of bytes of the stored blocks */

@@ -13,7 +13,7 @@
 
 typedef struct resumable {
     sgi_cli_state state;
-    char *token; /* JSON text */
+    char *token; /* the resume token of the server, as JSON text */
     int64_t min_ms;
     /* monotonic time until which the client must not ask for the answer (minWait) */
     int64_t due_ms;

@@ -11,8 +11,9 @@
  * resets the clock (R-975-5). The log says when the client left and when it came back. So
  * the clock continues after a restart, and also counts the time during which no server
  * ran. The clock also continues at another server (R-975-27). A message is delivered when
- * it is confirmed. Over a byte stream it is confirmed when it was written. Over HTTP it is
- * confirmed by the Last-Event-ID of a client that resumes (R-975-17). */
+ * it is confirmed. Over a byte stream a message is confirmed when it was written. Over
+ * HTTP a message is confirmed by the Last-Event-ID of a client that resumes
+ * (R-975-17). */
 #ifndef SGI_RESUMABLE_H
 #define SGI_RESUMABLE_H
 
