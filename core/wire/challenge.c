@@ -1,7 +1,8 @@
-/* Commas separate challenges, and also the parameters of one challenge. So a word
- * after a comma is a parameter if an equals sign follows the word; otherwise it is the
- * scheme of the next challenge. A challenge of a scheme other than Bearer may have
- * another syntax (such as a token68). Such text is skipped up to the next comma. */
+/* Commas separate challenges from each other, and also the parameters of one challenge.
+ * Therefore a word after a comma is a parameter if an equals sign follows the word;
+ * otherwise the word is the scheme of the next challenge. A challenge of a scheme other
+ * than Bearer can have another syntax (such as a token68). Text in another syntax is
+ * skipped up to the next comma. */
 #include "wire/challenge.h"
 
 typedef struct cursor {
@@ -44,7 +45,8 @@ static sgi_str token(cursor *c)
     return (sgi_str){c->text.p + start, c->at - start};
 }
 
-/* Reads a quoted string. Returns false when the closing quote is missing. */
+/* Reads a quoted string and appends its text to `out` (may be NULL). Returns false when
+ * the closing quote is missing. */
 static bool quoted(cursor *c, sgi_buf *out)
 {
     for (c->at++; c->at < c->text.n; c->at++) {
@@ -61,8 +63,8 @@ static bool quoted(cursor *c, sgi_buf *out)
     return false;
 }
 
-/* Reads the value of a parameter, after the equals sign. Returns false when there is
- * no value. */
+/* Reads the value of a parameter, after the equals sign, and appends it to `out` (may be
+ * NULL). Returns false when there is no value. */
 static bool param_value(cursor *c, sgi_buf *out)
 {
     skip(c, " \t");
@@ -74,8 +76,8 @@ static bool param_value(cursor *c, sgi_buf *out)
     return plain.n > 0;
 }
 
-/* True when the next character is an equals sign that introduces a value. (A token68
- * may end in equals signs, which introduce nothing.) */
+/* True when an equals sign with a value follows. (A token68 can end in equals signs,
+ * which are not followed by a value.) */
 static bool is_param(const cursor *c)
 {
     cursor ahead = *c;
@@ -96,7 +98,7 @@ bool sgi_challenge_find(sgi_str header, const char *name, sgi_buf *value)
         skip(&c, " \t,");
         sgi_str word = token(&c);
         if (!word.n)
-            return false; /* the header ends here or is malformed */
+            return false; /* the header has ended, or is malformed from here on */
         if (!is_param(&c)) {
             bearer = is_named(word, "Bearer");
             size_t blank = c.at;

@@ -1,5 +1,5 @@
 /* The error that a server sends shortly before it ends, for requests that it has not
- * begun. The client repeats such a request, and the next server answers it. */
+ * begun. The client repeats such a request, and the next server answers the request. */
 #ifndef SGI_ENDING_H
 #define SGI_ENDING_H
 

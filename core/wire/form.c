@@ -1,6 +1,6 @@
-/* Reads and writes forms. A name that occurs twice has no value, because two readers
- * of the form could choose different values. A value with a control character is
- * refused, so that later code need not handle NUL or line ends. */
+/* Reads and writes forms. A name that occurs twice has no value, because two readers of
+ * the form could choose different values. A value with a control character is refused, so
+ * that later code need not handle NUL or line ends. */
 #include "wire/form.h"
 
 #include "wire/json_read.h"
@@ -43,7 +43,8 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes percent escapes and plus signs. Returns false when an escape is invalid. */
+/* Decodes percent escapes, and plus signs as blanks. Returns false when an escape is
+ * invalid. */
 static bool decode(sgi_str text, sgi_buf *out)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -69,9 +70,9 @@ static bool is_text(sgi_str text)
     return sgi_utf8_valid(text, NULL);
 }
 
-/* True when the pair "name=value" has this name; *value is then its value. A name that
- * is written with escapes is not recognised, because no name that this library looks
- * for needs escapes. */
+/* True when the pair "name=value" has this name; *value receives the value of the pair. A
+ * name that is written with escapes is not recognised, because no name that this library
+ * looks for needs escapes. */
 static bool is_named(sgi_str pair, const char *name, sgi_str *value)
 {
     size_t n = strlen(name);

@@ -1,5 +1,5 @@
-/* The caching hints of a result. A result without hints counts as not fresh and
- * private, which is the safest reading. A malformed hint is an error. */
+/* Reads and writes the caching hints of a result. A result without hints counts as
+ * private and not fresh, which is the safest reading. A malformed hint is an error. */
 #include "wire/freshness.h"
 
 sgi_str sgi_scope_json(int32_t scope)

@@ -1,20 +1,20 @@
-/* The reader of requests: first the lines of the head, then the body by its framing.
+/* The reader of requests. It reads first the lines of the head, then the body by its
+ * framing.
  *
  *     START -> HEADER -> (HEAD reported) -> LENGTH ----------------------------> END
  *                                        -> CHUNK -> DATA -> DATA_END -> CHUNK
  *                                           CHUNK -> TRAILER ------------------> END
  *     any state -> FAULT, which is final
  *
- * A line is collected and checked when its newline has arrived. So every byte is
- * looked at once, and the result never depends on how the input is cut into pieces. A
+ * A line is collected, and is checked when its newline has arrived. Therefore every byte
+ * is looked at once, and the result never depends on how the input is cut into pieces. A
  * line longer than its limit is refused before its bytes are copied.
  *
  * The head stays in `head` until the reset. A line between chunks is collected in
- * `body` after the bytes that were received, and is cut off when it has been read. So
- * the views into the head stay valid and no third buffer is needed.
+ * `body` after the received bytes of the body, and is cut off when it has been read.
+ * Therefore the views into the head stay valid, and no third buffer is needed.
  *
- * Memory grows with the bytes that have arrived, never with the value of
- * Content-Length. */
+ * Memory grows with the received bytes, never with the value of Content-Length. */
 #include "wire/http1.h"
 
 #include "wire/http1_head.h"
@@ -22,7 +22,7 @@
 #define KEEP_HEAD ((size_t)2 * 1024)
 #define KEEP_FIELDS 32u
 #define KEEP_BODY ((size_t)2 * 1024)
-/* The largest value that a limit may have: offsets in the head are 32-bit numbers. */
+/* The largest value of any limit. Offsets in the head are 32-bit numbers. */
 #define MAX_ANY ((size_t)1 << 30)
 #define SIZE_DIGITS 16u
 
@@ -90,12 +90,12 @@ typedef enum line_event {
     LINE_TORN, /* the input ends in the middle of the line */
     LINE_WHOLE,
     LINE_TOO_LONG,
-    LINE_NOT_ENDED, /* the line ends with LF alone; CR LF is required */
+    LINE_NOT_ENDED, /* the line ends with LF alone instead of CR LF */
     LINE_NOMEM
 } line_event;
 
-/* Moves bytes from *input to the end of `kept`, up to and including the newline. The
- * line begins at `start` in `kept` and may have at most `most` bytes with its newline.
+/* Moves bytes from *input to the end of `kept`, up to and including the newline. The line
+ * begins at `start` in `kept`, and may have at most `most` bytes, including its newline.
  * *line receives the line without CR LF. */
 static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *input,
                             sgi_str *line)
@@ -119,7 +119,8 @@ static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *i
     return LINE_WHOLE;
 }
 
-/* Refuses the request if `event` is an error. Always returns false. */
+/* Refuses the request if `event` is an error; status, too_long and limit are for a line
+ * that is too long. Always returns false. */
 static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
                         const char *too_long, const size_t *limit)
 {
@@ -134,7 +135,7 @@ static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
 
 /* ---- the head ---- */
 
-/* Reserves memory for all input at once, so that a head that arrives whole is not copied
+/* Reserves memory for all input at once. A head that arrives whole is then not copied
  * again line by line. */
 static void make_room(sgi_http1 *parser, sgi_str input)
 {
@@ -143,7 +144,7 @@ static void make_room(sgi_http1 *parser, sgi_str input)
     sgi_buf_reserve(&parser->head, input.n < most ? input.n : most);
 }
 
-/* Ignores an empty line before the request line. Some clients send such a line after a
+/* Ignores an empty line before the request line. Some clients send an empty line after a
  * body, so a few are allowed (RFC 9112 2.2). */
 static void read_empty_line(sgi_http1 *parser)
 {
@@ -157,7 +158,7 @@ static void read_start(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
     if (!parser->head.len) {
-        /* Input of another protocol, such as TLS, is refused at its first byte. */
+        /* input of another protocol, such as TLS, is refused at its first byte */
         if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN)) {
             sgi_http1_refuse(parser, 400, "the input is not HTTP");
             return;
@@ -177,7 +178,7 @@ static void read_start(sgi_http1 *parser, sgi_str *input)
     }
 }
 
-/* Returns the state that follows a complete head. */
+/* Returns the state of the parser after a complete head. */
 static sgi_http1_state state_of_body(const sgi_http1 *parser)
 {
     if (parser->is_chunked)
@@ -209,8 +210,8 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
 
 /* ---- the body ---- */
 
-/* Moves input that belongs to the body, or to the chunk, into `body`. next: the state
- * after the last byte of the body or chunk. */
+/* Moves input that belongs to the body, or to the current chunk, into `body`. next: the
+ * state after the last byte of the body or chunk. */
 static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
 {
     size_t len = input->n < parser->left ? input->n : (size_t)parser->left;
@@ -226,7 +227,8 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
         parser->state = next;
 }
 
-/* Reads a line between chunks. The line stays in `body` until cut_line removes it. */
+/* Reads a line between chunks. The line stays in `body` until cut_line removes the
+ * line. */
 static line_event take_body_line(sgi_http1 *parser, size_t most, sgi_str *input,
                                  sgi_str *line)
 {
@@ -252,9 +254,9 @@ static size_t quoted_len(sgi_str text)
     return len < text.n ? len + 1 : 0;
 }
 
-/* True when the text is a list of chunk extensions: ; name [= value], without blanks
- * (RFC 9112 7.1.1). The parser ignores extensions, but refuses malformed ones, because
- * another reader could take them for data. */
+/* True when the text is a list of chunk extensions: ; name [= value], without blanks (RFC
+ * 9112 7.1.1). The parser ignores valid extensions. It refuses malformed extensions,
+ * because another reader could take them for data. */
 static bool is_extensions(sgi_str text)
 {
     while (text.n) {
@@ -378,7 +380,8 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
             break;
         case SGI_HTTP1_AT_END:
         case SGI_HTTP1_AT_FAULT:
-            break; /* not reached: sgi_http1_next returns earlier in these states */
+            /* not reached, because sgi_http1_next returns earlier in these states */
+            break;
         }
     }
 }

@@ -1,17 +1,17 @@
-/* The lines of a head and their meaning.
+/* Reads the lines of a head and determines their meaning.
  *
  * A line is checked when it is complete, so the result never depends on how its bytes
  * arrived. Headers are stored as offsets, because the head moves in memory while it
- * grows. The views in the parser are made at the end, when the head is complete.
+ * grows. The views in the parser are made when the head is complete.
  *
- * Where the standard allows several readings, this parser refuses. A proxy in front may
- * read differently, and two different readings of one request allow request smuggling. So
- * a body has exactly one framing, Content-Length occurs once, the only transfer coding is
- * chunked, and the host is named once. */
+ * Where the standard allows several readings, this parser refuses. A proxy in front of
+ * the server can read a request differently, and two different readings of one request
+ * allow request smuggling. Therefore a body has exactly one framing, Content-Length
+ * occurs once, the only transfer coding is chunked, and the host is named once. */
 #include "wire/http1_head.h"
 
-/* The character classes (bits of http1_head.h) of each byte, 16 bytes per row. Bytes
- * beyond ASCII are allowed in header values only. */
+/* The character classes of each byte, as bits of http1_head.h; 16 bytes per row. Bytes
+ * beyond ASCII are allowed only in header values. */
 // clang-format off
 const unsigned char sgi_http1_class[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
@@ -38,8 +38,8 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* Returns eight bytes with their ASCII letters in lower case. The top bit of each byte
- * is cleared before adding, so that no carry reaches the next byte. */
+/* Returns eight bytes with their ASCII letters in lower case. The additions use each byte
+ * without its top bit, so that no carry reaches the next byte. */
 static uint64_t lower_block(const char *p)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -59,8 +59,9 @@ bool sgi_http1_same(sgi_str a, sgi_str b)
     for (; i + 8 <= a.n; i += 8)
         if (lower_block(a.p + i) != lower_block(b.p + i))
             return false;
-    if (i && i < a.n) /* compares the last eight bytes of the texts, some of them for
-                       * the second time */
+    /* compares the last eight bytes of the texts; some of these bytes were compared
+     * before */
+    if (i && i < a.n)
         return lower_block(a.p + a.n - 8) == lower_block(b.p + b.n - 8);
     for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
@@ -85,8 +86,8 @@ bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *prob
 
 /* ---- request line ---- */
 
-/* Accepts HTTP/1.0 and HTTP/1.1 only. HTTP/1.2 to 1.9 could be read as 1.1, but other
- * readers refuse them and no client sends them. */
+/* Reads the version; only HTTP/1.0 and HTTP/1.1 are accepted. HTTP/1.2 to 1.9 could be
+ * read like 1.1, but other readers refuse these versions and no client sends them. */
 static bool read_version(sgi_http1 *parser, sgi_str text)
 {
     if (text.n != 8 || memcmp(text.p, "HTTP/", 5) != 0 ||
@@ -140,8 +141,8 @@ static const sgi_str names[SGI_HTTP1_NAMES] = {
     [SGI_HTTP1_MCP_PROTOCOL_VERSION] = SGI_STR_INIT("mcp-protocol-version"),
 };
 
-/* Returns the first of the known names with this length. In the table, names with the
- * same length stand next to each other. */
+/* Returns the first of the known names with this length, or SGI_HTTP1_NAMES when there is
+ * none. In the table, names with the same length stand next to each other. */
 static sgi_http1_name first_of_length(size_t len)
 {
     switch (len) {
@@ -198,9 +199,9 @@ static const char *fault_of_name(sgi_str line, size_t span)
                                : "a header name has a character that is not allowed";
 }
 
-/* True when all bytes are allowed in a header value. Eight bytes are checked at once:
- * none may be below a blank, and none may be DEL. A block that fails is checked again
- * byte by byte, because a tab is allowed. */
+/* True when all bytes are allowed in a header value. Eight bytes are checked at once: no
+ * byte may be below a blank, and no byte may be DEL. A block that fails this check is
+ * checked again byte by byte, because a tab is allowed. */
 static bool is_value(sgi_str text)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -243,8 +244,8 @@ bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line)
     return true;
 }
 
-/* Reads the elements of a Connection header. A request may have several such headers
- * (RFC 9110 7.6.1). */
+/* Reads the elements of a Connection header. A request may have several Connection
+ * headers (RFC 9110 7.6.1). */
 static bool read_connection(sgi_http1 *parser, sgi_str list)
 {
     while (list.n) {
@@ -303,8 +304,8 @@ bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line)
 
 /* ---- the whole head ---- */
 
-/* Returns the length of a host name or of an IPv6 address in brackets. The address
- * itself is not checked. */
+/* Returns the length of the host name, or of the IPv6 address in brackets, at the
+ * beginning of the text; 0 = no host. The address itself is not checked. */
 static size_t host_len(sgi_str text)
 {
     if (!text.n || *text.p != '[')
@@ -316,9 +317,9 @@ static size_t host_len(sgi_str text)
     return n > 2 && n < text.n && text.p[n] == ']' ? n + 1 : 0;
 }
 
-/* Splits host [":" [port]]. The function is stricter than RFC 3986: it refuses commas
- * and similar characters. A real host name has none, but a header with two host names
- * that were joined has one. */
+/* Splits host [":" [port]] into name and port. The function is stricter than RFC 3986: it
+ * refuses commas and similar characters. A real host name has no comma, but a header that
+ * was joined from two host names has one. */
 static bool split_host(sgi_str text, sgi_str *name, sgi_str *port)
 {
     size_t len = host_len(text);
@@ -331,7 +332,8 @@ static bool split_host(sgi_str text, sgi_str *name, sgi_str *port)
            sgi_http1_span(*port, SGI_HTTP1_DIGIT) == port->n;
 }
 
-/* True when two hosts are the same. A missing port is the default port of the scheme. */
+/* True when two hosts are the same. A missing port means the default port of the
+ * scheme. */
 static bool is_same_host(sgi_str a, sgi_str b, sgi_str scheme_port)
 {
     sgi_str name_a, name_b, port_a, port_b;
@@ -360,9 +362,9 @@ static bool starts_with(sgi_str text, sgi_str start)
     return text.n >= start.n && sgi_http1_same((sgi_str){text.p, start.n}, start);
 }
 
-/* Reads a target of the form http://host/path, which clients send to proxies but every
- * server must understand (RFC 9112 3.2.2). *rest receives the path and everything after
- * it. */
+/* Reads a target of the form http://host/path. Clients send this form to proxies, but
+ * every server must understand it (RFC 9112 3.2.2). *rest receives the path and
+ * everything after the path. */
 static bool read_absolute(sgi_http1 *parser, sgi_str *rest)
 {
     bool secure = starts_with(*rest, SGI_STR("https://"));
@@ -402,8 +404,7 @@ static bool read_target(sgi_http1 *parser)
         parser->path.n = (size_t)(mark - rest.p);
         parser->query = sgi_http1_skip(rest, parser->path.n + 1);
     }
-    /* If the target has no path, the path is "*" for OPTIONS without a query, otherwise
-     * "/". */
+    /* a target without a path means "*" for OPTIONS without a query, otherwise "/" */
     if (!parser->path.n)
         parser->path = is_options && !mark ? SGI_STR("*") : SGI_STR("/");
     return true;
@@ -423,12 +424,12 @@ static bool read_length(sgi_str text, uint64_t *length)
     return text.n != 0;
 }
 
-/* True when a tab follows the value. Other programs differ in how they read a tab after
- * such a value. */
+/* True when a tab follows the value, perhaps after blanks. Programs differ in how they
+ * read a tab after a value such as a length. */
 static bool has_tab_behind(sgi_str value)
 {
     const char *p = value.p + value.n;
-    while (*p == ' ') /* the line ends with a CR, which stops this loop */
+    while (*p == ' ') /* the CR at the end of the line stops this loop */
         p++;
     return *p == '\t';
 }
@@ -469,8 +470,8 @@ static bool read_framing(sgi_http1 *parser)
     return true;
 }
 
-/* Reads the Expect header. The header is ignored in HTTP/1.0, whose clients would take
- * 100 Continue for the final answer. */
+/* Reads the Expect header. In HTTP/1.0 the header is ignored, because an HTTP/1.0 client
+ * would take 100 Continue for the final answer. */
 static bool read_expectation(sgi_http1 *parser)
 {
     sgi_str expected = sgi_http1_header(parser, SGI_HTTP1_EXPECT);

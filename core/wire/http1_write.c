@@ -1,12 +1,12 @@
-/* Writes the head and the chunks of an answer. A writer appends a whole head and checks
- * the buffer once. No value can end a line early: values with control characters are
- * refused. */
+/* Writes the head and the chunks of an answer. A writer appends a whole head and then
+ * checks the buffer once. No value can end a header line early, because values with
+ * control characters are refused. */
 #include "wire/http1.h"
 
 #include "wire/http1_head.h"
 
-/* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1). So
- * a fixed number of bytes is reserved for the size before the chunk is written. */
+/* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1), so
+ * this fixed number of bytes is reserved for the size before the chunk is written. */
 #define SIZE_DIGITS 8
 
 static const struct {
@@ -49,7 +49,7 @@ sgi_str sgi_http1_reason(int32_t status)
     return SGI_STR("");
 }
 
-/* Appends the status line. The blank after the status is written even without a reason
+/* Appends the status line. The line has a blank after the status even without a reason
  * phrase (RFC 9112 4). */
 void sgi_http1_add_status(sgi_buf *out, int32_t status)
 {

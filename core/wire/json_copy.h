@@ -1,4 +1,4 @@
-/* Copies members of JSON that was read into JSON that is being written. Names and
+/* Copies members of a JSON text that was read into JSON that is being written. Names and
  * values are copied unchanged, with their escapes. */
 #ifndef SGI_JSON_COPY_H
 #define SGI_JSON_COPY_H
@@ -6,13 +6,15 @@
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
-/* A list of names for the functions below. Its last element is NULL. */
+/* Makes a list of names for the functions of this header. The last element of a list is
+ * NULL. */
 #define SGI_JSON_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 bool sgi_json_key_is_one_of(const sgi_json_member *member, const char *const *names);
 void sgi_jw_member(sgi_jw *w, const sgi_json_member *member);
-/* Copies the members of an object except those named in `except` (may be NULL). A value
- * that is not an object has no members. Returns whether any member was copied. */
+/* Copies the members of an object, except members with the names in `except` (may be
+ * NULL). A value that is not an object has no members. Returns true when at least one
+ * member was copied. */
 bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except);
 
 #endif

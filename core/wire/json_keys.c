@@ -1,23 +1,25 @@
-/* The check for duplicate keys. It uses two stacks and a table, all of them scratch
- * memory of the reader.
+/* The check for duplicate keys. The check uses two stacks and a table, all of them
+ * scratch memory of the reader.
  *
- * frames  one per open container.
+ * frames  one frame per open container.
  * keys    the keys of all open objects, those of the innermost object last. An entry is
  *         8 bytes: the position of the key, and a hash. A key with escapes is compared
- *         in decoded form; it is in `names`, after its length, until its object ends.
- * table   open addressing, linear probing, at most half full. An object's keys enter it
- *         with the 33rd key. The hash is then SipHash with the reader's secret seed,
- *         mixed with the depth, so that an attacker cannot aim keys at one slot and
- *         nested objects do not collide. One table serves all open objects. It needs no
- *         tombstones: keys leave in the reverse order in which they came, so a leaving
- *         key is at the end of every probe sequence that it is part of.
+ *         in decoded form; the decoded key is in `names`, after its length, until the
+ *         object of the key ends.
+ * table   open addressing, linear probing, at most half full. The keys of an object enter
+ *         the table when the object gets its 33rd key. The hash is then SipHash with the
+ *         reader's secret seed, mixed with the depth, so that an attacker cannot aim keys
+ *         at one slot and nested objects do not collide. One table serves all open
+ *         objects. It needs no tombstones: keys leave in the reverse order in which they
+ *         were added, so a leaving key is at the end of every probe sequence that
+ *         contains it.
  *
  * Invariant: the table is the same as if the keys of hashed frames were added from bottom
  * to top. Between texts the stacks are empty and the table is all zero.
  *
- * The work is linear. A key of a small object is compared with at most 32 others, and its
- * bytes only where hashes are equal. A key in the table is compared with those that share
- * 32 bits of its hash. */
+ * The work is linear. A key of a small object is compared with at most 32 other keys, and
+ * its bytes are compared only where the hashes are equal. A key in the table is compared
+ * only with keys that share 32 bits of its hash. */
 #include "wire/json_keys.h"
 
 #include "base/map.h"
@@ -56,8 +58,8 @@ static bool grow_keys(sgi_json_reader *reader)
     return true;
 }
 
-/* Returns the bytes of a key. A key that is read from the text has no escape, so it
- * ends at the next quote. */
+/* Returns the bytes of a key. A key that is stored as a position in the text has no
+ * escapes, so it ends at the next quote. */
 static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_key key)
 {
     if (key.at & SGI_JSON_KEY_DECODED) {
@@ -74,8 +76,8 @@ static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_k
 static bool same_key(const sgi_json_reader *reader, sgi_str text, sgi_json_key key,
                      sgi_str name)
 {
-    /* One byte shows whether the key has another length, so its end need not be
-     * searched. */
+    /* comparing one byte shows whether the key has another length, without a search for
+     * the end of the key */
     if (!(key.at & SGI_JSON_KEY_DECODED) &&
         (name.n >= text.n - key.at || text.p[key.at + name.n] != '"'))
         return false;
@@ -88,8 +90,8 @@ static uint32_t table_hash(const sgi_json_reader *reader, sgi_str name)
     return (uint32_t)sgi_siphash(seed, name.p, name.n);
 }
 
-/* Puts a key into the table by its stored hash, so that growing the table does not read
- * the keys again. */
+/* Puts a key into the table by its stored hash. Therefore the keys need not be read again
+ * when the table grows. */
 static void put_slot(sgi_json_reader *reader, uint32_t index)
 {
     uint32_t slot = reader->keys[index].hash & (reader->table_cap - 1);
@@ -159,8 +161,8 @@ static bool enter_table(sgi_json_reader *reader, sgi_str text, sgi_json_frame *f
     return true;
 }
 
-/* Computes the same hash as sgi_json_key_add, but reads no byte beyond the end of the
- * key. */
+/* Computes the same hash as sgi_json_key_add, without reading a byte beyond the end of
+ * the key. */
 static uint32_t plain_hash(sgi_str name)
 {
     unsigned char ends[16] = {0};
@@ -172,8 +174,8 @@ static uint32_t plain_hash(sgi_str name)
     return sgi_json_key_hash(sgi_json_load8(ends), sgi_json_load8(ends + 8), name.n);
 }
 
-/* Decodes a key into reader->names. *at receives its offset there. Returns false when
- * out of memory. */
+/* Decodes a key into reader->names. *at receives the offset of the decoded key there,
+ * with the bit SGI_JSON_KEY_DECODED. Returns false when out of memory. */
 static bool decode_key(sgi_json_reader *reader, sgi_str key, uint32_t *at)
 {
     sgi_buf *names = &reader->names;

@@ -1,18 +1,17 @@
-/* The keys of the objects that the JSON reader has open, and the check that no key
- * occurs twice in an object. json_keys.c explains the method. Only json_read.c uses
- * this header. */
+/* The keys of the objects that the JSON reader has open, and the check that no object has
+ * a key twice. json_keys.c explains the method. Only json_read.c uses this header. */
 #ifndef SGI_JSON_KEYS_H
 #define SGI_JSON_KEYS_H
 
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
 
-/* The keys of an object with at most this many keys are compared one by one; a larger
- * object uses a table. */
+/* The maximum number of keys of an object that are compared one by one. A larger object
+ * uses a hash table. */
 #define SGI_JSON_FEW_KEYS 32
 
-/* A bit of sgi_json_key.at: the key has escapes, and the other bits are its offset in
- * reader->names. */
+/* A bit of sgi_json_key.at: the key has escapes, and the other bits are the offset of the
+ * decoded key in reader->names. */
 #define SGI_JSON_KEY_DECODED 0x80000000u
 
 typedef struct sgi_json_key {
@@ -24,11 +23,11 @@ typedef struct sgi_json_frame {
     uint32_t first; /* index of the object's first key in reader->keys */
     uint32_t names; /* length of reader->names when the object was opened */
     unsigned char closer;
-    bool hashed; /* the object's keys are in the hash table */
+    bool hashed; /* true = the object's keys are in the hash table */
 } sgi_json_frame;
 
-/* Ensures that one more open container fits. Returns SGI_JSON_DEPTH or SGI_JSON_NOMEM
- * on failure. */
+/* Makes room for one more open container. On failure returns SGI_JSON_DEPTH or
+ * SGI_JSON_NOMEM. */
 sgi_json_fault sgi_json_frame_grow(sgi_json_reader *reader);
 void sgi_json_frame_clear(sgi_json_reader *reader);
 
@@ -56,22 +55,22 @@ static inline void sgi_json_frame_close(sgi_json_reader *reader)
     reader->depth--;
 }
 
-/* A hash of all bytes of a short key, or of both ends of a long one. A peer may choose
- * keys that collide, but at most SGI_JSON_FEW_KEYS keys are compared by this hash. */
+/* Returns a hash of all bytes of a short key, or of the first and last 8 bytes of a long
+ * key. A peer can choose keys that collide, but at most SGI_JSON_FEW_KEYS keys are
+ * compared by this hash. */
 static inline uint32_t sgi_json_key_hash(uint64_t head, uint64_t tail, size_t len)
 {
     uint64_t mixed = (head + len) * 0x9e3779b97f4a7c15u + tail;
     return (uint32_t)(mixed * 0xd6e8feb86659fd93u >> 32);
 }
 
-/* The slow path of sgi_json_key_add. It handles keys with escapes, keys of large
- * objects, keys with equal hashes, a full array of keys, and keys in the last bytes of
- * a text. */
+/* The slow path of sgi_json_key_add, for keys with escapes, keys of large objects, keys
+ * with equal hashes, a full array of keys, and keys in the last bytes of a text. */
 sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_str key,
                                      bool escaped);
 
-/* Adds a key to the innermost object. Returns SGI_JSON_DUPLICATE_KEY when the object
- * already has the key. key: the text between the quotes, a part of `text`. */
+/* Adds a key to the innermost object. key: the text between the quotes, a part of `text`.
+ * Returns SGI_JSON_DUPLICATE_KEY when the object already has the key. */
 static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str text,
                                               sgi_str key, bool escaped)
 {
@@ -97,7 +96,7 @@ static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str t
     return SGI_JSON_OK;
 }
 
-/* Clears all state, also after a text that was refused in the middle, and frees memory
+/* Clears all state, even after a text that was refused in the middle, and frees memory
  * that only an unusual text needs. */
 void sgi_json_keys_reset(sgi_json_reader *reader);
 void sgi_json_keys_free(sgi_json_reader *reader);

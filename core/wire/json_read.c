@@ -1,20 +1,20 @@
-/* The JSON validator. It makes one pass and never goes back.
+/* The JSON validator. It makes one pass over the text and never goes back.
  *
  * read_value has three states: a value is expected, a value has just ended, a key is
- * expected. Open containers are on the reader's stack of frames (json_keys.c), so a
- * level of nesting costs 12 bytes of scratch memory and no C stack. read_members walks
- * the outermost object and records its members; it calls read_value for each value, so
- * the loop that reads most bytes has no code for recording. Parts (sgi_json_part) are
- * read like the outermost object, with one level of C stack for each level of the
- * trail.
+ * expected. Open containers are on the reader's stack of frames (json_keys.c), so a level
+ * of nesting costs 12 bytes of scratch memory and no C stack. read_members walks the
+ * outermost object and records its members. It calls read_value for each value, so the
+ * loop that reads most bytes has no code for recording. Parts (sgi_json_part) are read
+ * like the outermost object, with one level of C stack for each level of the trail.
  *
- * Reading functions return where they stopped, or NULL when the text is refused;
- * scan.error then says why and where. No byte at or after `end` is read.
+ * Reading functions return the position where they stopped, or NULL when the text is
+ * refused; scan.error then has the fault and its position. No byte at or after `end` is
+ * read.
  *
- * Three things make it fast. With SSE2, all bytes that can end or interrupt a string
- * are marked 64 at a time, so finding the end of a short string costs one shift;
- * without SSE2, one block at a time is checked. In compact text, one comparison shows
- * that there is no white space. Keys are hashed with two loads. */
+ * Three techniques make the validator fast. With SSE2, all bytes that can end or
+ * interrupt a string are marked 64 at a time, so finding the end of a short string costs
+ * one shift; without SSE2, one block at a time is checked. In compact text, one
+ * comparison shows that there is no white space. Keys are hashed with two loads. */
 #include "wire/json_keys.h"
 
 #define WINDOW 64
@@ -23,12 +23,15 @@ typedef struct scan {
     sgi_json_reader *reader;
     sgi_str text;
     const unsigned char *end;
-    const sgi_json_trail *trail; /* names the parts to record; NULL = none */
-    bool escaped;                /* the string that read_rest read last has a backslash */
+    /* names the parts to record; NULL = no parts are recorded */
+    const sgi_json_trail *trail;
+    /* true = the string that read_rest has read last contains a backslash */
+    bool escaped;
 #ifdef SGI_JSON_SSE2
-    /* the WINDOW bytes that `marks` describes, or the rest of the text */
+    /* the WINDOW bytes that `marks` describes; fewer bytes at the end of the text */
     const unsigned char *window;
-    /* a bit for each byte that stops a string; the first byte is the lowest bit */
+    /* one bit for each byte of the window, the lowest bit for the first byte; set = the
+     * byte stops a string */
     uint64_t marks;
 #endif
     sgi_json_error error;
@@ -82,8 +85,8 @@ refuse(scan *s, sgi_json_fault fault, const unsigned char *at)
     return NULL;
 }
 
-/* Reads the second half of a surrogate pair at p. slash: the position where the first
- * half begins. */
+/* Reads the second half of a surrogate pair at p. slash: the position of the backslash of
+ * the first half. */
 static const unsigned char *read_low_surrogate(scan *s, const unsigned char *p,
                                                const unsigned char *slash)
 {
@@ -103,7 +106,8 @@ static const unsigned char *read_low_surrogate(scan *s, const unsigned char *p,
     return p + 6;
 }
 
-/* Reads the four digits of \u at p. slash: the position where the escape begins. */
+/* Reads the four digits of a \u escape at p. slash: the position of the escape's
+ * backslash. */
 static const unsigned char *read_unicode(scan *s, const unsigned char *p,
                                          const unsigned char *slash)
 {
@@ -168,7 +172,7 @@ static const unsigned char *read_special(scan *s, const unsigned char *p)
 #ifdef SGI_JSON_SSE2
 
 /* Marks the window at p when the text ends within this window. The end of the text is
- * marked too, so that a scan stops there at the latest. */
+ * marked, too, so that a scan stops there at the latest. */
 __attribute__((noinline)) static uint64_t mark_tail(const scan *s, const unsigned char *p)
 {
     size_t left = (size_t)(s->end - p);
@@ -195,8 +199,9 @@ static inline uint64_t mark_window(scan *s, const unsigned char *p)
     return s->marks = low | (uint64_t)high << 32;
 }
 
-/* Returns the first byte at or after p that stops a string, or the end. Most strings
- * are short, so one window serves several of them, and a shift finds the next stop. */
+/* Returns the first byte at or after p that stops a string, or the end of the text. Most
+ * strings are short, so one window serves several strings, and a shift finds the next
+ * stop. */
 static inline const unsigned char *find_special(scan *s, const unsigned char *p)
 {
     size_t at = (size_t)(p - s->window);
@@ -222,7 +227,8 @@ static inline const unsigned char *find_special(scan *s, const unsigned char *p)
 
 #endif
 
-/* Reads the rest of a string that has an escape or a non-ASCII character at p. */
+/* Reads the rest of a string from p on, where the string has an escape or a non-ASCII
+ * character. Returns the position of the closing quote. */
 __attribute__((noinline)) static const unsigned char *read_rest(scan *s,
                                                                 const unsigned char *p)
 {
@@ -236,7 +242,8 @@ __attribute__((noinline)) static const unsigned char *read_rest(scan *s,
     return p < s->end ? p : refuse(s, SGI_JSON_SYNTAX, p);
 }
 
-/* Reads a string whose first byte is at p. Returns the position of the closing quote. */
+/* Reads a string. p: the position after the opening quote. Returns the position of the
+ * closing quote. */
 static inline const unsigned char *read_string(scan *s, const unsigned char *p,
                                                bool *escaped)
 {
@@ -296,7 +303,7 @@ static const unsigned char *read_word(scan *s, const unsigned char *p, const cha
     return p;
 }
 
-/* Reads a number or a word (true, false, null). It refuses everything else. */
+/* Reads a number or a word (true, false, null). Refuses any other text. */
 static const unsigned char *read_scalar(scan *s, const unsigned char *p)
 {
     switch (*p) {
@@ -312,7 +319,7 @@ static const unsigned char *read_scalar(scan *s, const unsigned char *p)
     }
 }
 
-/* Reads a key and its colon. Returns the position after them. */
+/* Reads a key and its colon. Returns the position after the colon. */
 static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi_str *key,
                                             bool *escaped)
 {
@@ -333,7 +340,8 @@ static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi
     return p + 1;
 }
 
-/* Reads one value with everything inside it. p: the first byte of the value. */
+/* Reads one value, including everything inside the value. p: the first byte of the
+ * value. */
 static const unsigned char *read_value(scan *s, const unsigned char *p)
 {
     sgi_json_reader *reader = s->reader;
@@ -351,7 +359,9 @@ value:
         p++;
     } else if ((*p | 0x20) == '{') {
         unsigned char closer =
-            (unsigned char)(*p + 2); /* in ASCII, } is two after { and ] is two after [ */
+            /* in ASCII, the code of } is the code of { plus 2, and the code of ] is the
+             * code of [ plus 2 */
+            (unsigned char)(*p + 2);
         sgi_json_fault fault = sgi_json_frame_open(reader, closer);
         if (fault)
             return refuse(s, fault, p);
@@ -400,8 +410,8 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
                                          sgi_json_member *members, size_t max,
                                          size_t *count);
 
-/* True when the member is the part to record at this level: its name is one of the
- * names of the part, and no part was found at this level yet. */
+/* True when the member is the part to record at this level: its name is one of the two
+ * names of the part, and this level has no recorded part yet. */
 static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 {
     const sgi_str *names = s->trail->names[level];
@@ -410,8 +420,8 @@ static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
             (names[1].n && sgi_str_eq(member->key, names[1])));
 }
 
-/* Reads a part (see sgi_json_part) whose opening brace is at p, and records its
- * members. */
+/* Reads a part (see sgi_json_part) and records its members. p: the opening brace of the
+ * part. */
 static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
 {
     sgi_json_part *part = &s->trail->parts[level];
@@ -422,7 +432,7 @@ static const unsigned char *read_part(scan *s, const unsigned char *p, size_t le
     return stop;
 }
 
-/* Reads an object whose opening brace is at p, and records its members. */
+/* Reads an object and records its members. p: the opening brace of the object. */
 static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
                                          sgi_json_member *members, size_t max,
                                          size_t *count)
@@ -474,8 +484,8 @@ static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t 
     return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
 }
 
-/* Validates the text. *count receives the number of members that were read, also when
- * the text is refused. */
+/* Validates the text. *count receives the number of members that were read, even when the
+ * text is refused. */
 static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *count)
 {
     *count = 0;
@@ -516,7 +526,9 @@ size_t sgi_json_read_truncated(sgi_json_reader *reader, sgi_str text,
         return max;
     sgi_json *last = met ? &members[met - 1].value : NULL;
     if (last && last->n && last->p + last->n == text.p + text.n)
-        last->n = 0; /* a number at the very end may be incomplete, so it is dropped */
+        /* a number at the very end of the text may be incomplete, so its value is
+         * dropped */
+        last->n = 0;
     return met;
 }
 

@@ -1,7 +1,7 @@
 /* Fast scanning for the JSON files: finding the next relevant byte, several bytes at a
- * time, and the tables for escapes and UTF-8. A block is 16 bytes with SSE2, otherwise
- * 8 bytes in one integer (SGI_JSON_PLAIN selects the integer everywhere). A block
- * function returns a mask of the bytes that stop a scan. Only the lowest bit of the
+ * time, and the tables for escapes and UTF-8. A block is 16 bytes with SSE2, otherwise 8
+ * bytes in one integer (SGI_JSON_PLAIN selects the integer on every machine). A block
+ * function returns a mask of the bytes that stop a scan. Only the lowest set bit of the
  * mask is reliable, and a scan uses only this bit. */
 #ifndef SGI_JSON_SCAN_H
 #define SGI_JSON_SCAN_H
@@ -15,8 +15,8 @@
 #define SGI_JSON_SSE2 1
 #endif
 
-/* Loads 8 bytes. The first byte becomes the low bits on every machine. Compilers turn
- * this function into one load. */
+/* Loads 8 bytes as an integer. The first byte becomes the lowest bits on every machine.
+ * Compilers turn this function into one load instruction. */
 static inline uint64_t sgi_json_load8(const unsigned char *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
@@ -27,7 +27,7 @@ static inline uint64_t sgi_json_load8(const unsigned char *p)
 #ifdef SGI_JSON_SSE2
 
 #define SGI_JSON_BLOCK 16
-typedef uint32_t sgi_json_mask; /* one bit for each byte */
+typedef uint32_t sgi_json_mask; /* one bit for each byte of the block */
 
 static inline size_t sgi_json_first(sgi_json_mask mask)
 {
@@ -49,8 +49,8 @@ static inline sgi_json_mask sgi_json_bits16(__m128i x)
     return (sgi_json_mask)_mm_movemask_epi8(x);
 }
 
-/* Marks quotes, backslashes, control characters and non-ASCII bytes. As signed bytes,
- * the last two kinds are less than a space. */
+/* Marks quotes, backslashes, control characters and non-ASCII bytes. Read as signed
+ * bytes, control characters and non-ASCII bytes are less than a space. */
 static inline sgi_json_mask sgi_json_block_special(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -75,8 +75,8 @@ static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
         _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\')));
 }
 
-/* Marks quotes and brackets. Setting bit 5 turns [ into { and ] into }, and turns no
- * other byte into { or }. */
+/* Marks quotes and brackets. Setting bit 5 of a byte turns [ into { and ] into }, and
+ * turns no other byte into { or }. */
 static inline sgi_json_mask sgi_json_block_bracket(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -94,7 +94,8 @@ static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
 #else
 
 #define SGI_JSON_BLOCK 8
-typedef uint64_t sgi_json_mask; /* the top bit of each byte marks this byte */
+/* the top bit of each byte of the mask marks the byte of the block at the same place */
+typedef uint64_t sgi_json_mask;
 
 #define SGI_JSON_ONES 0x0101010101010101u
 #define SGI_JSON_TOPS 0x8080808080808080u
@@ -104,9 +105,9 @@ static inline size_t sgi_json_first(sgi_json_mask mask)
     return (size_t)__builtin_ctzll(mask) / 8;
 }
 
-/* Sets the top bit of each byte that equals c. The borrow of the subtraction may set
- * wrong bits, but only above a byte that equals c, so the lowest bit is right. The
- * same is true of the other subtractions below. */
+/* Sets the top bit of each byte that equals c. The borrow of the subtraction can set
+ * wrong bits, but only above a byte that equals c, so the lowest set bit is right. The
+ * same holds for the subtractions in the functions below. */
 static inline uint64_t sgi_json_equal8(uint64_t x, unsigned char c)
 {
     uint64_t y = x ^ SGI_JSON_ONES * c;
@@ -152,8 +153,7 @@ static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
 
 #endif
 
-/* Tests of a single byte. They are used at the end of a text, where less than a block
- * is left. */
+/* Tests of a single byte, for the end of a text, where less than a block is left. */
 
 static inline bool sgi_json_is_quote(unsigned char c)
 {
@@ -180,9 +180,9 @@ static inline bool sgi_json_is_wide(unsigned char c)
     return c >= 0x80;
 }
 
-/* Returns the first byte that stops the scan, or end. The compiler inlines this
- * function and the functions that are passed to it, so it is as fast as a loop written
- * for them. */
+/* Returns the first byte that stops the scan, or `end`. The compiler inlines this
+ * function together with `block` and `stops`, so a call is as fast as a loop written for
+ * them. */
 __attribute__((always_inline)) static inline const unsigned char *
 sgi_json_scan(const unsigned char *p, const unsigned char *end,
               sgi_json_mask (*block)(const unsigned char *), bool (*stops)(unsigned char))
@@ -224,7 +224,7 @@ static inline int sgi_json_hex(unsigned char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the length of the UTF-8 sequence at p, whose first byte is not ASCII, or 0
+/* Returns the length of the UTF-8 sequence at p, whose first byte is not ASCII. Returns 0
  * when the sequence is invalid (Unicode, table 3-7: no overlong forms, no surrogates,
  * nothing over U+10FFFF). */
 static inline size_t sgi_json_utf8_length(const unsigned char *p,

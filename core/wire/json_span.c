@@ -1,11 +1,11 @@
-/* The functions that walk and read the values of an accepted text. They validate
- * nothing: brackets are counted, and a string ends at the first quote without a
- * backslash before it. Every step stays inside the span and goes forward. So a text
- * that was never validated can give wrong values, but it causes no read outside of the
- * span and no endless loop.
+/* The functions that walk and read the values of an accepted text. They validate nothing:
+ * brackets are counted, and a string ends at the first quote without a backslash before
+ * it. Every step stays inside the span and moves forward. Therefore a text that was never
+ * validated can give wrong values, but it causes no read outside of the span and no
+ * endless loop.
  *
- * Strings are compared without decoding them as a whole: plain runs are compared as
- * they are, and each escape as its UTF-8 of at most four bytes. Numbers are decimal
+ * Strings are compared without decoding them as a whole: plain runs are compared
+ * unchanged, and each escape as its UTF-8 of at most four bytes. Numbers are decimal
  * text: digits with leading and trailing zeros removed, and a power of ten. */
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The number of digits that strtod needs. A number halfway between two doubles has
- * fewer digits, so of the digits after the first 800 it only matters whether all of
- * them are zero. */
+/* The number of digits that strtod needs. A number halfway between two doubles has fewer
+ * digits. Of the digits after the first 800, it only matters whether all of them are
+ * zero. */
 #define MAX_DIGITS 800
 
 static const unsigned char *span_start(sgi_str span)
@@ -29,8 +29,8 @@ static sgi_str span_of(const unsigned char *p, const unsigned char *end)
     return (sgi_str){(const char *)p, (size_t)(end - p)};
 }
 
-/* Skips a string. p: the position after the opening quote. Returns the position after
- * the closing quote. */
+/* Skips a string. p: the position after the opening quote. Returns the position after the
+ * closing quote. *escaped becomes true when the string contains a backslash. */
 static inline const unsigned char *skip_string(const unsigned char *p,
                                                const unsigned char *end, bool *escaped)
 {
@@ -106,8 +106,7 @@ sgi_json_kind sgi_json_kind_of(sgi_json value)
     }
 }
 
-/* Reads the value at p. *at receives the position after the comma that follows the
- * value. */
+/* Reads the value at p. *at receives the offset of the next value, after the comma. */
 static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
                        sgi_json *value)
 {
@@ -123,8 +122,8 @@ static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
     return true;
 }
 
-/* Returns the position of the next byte that is not white space, or NULL at the end of
- * the walk. */
+/* Returns the next byte of the container `whole` that is not white space, from offset
+ * `at` on. Returns NULL at the end, or when `whole` does not begin with `opener`. */
 static const unsigned char *next_start(sgi_json whole, size_t at, char opener)
 {
     if (at >= whole.n || whole.p[0] != opener)
@@ -202,8 +201,8 @@ static uint32_t hex_unit(const unsigned char *p)
     return unit;
 }
 
-/* Decodes the escape at *at and moves *at past the escape. Returns the number of bytes
- * written to out. */
+/* Decodes the escape at *at into `out`, and moves *at past the escape. Returns the number
+ * of bytes written to `out`. */
 static size_t decode_escape(const unsigned char **at, const unsigned char *end,
                             char out[4])
 {
@@ -229,7 +228,7 @@ static size_t decode_escape(const unsigned char **at, const unsigned char *end,
     return put_utf8(code, out);
 }
 
-/* True when the text between two quotes, when decoded, equals `text`. */
+/* True when the text between the quotes of a string, in decoded form, equals `text`. */
 static bool decoded_is(sgi_str inner, sgi_str text)
 {
     const unsigned char *p = span_start(inner);
@@ -275,8 +274,8 @@ sgi_json sgi_json_get(sgi_json object, const char *name)
     return (sgi_json){NULL, 0};
 }
 
-/* Stores the member in `found` if its name is one of `names`. Returns how many names
- * are still to be found. */
+/* Stores the member's value in `found` if its name is one of `names`. `left` is the
+ * number of names that are still to be found; returns the new number. */
 static inline size_t pick_one(const sgi_json_member *member, const sgi_str *names,
                               size_t count, sgi_json *found, size_t left)
 {
@@ -310,7 +309,8 @@ void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_st
         left = pick_one(&part->members[k], names, count, found, left);
 }
 
-/* Gives the text between the quotes. Returns false when value is not a string. */
+/* Stores the text between the quotes in *inner. Returns false when value is not a
+ * string. */
 static bool strip_quotes(sgi_json value, sgi_str *inner)
 {
     if (value.n < 2 || value.p[0] != '"')
@@ -333,8 +333,7 @@ bool sgi_json_decode(sgi_json value, sgi_buf *out)
         return false;
     if (!inner.n || !sgi_buf_reserve(out, inner.n))
         return true;
-    /* Decoded text is never longer than escaped text, so the reserved memory is
-     * enough. */
+    /* decoded text is never longer than escaped text, so the reserved memory is enough */
     const unsigned char *p = span_start(inner);
     const unsigned char *end = p + inner.n;
     for (;;) {
@@ -379,7 +378,7 @@ bool sgi_json_plain_string(sgi_json value, sgi_str *text)
     return true;
 }
 
-/* The parts of a number. `digits` has `count` digits and may contain a point, which is
+/* The parts of a number. `digits` has `count` digits and can contain a point, which is
  * skipped. The number is the value of the digits times ten to the power of `exponent`.
  * Zero has no digits. */
 typedef struct decimal {
@@ -390,8 +389,8 @@ typedef struct decimal {
     int64_t exponent;
 } decimal;
 
-/* The limit of an exponent: far beyond any double, but small enough that adding the
- * length of a text does not overflow int64_t. */
+/* The limit of an exponent. The limit is far beyond any double, and small enough that
+ * adding the length of a text does not overflow int64_t. */
 #define EXPONENT_LIMIT (INT64_C(1) << 40)
 
 static int64_t parse_exponent(const unsigned char *p, const unsigned char *end)
@@ -413,8 +412,7 @@ static bool parse_decimal(sgi_json value, decimal *out)
     const unsigned char *end = p + value.n;
     *out = (decimal){.negative = *p == '-'};
     int64_t scale = 0; /* number of digits after the point */
-    int64_t zeros = 0; /* number of zeros at the end of the digits that were read so
-                        * far */
+    int64_t zeros = 0; /* number of zeros at the end of the digits so far */
     bool point = false;
     for (p += out->negative; p < end && (*p | 0x20) != 'e'; p++) {
         if (*p == '.') {
@@ -445,7 +443,8 @@ static bool parse_decimal(sgi_json value, decimal *out)
 bool sgi_json_int(sgi_json value, int64_t *out)
 {
     decimal d;
-    uint64_t plain = 0; /* the fast path: most integers have a few digits */
+    /* the value of the digits, for the fast path; most integers have only a few digits */
+    uint64_t plain = 0;
     size_t len = 0;
     for (; len < value.n && len < 19 && value.p[len] >= '0' && value.p[len] <= '9'; len++)
         plain = plain * 10 + (unsigned char)(value.p[len] & 15);
@@ -456,7 +455,7 @@ bool sgi_json_int(sgi_json value, int64_t *out)
     if (!parse_decimal(value, &d) || (d.count && d.exponent < 0) ||
         d.count + d.exponent > 19)
         return false;
-    uint64_t whole = 0; /* whole never overflows, because 19 digits always fit */
+    uint64_t whole = 0; /* never overflows, because 19 digits always fit */
     for (const unsigned char *p = d.digits; p < d.end; p++)
         if (*p != '.')
             whole = whole * 10 + (*p & 15);
@@ -469,7 +468,7 @@ bool sgi_json_int(sgi_json value, int64_t *out)
 }
 
 /* Reads a number as a double by strtod. strtod gets digits and an exponent without a
- * point, because it reads these alike in every locale. */
+ * point, because it reads such a text alike in every locale. */
 bool sgi_json_double(sgi_json value, double *out)
 {
     decimal d;
@@ -486,8 +485,8 @@ bool sgi_json_double(sgi_json value, double *out)
             left--;
         }
     if (left) {
-        /* Digits after these are left out. The last digit of a number is never zero,
-         * so a 1 stands for all of them. */
+        /* the remaining digits are left out; the last digit of a number is never zero, so
+         * a 1 stands for all of them */
         text[len++] = '1';
         left--;
     }

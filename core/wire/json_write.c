@@ -1,7 +1,7 @@
-/* The writer has one state: whether the next value needs a comma. Opening a container
- * and writing a key clear the state. Writing a value and closing a container set it.
- * So the writer needs no stack, and the caller may append bytes to the buffer between
- * two calls. */
+/* The writer has one state: whether the next value needs a comma. Opening a container and
+ * writing a key clear this state; writing a value and closing a container set it.
+ * Therefore the writer needs no stack, and the caller may append bytes to the buffer
+ * between two calls. */
 #include "wire/json_write.h"
 
 #include <float.h>
@@ -88,8 +88,8 @@ void sgi_jw_null(sgi_jw *w)
     sgi_jw_raw(w, SGI_STR("null"));
 }
 
-/* Replaces the locale's decimal point, which may have several bytes, by the point of
- * JSON. Returns the new length. */
+/* Replaces the locale's decimal point, which can have several bytes, by the point of
+ * JSON. Returns the new length of the text. */
 static size_t use_json_point(char *text)
 {
     size_t len = 0;
@@ -108,9 +108,9 @@ void sgi_jw_double(sgi_jw *w, double value)
         sgi_jw_null(w);
         return;
     }
-    /* 15 digits are tried first: every double that was written with at most 15 digits
-     * is then written unchanged. A subnormal double may need fewer digits, so the
-     * search begins at 1. */
+    /* 15 digits are tried first, so that every double that was read from at most 15
+     * digits is written with the same digits. A subnormal double can need fewer digits,
+     * so the search then begins at 1. */
     char text[64];
     int digits = fabs(value) < DBL_MIN ? 1 : 15;
     do

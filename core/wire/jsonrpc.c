@@ -116,8 +116,8 @@ void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
         sgi_json_read_truncated(reader, beginning, members, SGI_MESSAGE_MEMBERS);
     for (size_t i = 0; i < count; i++)
         if (!members[i].value.n)
-            /* the cut message has an incomplete id: {} takes its place, because {} is
-             * not usable as an id */
+            /* the id was cut off; {} takes its place, because {} is not usable as an
+             * id */
             members[i].value = SGI_STR("{}");
     pick_parts(&found, members, count);
     *message = (sgi_message){.kind = SGI_MESSAGE_INVALID,
@@ -152,7 +152,7 @@ void sgi_id_canonical(sgi_json id, sgi_buf *out)
 sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX])
 {
     sgi_str text;
-    /* the array can hold every name, so the buffer never grows */
+    /* `room` can hold every name, so the buffer never grows */
     sgi_buf out = {.p = room, .cap = SGI_NAME_MAX};
     if (sgi_json_plain_string(method, &text))
         return text;

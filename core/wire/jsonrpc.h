@@ -1,12 +1,14 @@
-/* The JSON-RPC 2.0 envelope: the kind of a message, and its parts as views (R-0-1,
- * R-0-2). */
+/* The JSON-RPC 2.0 envelope: the kind of a message, and its parts as views. An id is a
+ * string or an integer (R-0-1). A response has exactly one of result and error
+ * (R-0-2). */
 #ifndef SGI_JSONRPC_H
 #define SGI_JSONRPC_H
 
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
-/* The key of _meta that names the task of a message: {"taskId"} (2025-11-25). */
+/* The key in _meta that names the task to which a message belongs: {"taskId"}
+ * (2025-11-25). */
 #define SGI_RELATED_TASK "io.modelcontextprotocol/related-task"
 
 #define SGI_RPC_PARSE_ERROR (-32700)
@@ -14,13 +16,14 @@
 #define SGI_RPC_METHOD_NOT_FOUND (-32601)
 #define SGI_RPC_INVALID_PARAMS (-32602)
 #define SGI_RPC_INTERNAL_ERROR (-32603)
-#define SGI_RPC_RESOURCE_NOT_FOUND (-32002) /* the code in revisions before 2026-07-28 */
+/* the code of the revisions before 2026-07-28 */
+#define SGI_RPC_RESOURCE_NOT_FOUND (-32002)
 #define SGI_RPC_HEADER_MISMATCH (-32020)
 #define SGI_RPC_MISSING_CAPABILITY (-32021)
 #define SGI_RPC_UNSUPPORTED_VERSION (-32022)
 
 typedef enum sgi_message_kind {
-    /* the message is malformed; its id is set when the id could be read */
+    /* the message is malformed; its id is set if the id could be read */
     SGI_MESSAGE_INVALID = 0,
     SGI_MESSAGE_REQUEST,
     SGI_MESSAGE_NOTIFICATION,
@@ -32,22 +35,24 @@ typedef enum sgi_message_kind {
 
 typedef struct sgi_message {
     sgi_message_kind kind;
-    const char *problem; /* says why the message is INVALID */
-    /* the message is a response, which must not be answered; valid for an INVALID
-     * message too */
+    const char *problem; /* the reason why the message is INVALID */
+    /* true = the message is a response, which must not be answered; valid even for an
+     * INVALID message */
     bool is_response;
-    /* the message is a request or a notification: it has a method, so an id in it was
-     * given by its sender; valid for an INVALID message too */
+    /* true = the message has a method, so it is a request or a notification, and its
+     * sender has chosen its id; valid even for an INVALID message */
     bool is_call;
-    /* the message is INVALID because it is too long; only its beginning was read */
+    /* true = the message is INVALID because it is too long, and only its beginning was
+     * read */
     bool is_cut;
-    sgi_json id; /* a string or an integer; empty when it is absent, null or unusable */
-    sgi_json method; /* the method's name as a string value */
-    sgi_json params; /* the params: an object, or empty */
+    /* a string or an integer; empty when the id is absent, null or unusable */
+    sgi_json id;
+    sgi_json method; /* the name of the method, as a JSON string */
+    sgi_json params; /* an object; empty = the message has no params */
     sgi_json result;
-    sgi_json error; /* the error: an object with an integer code */
-    /* params, and the object _meta or payload inside params; most members are looked
-     * up in these two objects */
+    sgi_json error; /* an object with an integer code; set for an error response */
+    /* params, and the object _meta or payload inside params; most look-ups are in these
+     * two objects */
     sgi_json_part parts[SGI_MESSAGE_PARTS];
 } sgi_message;
 
@@ -55,40 +60,41 @@ typedef struct sgi_message {
 bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
                       sgi_json_member *members, size_t *count, sgi_json_error *error);
 
-/* Finds out the kind of a message from the members of an accepted text. Does not
- * change message->parts. */
+/* Determines the kind of a message from the members of an accepted text. Does not change
+ * message->parts. */
 void sgi_message_classify(sgi_message *message, const sgi_json_member *members,
                           size_t count);
 
-/* Reads the beginning of a message that is too long and was cut off. The message
- * becomes INVALID with this problem. is_call and is_response say what kind of message
- * was cut off. The id is set only when one of the two is set. */
+/* Reads the beginning of a message that is too long and was cut off. The message becomes
+ * INVALID with this problem. is_call and is_response show what kind of message was cut
+ * off. The id is set only when is_call or is_response is true. */
 void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
                                 sgi_str beginning, const char *problem);
 
-/* The number of members that the reader must record for sgi_message_classify. A
- * message with more members is refused. */
+/* The number of members that the reader must record for sgi_message_classify. A message
+ * with more members is refused. */
 #define SGI_MESSAGE_MEMBERS 16
 
-/* Returns the name of a method or a tool as text. Any character of the name may be
- * escaped, and some clients escape each slash. A name with escapes is decoded into
- * `room`. The text is empty when the value is not a string, when it has a NUL, and
- * when it has escapes and is longer than SGI_NAME_MAX. */
-#define SGI_NAME_MAX (2 + 128 * 12) /* one character may be 12 bytes, e.g. \ud83d\ude00 */
+/* Returns the name of a method or a tool as text. A name with escapes is decoded into
+ * `room`: any character of the name can be escaped, and some clients escape each slash.
+ * The result is empty when the value is not a string, has a NUL, or has escapes and is
+ * longer than SGI_NAME_MAX. */
+/* one character can take 12 bytes, e.g. \ud83d\ude00 */
+#define SGI_NAME_MAX (2 + 128 * 12)
 sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX]);
 
-/* True when the value can be an id: a string or an integer. The same rule is used for
+/* True when the value is usable as an id: a string or an integer. The same rule holds for
  * progress tokens. */
 bool sgi_id_is_usable(sgi_json id);
 
-/* Appends an id in its canonical form: equal ids give equal texts. Answers use this
- * form too. Integers are decimal, and strings are escaped in one way. 1 and "1" are
- * different ids. */
+/* Appends an id in its canonical form: equal ids give equal texts. Integers are decimal,
+ * and strings are escaped in one way. 1 and "1" are different ids. Answers use the
+ * canonical form, too. */
 void sgi_id_canonical(sgi_json id, sgi_buf *out);
 
-/* Appends {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline. data: empty = the
+/* Appends {"jsonrpc":"2.0","id":<id>,"error":{...}} without a newline. data: empty = the
  * error has no data. id: empty = the message has no id. (MCP's schema allows an error
- * without id and does not allow the id null, unlike JSON-RPC itself.) */
+ * without an id and does not allow the id null, unlike JSON-RPC itself.) */
 void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
                            sgi_json data);
 

@@ -1,6 +1,6 @@
 /* The keys of a key set are made and checked when the set is read, so a token can only
- * choose among keys that were checked. Symmetric keys ("oct") are left out, because
- * everybody can read a key set. */
+ * choose among checked keys. Symmetric keys ("oct") are ignored, because everybody can
+ * read a key set. */
 #include "wire/jwk.h"
 
 static const struct {
@@ -16,7 +16,8 @@ static const struct {
     {SGI_STR_INIT("ES256"), SGI_CRYPTO_ES256},
     {SGI_STR_INIT("ES384"), SGI_CRYPTO_ES384},
     {SGI_STR_INIT("EdDSA"), SGI_CRYPTO_EDDSA},
-    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA}, /* "Ed25519" is the name in RFC 9864 */
+    /* "Ed25519" is RFC 9864's name for EdDSA with this curve */
+    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA},
 };
 
 #define BIT(scheme) (1u << (scheme))
@@ -50,8 +51,8 @@ void sgi_jwks_free(sgi_jwks *set)
 
 /* ---- one key ---- */
 
-/* Decodes a number and appends it to `room`. Returns a view of the decoded number,
- * which is empty when the number is malformed. */
+/* Decodes a base64url number of the key and appends it to `room`. Returns a view of the
+ * decoded number, or an empty view when the number is malformed. */
 static sgi_str number(sgi_json key, const char *name, sgi_buf *room)
 {
     sgi_str text;
@@ -68,7 +69,7 @@ static bool says(sgi_json value, const char *text)
 }
 
 /* True when the key may check signatures. A key without "use" and "key_ops" may check
- * them. */
+ * signatures. */
 static bool is_for_signatures(sgi_json key)
 {
     sgi_json use = sgi_json_get(key, "use");
@@ -89,8 +90,8 @@ static sgi_crypto_key *make_rsa(sgi_json json, sgi_buf *room)
 {
     sgi_str e = number(json, "e", room);
     size_t len = e.n;
-    /* Decoding n may reallocate `room`, so the pointer of e may be invalid now. The
-     * bytes of e lie directly before those of n. */
+    /* Decoding n can move `room` in memory, so the pointer of e is invalid afterwards.
+     * The bytes of e lie directly before the bytes of n. */
     sgi_str n = number(json, "n", room);
     return len && n.n ? sgi_crypto_key_rsa(n, (sgi_str){n.p - len, len}) : NULL;
 }
@@ -121,7 +122,7 @@ static void make(sgi_jwk *key, sgi_json json, sgi_buf *room)
     }
 }
 
-/* Restricts the key's schemes to the one scheme that "alg" names. */
+/* Restricts the key to the one signature scheme that "alg" names, if "alg" is present. */
 static void restrict_to(sgi_jwk *key, sgi_json algorithm)
 {
     sgi_str name;

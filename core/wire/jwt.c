@@ -1,21 +1,21 @@
-/* Checks a token in this order (RFC 8725): size, shape, header, key, signature, and
- * only then the claims. Claims are not trusted before the signature has been checked.
+/* Checks a token in this order (RFC 8725): size, shape, header, key, signature, claims.
+ * The claims come last, because they cannot be trusted before the signature was checked.
  *
- * The header only chooses among the algorithms that the rules allow and the keys of
- * the set. "jku", "jwk", "x5u" and "x5c" are ignored. A token with "crit" is refused,
- * because no extension is supported. The rules must accept the algorithm, and the key
- * must be made for it. So neither "none" nor a public key that is used as a secret is
- * accepted. If a token has no "kid", exactly one key of the set must fit; when several
- * keys fit, no key is tried.
+ * The header of a token can only choose among the algorithms that the rules allow and the
+ * keys of the set. "jku", "jwk", "x5u" and "x5c" are ignored. A token with "crit" is
+ * refused, because no extension is supported. The rules must accept the algorithm, and
+ * the key must be made for this algorithm. Therefore neither "none" nor a public key that
+ * is used as a secret is accepted. If a token has no "kid", exactly one key of the set
+ * must fit; when several keys fit, no key is tried.
  *
  * "exp" and "sub" are required: a token without expiry or without a subject is refused
- * (RFC 9068 2.2). Scopes are in "scope" (RFC 8693), as a text or, from some servers,
- * as an array, or in "scp". */
+ * (RFC 9068 2.2). Scopes are in "scope" (RFC 8693), as a text or, from some servers, as
+ * an array, or in "scp". */
 #include "wire/jwt.h"
 
 #define MAX_TIME ((int64_t)253402300799) /* the end of the year 9999 */
-/* maximum number of keys with the same name that are tried; each try takes a signature
- * check */
+/* maximum number of keys with the same name that are tried; each try costs one check of a
+ * signature */
 #define MAX_TRIES 4
 
 const char *sgi_jwt_fault_text(sgi_jwt_fault fault)
@@ -84,8 +84,8 @@ static sgi_jwt_fault decode(sgi_str part, sgi_buf *out)
     return out->failed ? SGI_JWT_NOMEM : SGI_JWT_MALFORMED;
 }
 
-/* Splits the token into three parts. A token of five parts is encrypted, and is
- * refused. */
+/* Splits the token into three parts. A token of five parts is refused, because it is
+ * encrypted. */
 static bool cut(sgi_str token, sgi_str parts[3])
 {
     size_t count = 0, from = 0;
@@ -126,8 +126,9 @@ static bool same_ascii(sgi_str a, sgi_str b)
     return true;
 }
 
-/* True when the type in the token's header is allowed. The prefix "application/" of
- * the media type may be missing (RFC 7515 4.1.9). */
+/* True when the type in the token's header is allowed. The prefix "application/" of the
+ * type may be missing (RFC 7515 4.1.9). access_only: true = only access tokens are
+ * allowed. */
 static bool is_type(sgi_json type, bool access_only)
 {
     static const sgi_str prefix = SGI_STR_INIT("application/");
@@ -144,10 +145,10 @@ static bool is_type(sgi_json type, bool access_only)
 
 typedef struct header {
     sgi_crypto_scheme scheme;
-    sgi_str kid; /* the name of the token's key; p is NULL when the token names none */
+    sgi_str kid; /* the name of the token's key; p is NULL when the token names no key */
 } header;
 
-/* Reads the header of a token. kid_room receives the decoded name of its key. */
+/* Reads the header of a token. kid_room receives the decoded name of the token's key. */
 static sgi_jwt_fault read_header(sgi_json object, const sgi_jwt_rules *rules,
                                  sgi_buf *kid_room, header *head)
 {
@@ -184,8 +185,8 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
         return SGI_JWT_UNKNOWN_KEY;
     size_t next = at;
     if (!head->kid.p && sgi_jwks_find(keys, head->scheme, head->kid, &next))
-        return SGI_JWT_UNKNOWN_KEY; /* the token names no key, and several keys of the
-                                     * set fit */
+        /* the token names no key, and several keys of the set fit */
+        return SGI_JWT_UNKNOWN_KEY;
     for (int tries = 0; key && tries < MAX_TRIES; tries++) {
         if (sgi_crypto_verify(key->key, head->scheme, text, signature))
             return SGI_JWT_OK;
@@ -196,7 +197,7 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
 
 /* ---- claims ---- */
 
-/* Reads seconds since 1970, which may have a fraction. */
+/* Reads a time in seconds since 1970. The fraction of a second is dropped. */
 static bool read_time(sgi_json value, int64_t *seconds)
 {
     double number;
@@ -282,8 +283,8 @@ static sgi_jwt_fault check_audience(sgi_json value, sgi_str audiences, sgi_buf *
 }
 
 /* True when the text has control characters. A NUL would end the name early in a C
- * string, and line ends would forge lines in a log. Control characters beyond ASCII
- * begin with C2 in UTF-8. */
+ * string, and line ends would forge lines in a log. In UTF-8, control characters beyond
+ * ASCII begin with the byte C2. */
 static bool has_controls(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -373,7 +374,8 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
         fault = check_signature(keys, &head, text, sgi_buf_str(&jwt->signature));
     if (fault != SGI_JWT_OK && fault != SGI_JWT_UNKNOWN_KEY)
         return fault;
-    /* The fault is SGI_JWT_OK or SGI_JWT_UNKNOWN_KEY. Valid claims do not change it. */
+    /* `fault` is SGI_JWT_OK or SGI_JWT_UNKNOWN_KEY here, and is the result if the claims
+     * are valid. */
     sgi_jwt_fault is_unknown = fault;
     sgi_buf_cut(&jwt->subject, 0);
     fault = decode(parts[1], &jwt->claims);

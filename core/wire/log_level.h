@@ -1,4 +1,4 @@
-/* The levels of log messages, in order: "debug" = 0 ... "emergency" = 7. */
+/* The levels of log messages, from "debug" = 0 to "emergency" = 7. */
 #ifndef SGI_LOG_LEVEL_H
 #define SGI_LOG_LEVEL_H
 
@@ -6,10 +6,10 @@
 
 #define SGI_LOG_LEVELS 8
 
-/* Returns the number of a level, or -1 when the text is not a level. */
+/* Returns the number of the level with this name, or -1 when there is no such level. */
 int32_t sgi_log_level(sgi_str text);
 const char *sgi_log_level_name(int32_t level);
-/* Does what sgi_log_level does, for a JSON value. */
+/* Returns the number of the level that a JSON string names, or -1 for any other value. */
 int32_t sgi_log_level_json(sgi_json value);
 
 #endif

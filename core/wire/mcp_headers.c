@@ -1,10 +1,10 @@
-/* Values in headers. `is_plain` decides whether a text can be sent as it is, and
+/* Values in headers. `is_plain` decides whether a text can be sent unchanged, and
  * `unwrap` decodes a base64 value; the other functions call these two and compare. A
  * value that is not base64 is never copied.
  *
- * A gateway in front of the server may already have decided something by the same
- * header. So check_base64 accepts only the one canonical base64 form of each value,
- * although the decoder in base/buf accepts both alphabets and any padding. */
+ * A gateway in front of the server can make decisions by the same header. To prevent two
+ * readings of one header, check_base64 accepts only the one canonical base64 form of each
+ * value, although the decoder in base/buf accepts both alphabets and any padding. */
 #include "wire/mcp_headers.h"
 
 #include "wire/http1_head.h"
@@ -12,7 +12,8 @@
 #define OPENING SGI_STR("=?base64?")
 #define CLOSING SGI_STR("?=")
 
-/* The largest integer that is safe: a double represents it and its neighbours exactly. */
+/* The largest safe integer: a double represents this integer and its neighbours
+ * exactly. */
 #define SAFE_INTEGER INT64_C(9007199254740991)
 
 const char *sgi_mcp_name_member(sgi_str method)
@@ -25,8 +26,9 @@ const char *sgi_mcp_name_member(sgi_str method)
         {SGI_STR_INIT("tasks/get"), "taskId"},
         {SGI_STR_INIT("tasks/update"), "taskId"},
         {SGI_STR_INIT("tasks/cancel"), "taskId"},
-        {SGI_STR_INIT("tasks/stream"), "taskId"}, /* added by the event stream of tasks
-                                                   * (R-E-5) */
+        /* an extension of 2026-07-28: the event stream of a task, whose taskId Mcp-Name
+         * repeats (R-E-5) */
+        {SGI_STR_INIT("tasks/stream"), "taskId"},
         {SGI_STR_INIT("resources/read"), "uri"},
         {SGI_STR_INIT("prompts/get"), "name"},
     };
@@ -49,8 +51,8 @@ static bool begins_and_ends(sgi_str text)
            memcmp(text.p + text.n - CLOSING.n, CLOSING.p, CLOSING.n) == 0;
 }
 
-/* True when the text can be sent as it is. HTTP allows a tab in a header, but SEP-2243
- * counts it as a control character and the conformance suite wants it encoded. */
+/* True when the text can be sent unchanged. HTTP allows a tab in a header, but SEP-2243
+ * counts a tab as a control character, and the conformance suite wants it encoded. */
 static bool is_plain(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -135,7 +137,7 @@ static bool check_base64(sgi_str text)
         if (!last)
             return false;
     }
-    /* the bits of the last letter that are not part of a byte must be 0 */
+    /* the bits of the last letter that belong to no byte must be 0 */
     size_t unused = padding == 2 ? 15 : padding == 1 ? 3 : 0;
     return ((size_t)(last - alphabet) & unused) == 0;
 }
@@ -143,7 +145,8 @@ static bool check_base64(sgi_str text)
 static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
 {
     sgi_buf_reset(scratch, scratch->cap);
-    /* a header such as "=?base64?=" is too short: its two marks share a character */
+    /* a header such as "=?base64?=" is too short, because its opening and closing marks
+     * overlap */
     if (header.n < OPENING.n + CLOSING.n)
         return SGI_MCP_MALFORMED;
     sgi_str inner = {header.p + OPENING.n, header.n - OPENING.n - CLOSING.n};
@@ -155,8 +158,8 @@ static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
     return sgi_utf8_valid(*text, NULL) ? SGI_MCP_SAME : SGI_MCP_MALFORMED;
 }
 
-/* Gives the header's value without surrounding blanks. Returns false when the value
- * has a character that headers must not have. */
+/* Stores the header's value without surrounding blanks in *text. Returns false when the
+ * value has a character that headers must not have. */
 static bool read_plain(sgi_str header, sgi_str *text)
 {
     *text = sgi_http1_trim(header);
@@ -195,8 +198,8 @@ static size_t skip_digits(sgi_str text, size_t at)
     return at;
 }
 
-/* True when the text is a JSON number. Only such a text may be passed to the functions
- * of json_read.h. */
+/* True when the text is a JSON number. The functions of json_read.h must get only such a
+ * text as a number. */
 static bool is_number(sgi_str text)
 {
     size_t start = text.n && text.p[0] == '-';
@@ -219,9 +222,9 @@ static bool is_number(sgi_str text)
     return at == text.n;
 }
 
-/* Compares two numbers by value, as the specification requires: 42.0 equals 42.
- * Integers are compared exactly, fractions as doubles. Numbers beyond the precision of
- * a double are equal only if their texts are equal. */
+/* Compares two numbers by value, as the specification requires: 42.0 equals 42. Integers
+ * are compared exactly, fractions as doubles. Numbers beyond the precision of a double
+ * are equal only if their texts are equal. */
 static bool same_number(sgi_str text, sgi_json value)
 {
     int64_t a, b;

@@ -1,12 +1,12 @@
-/* The walk visits every position where a schema can be. It knows the chain of
- * properties that led to a position (`step`, on the C stack; the chain is written down
- * only when an annotation is found), and whether only `properties` led there
- * (`reachable`). Positions that are not reachable are visited too, because an
- * annotation at such a position makes the tool invalid.
+/* The walk visits every position where a schema can be. At each position the walk knows
+ * the chain of properties that led there (`step`, on the C stack; the chain is written
+ * down only when an annotation is found), and whether only `properties` led there
+ * (`reachable`). Positions that are not reachable are also visited, because an annotation
+ * at such a position makes the tool invalid.
  *
- * The value of an unknown keyword is walked like a schema, because a $ref can point
- * into it. Keywords whose value is not a schema are not walked. The names of
- * properties are not walked either: a parameter may be called x-mcp-header.
+ * The value of an unknown keyword is walked like a schema, because a $ref can point into
+ * it. Keywords whose value is not a schema are not walked. The names of properties are
+ * not walked: a parameter may be called x-mcp-header.
  *
  * The work is at most depth times size, because finding the end of a value walks over
  * everything in the value. */
@@ -14,13 +14,13 @@
 
 typedef struct item {
     uint32_t name_at, name_len;
-    /* position and length in `text` of the property keys that lead to the parameter;
-     * each key comes after its length (4 bytes) */
+    /* position and length, in `text`, of the path to the parameter: the keys of the
+     * properties that lead there, each key after its length (4 bytes) */
     uint32_t path_at, path_len;
 } item;
 
 typedef struct step {
-    /* the outer property; NULL = `member` is a property of the root */
+    /* the enclosing property; NULL = `member` is a property of the root schema */
     const struct step *up;
     const sgi_json_member *member;
 } step;
@@ -129,8 +129,8 @@ static bool same_name(sgi_str a, sgi_str b)
 
 /* ---- annotations ---- */
 
-/* Appends a decoded string. All strings together have at most SGI_MCP_MAX_PARAM_TEXT
- * bytes. */
+/* Decodes a string and appends it to params->text. Returns SGI_MCP_FAULT_COUNT when all
+ * strings together would have more than SGI_MCP_MAX_PARAM_TEXT bytes. */
 static sgi_mcp_fault add_text(sgi_mcp_params *params, sgi_json string)
 {
     if (string.n > SGI_MCP_MAX_PARAM_TEXT - params->text.len)
@@ -209,7 +209,8 @@ typedef enum keyword {
     KEYWORD_SCHEMA, /* the keyword's value is a schema or an array of schemas */
     KEYWORD_PROPERTIES,
     KEYWORD_SCHEMAS, /* the keyword's value is an object whose members are schemas */
-    /* the keyword's value is not a schema, or the keyword is the annotation itself */
+    /* the keyword's value is not a schema, or the keyword is the annotation
+     * x-mcp-header */
     KEYWORD_VALUE
 } keyword;
 
@@ -239,15 +240,15 @@ static keyword keyword_of(const sgi_json_member *member)
 }
 
 typedef struct place {
-    const step *path; /* the properties that lead to the schema; NULL = the schema is
-                       * the root */
+    /* the properties that lead to the schema; NULL = the schema is the root */
+    const step *path;
     bool reachable;
     int32_t depth;
 } place;
 
 static sgi_mcp_fault walk(sgi_mcp_params *params, sgi_json schema, place at);
 
-/* Walks the schema or schemas in the value of a keyword. */
+/* Walks the schema or the schemas in the value of a keyword. */
 static sgi_mcp_fault walk_member(sgi_mcp_params *params, const sgi_json_member *member,
                                  place at)
 {

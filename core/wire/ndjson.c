@@ -1,7 +1,8 @@
-/* Reads lines. `partial` has the bytes of an unfinished line. While `skipping` is set,
- * these bytes are dropped instead. Blank lines and the CR of CRLF are removed, because
- * peers on other systems send them. A line that is returned from `partial` stays there
- * until the next call, so sgi_ndjson_next resets `partial` at its beginning. */
+/* Reads lines. `partial` has the bytes of an unfinished line; while `skipping` is set,
+ * the bytes of the line are dropped instead. Blank lines, and the CR of CR LF, are
+ * removed, because peers on other systems send them. A line that is returned from
+ * `partial` stays there until the next call, so sgi_ndjson_next resets `partial` at its
+ * beginning. */
 #include "wire/ndjson.h"
 
 #define KEEP_ROOM (64 * 1024)
@@ -36,7 +37,8 @@ static sgi_ndjson_event no_memory(sgi_ndjson *framing)
     return SGI_NDJSON_NOMEM;
 }
 
-/* Reports a line that becomes too long with the bytes of `rest`. */
+/* Reports that the line has become too long with the bytes of `rest`. *line receives the
+ * first max_line bytes of the line. */
 static sgi_ndjson_event too_long(sgi_ndjson *framing, sgi_str rest, sgi_str *line)
 {
     sgi_buf *partial = &framing->partial;
@@ -49,7 +51,7 @@ static sgi_ndjson_event too_long(sgi_ndjson *framing, sgi_str rest, sgi_str *lin
     return SGI_NDJSON_TOO_LONG;
 }
 
-/* Keeps the rest of the input, which has no newline, for the next call. */
+/* Stores the rest of the input, which has no newline, for the next call. */
 static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input, sgi_str *line)
 {
     sgi_str rest = *input;

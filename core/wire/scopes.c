@@ -1,4 +1,4 @@
-/* Lists of scopes. They are short, so they are searched word by word. */
+/* Lists of scopes. The lists are short, so they are searched word by word. */
 #include "wire/scopes.h"
 
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
@@ -16,8 +16,8 @@ bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
     return len > 0;
 }
 
-/* True when the list has only visible ASCII and blanks. The quote and the backslash
- * are not allowed, because they would have to be escaped in a quoted string. */
+/* True when the list has only visible ASCII and blanks, without quotes and backslashes,
+ * which would have to be escaped in a quoted string. */
 bool sgi_scopes_valid(sgi_str list)
 {
     for (size_t i = 0; i < list.n; i++) {
@@ -69,7 +69,7 @@ static sgi_str next_line(sgi_str *text)
     return line;
 }
 
-/* An added scope may imply further scopes, so the loop repeats until it adds nothing. */
+/* An added scope can imply further scopes, so the loop repeats until it adds no scope. */
 void sgi_scopes_add_implied(sgi_buf *out, sgi_str implied)
 {
     size_t before;

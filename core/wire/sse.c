@@ -6,24 +6,24 @@
  *       +--> partial ----+   a line that is split between two inputs
  *
  * Data is copied as late as possible. A single data line that is whole in the input is
- * borrowed; it is copied only when a second line comes or when the input ends before
- * the event does. A split line was already copied into `partial`, which then becomes
- * `text`.
+ * borrowed. Borrowed data is copied only when a second data line arrives, or when the
+ * input ends before the event ends. A split line was already copied into `partial`, which
+ * then becomes `text`.
  *
- * A line ends at its CR; the reader does not wait for the next byte, which may take
+ * A line ends at its CR; the reader does not wait for the next byte, which can take
  * long. If the next byte is an LF, it is skipped (`after_cr`).
  *
  * When an event is lost (too long, out of memory), everything up to the next blank
  * line is dropped. `skipping`: a lost event is being dropped. `discarding`: the
- * current line has begun and its rest is dropped; comments use only this flag, so they
+ * current line has begun and its rest is dropped. Comments use only `discarding`, so they
  * need no memory however long they are. Whether an event is lost must not depend on
  * how the input is cut, so a line that is whole in the input is checked against the
  * same limit as a line that grows. */
 #include "wire/sse.h"
 
 #define KEEP_ROOM (64 * 1024)
-/* LF and CR are searched in this many bytes at a time, so that the search for one of
- * them does not run far past the other. */
+/* The number of bytes in which LF and CR are searched at a time. Without this limit, the
+ * search for LF could run far past a CR. */
 #define WINDOW 512
 
 static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
@@ -49,7 +49,7 @@ void sgi_sse_free(sgi_sse *sse)
     sgi_buf_free(&sse->last_id);
 }
 
-/* Clears the event's state for the next event. */
+/* Clears the state of the current event, for the next event. */
 static void clear_event(sgi_sse *sse)
 {
     sgi_buf_reset(&sse->partial, KEEP_ROOM);
@@ -170,8 +170,8 @@ static void take_field(sgi_sse *sse, sgi_str name, sgi_str value, bool torn)
     }
 }
 
-/* Handles a line that is neither blank nor a comment. torn: the line was split between
- * two inputs and is in `partial`. */
+/* Handles a line that is neither blank nor a comment. torn: true = the line was split
+ * between two inputs, and is in `partial`. */
 static sgi_sse_step take_line(sgi_sse *sse, sgi_str line, bool torn)
 {
     const char *colon = memchr(line.p, ':', line.n);
@@ -193,7 +193,8 @@ static sgi_sse_step take_line(sgi_sse *sse, sgi_str line, bool torn)
     return SGI_SSE_MORE;
 }
 
-/* Ends the event and returns it. An event with neither data, id nor retry is dropped. */
+/* Ends the current event and returns it. An event with neither data, id nor retry is
+ * dropped. */
 static sgi_sse_step give(sgi_sse *sse, sgi_sse_event *event)
 {
     if (!sse->has_data && !sse->has_id && !sse->has_retry) {
@@ -220,8 +221,8 @@ static sgi_sse_step give(sgi_sse *sse, sgi_sse_event *event)
 
 /* ---- lines ---- */
 
-/* Returns the number of bytes before the first CR or LF, or the length of the input
- * when it has neither. */
+/* Returns the number of bytes before the first CR or LF, or the length of the input when
+ * it has no CR and no LF. */
 static size_t line_length(sgi_str input)
 {
     for (size_t at = 0; at < input.n;) {
@@ -243,8 +244,8 @@ static bool has_room(const sgi_sse *sse, size_t n)
     return n <= sse->max_event - sse->used - sse->partial.len;
 }
 
-/* Handles the beginning or a further piece of a line whose end is not in the input:
- * stores it in `partial` or drops it. */
+/* Handles a piece of a line whose end is not in the input: stores the piece in `partial`
+ * or drops it. */
 static sgi_sse_step keep_rest(sgi_sse *sse, sgi_str rest)
 {
     if (sse->discarding)
@@ -264,8 +265,8 @@ static sgi_sse_step keep_rest(sgi_sse *sse, sgi_str rest)
     return lose(sse, why);
 }
 
-/* Handles a line whose end is in the input. The beginning of the line may be in
- * `partial`. */
+/* Handles a line whose end is in the input. `partial` has the beginning of the line if
+ * the line was split. */
 static sgi_sse_step end_line(sgi_sse *sse, sgi_str line, sgi_sse_event *event)
 {
     bool torn = sse->partial.len != 0;
@@ -292,8 +293,8 @@ static sgi_sse_step end_line(sgi_sse *sse, sgi_str line, sgi_sse_event *event)
     return take_line(sse, line, torn);
 }
 
-/* Skips a byte order mark at the beginning of the stream. If only the first bytes of a
- * byte order mark come, they belong to the first line. */
+/* Skips a byte order mark at the beginning of the stream. If only a part of a byte order
+ * mark arrives, its bytes belong to the first line. */
 static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
 {
     while (sse->bom < sizeof mark && input->n &&
@@ -309,8 +310,8 @@ static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
     return begun.n ? keep_rest(sse, begun) : SGI_SSE_MORE;
 }
 
-/* Called when the input is used up. Copies borrowed data, so that no view points into
- * the input. */
+/* Called when the input is used up. Copies borrowed data, so that no view points into the
+ * input afterwards. */
 static sgi_sse_step end_input(sgi_sse *sse, sgi_sse_step step)
 {
     if (step != SGI_SSE_MORE)

@@ -1,13 +1,13 @@
 /* All variables except one (the pivot) match as little text as possible: the variables
- * before the pivot are matched from the left, those after it from the right. No match
- * is lost by this. If a {var} before the pivot matched more text, less text would be
- * left for the parts after it. The additional text either could belong to the next
- * variable as well, or has a character that no {var} may have. So the search never
- * goes back to an earlier variable.
+ * before the pivot are matched from the left, the variables after the pivot from the
+ * right. This order loses no match. If a {var} before the pivot matched more text, less
+ * text would be left for the parts after it. Either the next variable can match the
+ * additional text as well, or this text has a character that no {var} may have. Therefore
+ * the search never goes back to an earlier variable.
  *
- * The text after a variable is found by the algorithm of Knuth, Morris and Pratt. So
- * the number of comparisons is linear in the length of the URI, whatever the template
- * repeats. */
+ * The text after a variable is found by the algorithm of Knuth, Morris and Pratt.
+ * Therefore the number of comparisons is linear in the length of the URI, whatever the
+ * template repeats. */
 #include "wire/uri_template.h"
 
 /* ---- reading ---- */
@@ -18,8 +18,8 @@ static bool is_name_char(char c)
            c == '_' || c == '.';
 }
 
-/* Reads one variable {...}. *at is the position after the opening brace at the call,
- * and the position after the variable on return. */
+/* Reads one variable {...}. *at: the position after the opening brace; receives the
+ * position after the variable. Returns NULL, or a text that tells what is wrong. */
 static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
 {
     if (t->count == SGI_URI_VARIABLES_MAX)
@@ -51,8 +51,9 @@ static sgi_str read_text(sgi_str text, size_t *at)
     return (sgi_str){text.p + start, *at - start};
 }
 
-/* Chooses the pivot, the variable that matches the rest: {+var} if the template has
- * one, otherwise the last variable. */
+/* Chooses the pivot, the variable that matches the remaining text: {+var} if the template
+ * has one, otherwise the last variable. Returns NULL, or a text that tells what is
+ * wrong. */
 static const char *choose_pivot(sgi_uri_template *t)
 {
     bool found = false;
@@ -91,7 +92,7 @@ const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text)
 
 /* ---- matching ---- */
 
-/* A text that is read forward from its beginning or backward from its end. */
+/* A text that is read either forward from its beginning or backward from its end. */
 typedef struct view {
     const char *p;
     size_t n;
@@ -103,7 +104,8 @@ static char at(view v, size_t i)
     return v.backwards ? v.p[v.n - 1 - i] : v.p[i];
 }
 
-/* True when c is reserved in RFC 3986. A {var} must not match such a character. */
+/* True when c is a reserved character of RFC 3986. A {var} must not match reserved
+ * characters. */
 static bool is_reserved(char c)
 {
     return c && strchr(":/?#[]@!$&'()*+,;=", c);
@@ -119,9 +121,9 @@ static bool starts_with(view v, size_t from, view text)
     return true;
 }
 
-/* Fills the failure table of Knuth, Morris and Pratt. fail[i]: the length of the
- * longest beginning of the text that is also an end of the first i + 1 characters of
- * the text. */
+/* Fills the failure table of Knuth, Morris and Pratt. fail[i] is the length of the
+ * longest proper beginning of the text that is also an end of its first i + 1
+ * characters. */
 static void prepare(view text, uint16_t *fail)
 {
     size_t matched = 0;
@@ -134,7 +136,8 @@ static void prepare(view text, uint16_t *fail)
     }
 }
 
-/* Finds the first position of `text` between `from` and `last`. */
+/* Finds the first place where `text` begins, from `from` to `last`. Returns false when
+ * there is no such place. */
 static bool find(view v, size_t from, size_t last, view text, size_t *place)
 {
     uint16_t fail[SGI_URI_TEMPLATE_MAX];
@@ -153,7 +156,8 @@ static bool find(view v, size_t from, size_t last, view text, size_t *place)
     return false;
 }
 
-/* Returns the position at which the value of a {var} that begins at `from` must end. */
+/* Returns the position at which the value of a {var} must end at the latest. The value
+ * begins at `from`. */
 static size_t value_stop(view v, size_t from)
 {
     while (from < v.n && !is_reserved(at(v, from)))
@@ -161,8 +165,8 @@ static size_t value_stop(view v, size_t from)
     return from;
 }
 
-/* Matches a {var} that begins at *pos and ends at the next position of `text`, which is
- * not empty. Moves *pos past the text. */
+/* Matches a {var} that begins at *pos and ends where `text` occurs next; `text` is not
+ * empty. Moves *pos past `text`. Returns false when there is no match. */
 static bool take(view v, size_t *pos, view text, sgi_str *value)
 {
     size_t place;

@@ -1,12 +1,11 @@
-/* Matches a URI against a URI template (RFC 6570) and finds the values of its
- * variables. The supported variables are {var}, whose value has no reserved character
- * (level 1), and one {+var} per template, whose value may have any character. No value
- * is empty.
+/* Matches a URI against a URI template (RFC 6570) and finds the values of its variables.
+ * The supported variables are {var}, whose value has no reserved character (level 1), and
+ * one {+var} per template, whose value may have any character. No value is empty.
  *
- * A match takes time linear in the URI, does not recurse and allocates nothing,
- * because URIs come from untrusted clients. When several matches are possible, each
- * {var} matches as little as it can, and the remaining text goes to {+var}, or to the
- * last variable. If a match exists, it is found. */
+ * A match takes time linear in the length of the URI, does not recurse and allocates
+ * nothing, because URIs come from untrusted clients. When several matches are possible,
+ * each {var} matches as little text as possible, and {+var}, or else the last variable,
+ * gets the remaining text. If a match exists, it is found. */
 #ifndef SGI_URI_TEMPLATE_H
 #define SGI_URI_TEMPLATE_H
 
@@ -19,7 +18,7 @@
 /* A variable and the text after it. */
 typedef struct sgi_uri_part {
     sgi_str name;
-    bool reserved; /* the variable is {+var} */
+    bool reserved; /* true = the variable is {+var}; false = it is {var} */
     sgi_str text;
 } sgi_uri_part;
 
@@ -27,19 +26,19 @@ typedef struct sgi_uri_template {
     sgi_str text; /* the text before the first variable */
     sgi_uri_part parts[SGI_URI_VARIABLES_MAX];
     size_t count;
-    size_t pivot; /* index of the variable that matches the rest */
+    size_t pivot; /* index of the variable that matches the remaining text */
 } sgi_uri_template;
 
-/* Reads a template; its parts are views of text. Returns NULL, or a text that says what
- * is wrong with the template. */
+/* Reads a template. The parts of *t are views of `text`. Returns NULL, or a text that
+ * tells what is wrong with the template. */
 const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text);
 
-/* True when the URI matches. values[i] is then the value of variable i, as it is
- * written in the URI. */
+/* True when the URI matches the template. values[i] then receives the value of variable
+ * i, undecoded. */
 bool sgi_uri_template_match(const sgi_uri_template *t, sgi_str uri, sgi_str *values);
 
-/* Appends a value with its %XX decoded. The result need not be UTF-8. Returns false
- * when an escape is invalid or is %00; a part of the value may then be appended. */
+/* Decodes the %XX of a value and appends the result, which need not be UTF-8. Returns
+ * false when an escape is invalid or is %00; a part of the value may then be appended. */
 bool sgi_uri_decode(sgi_str value, sgi_buf *out);
 
 #endif

@@ -1,10 +1,10 @@
-/* URLs. Nothing is decoded or normalised except the case of scheme and host and a
- * missing default port. Two spellings of one path count as two paths, which is the
- * safe choice.
+/* Parses and compares URLs. Nothing is decoded or normalised, except the case of scheme
+ * and host and a missing default port. Two spellings of one path count as two paths,
+ * which is the safe choice.
  *
- * Another program may resolve a path with dot segments to another path. So a resource
- * with such a path covers no endpoint, and an endpoint with such a path is covered
- * only by a resource that is the whole host. */
+ * Another program can resolve a path with dot segments to another path. Therefore a
+ * resource with such a path covers no endpoint, and an endpoint with such a path is
+ * covered only by a resource that is the whole host. */
 #include "wire/url.h"
 
 static char lower(char c)
@@ -143,8 +143,8 @@ bool sgi_url_same_origin(const sgi_url *a, const sgi_url *b)
     return a->https == b->https && a->port == b->port && same_text(a->host, b->host);
 }
 
-/* True when the host is an address 127.x.x.x: four numbers and three dots. The check is
- * needed because a host name may begin with "127." too. */
+/* True when the host is an address 127.x.x.x: four numbers and three dots. A test of the
+ * prefix "127." is not enough, because a host name can begin with "127.". */
 static bool is_loopback_address(sgi_str host)
 {
     size_t dots = 0, digits = 0;
