@@ -99,15 +99,13 @@ const sgi_aead sgi_crypto_aead = {seal, open_sealed};
 /* ---- checking signatures ---- */
 
 #define RSA_MIN_BITS 2048
-#define RSA_MAX_BITS                                                                     \
-/* the most bits of a key; checking a signature with a larger key takes too long */
-8192
+/* The most bits of a key. Checking a signature with a larger key takes too long. */
+#define RSA_MAX_BITS 8192
 #define RSA_MAX_EXPONENT 64
 
-    /* Makes a key from the builder's parameters and frees the builder. Returns NULL when
+/* Makes a key from the builder's parameters and frees the builder. Returns NULL when
  * the parameters are not a valid key. */
-    static sgi_crypto_key *
-    make_key(const char *type, OSSL_PARAM_BLD *builder, bool ok)
+static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool ok)
 {
     EVP_PKEY *key = NULL;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
