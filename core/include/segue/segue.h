@@ -5,8 +5,8 @@
  * segue_ext.h has the interfaces for your own stores and transports and for language
  * bindings.
  *
- * Conventions. They hold for every function. The comment of a function says only where it
- * differs from them.
+ * Conventions. They hold for every function. The comment of a function says only in what
+ * the function differs from them.
  *   - Thread: a function may be called from any thread. "Thread dispatch" means: from the
  *     thread that runs the runtime. "Thread setup" means: from one thread, before or
  *     after the runtime runs.
@@ -26,8 +26,8 @@
  *     the function needs one of their members.
  *   - `out` receives a handle that the caller owns. One handle has one owner and one
  *     segue_X_free. segue_X_free ignores NULL. It may be called at any time, also in the
- *     handle's own callback, and never implies cancel or close. No thread may use a
- *     handle while another thread frees it.
+ *     handle's own callback, and never implies cancel or close. A thread must not use
+ *     a handle while another thread frees it.
  *   - The library copies its inputs before it returns unless the text says "consumed".
  *     Names, ids and tokens are NUL-terminated UTF-8. Payloads and JSON are pointer and
  *     length and need no NUL. Text from accessors is NUL-terminated.
@@ -41,8 +41,8 @@
  *   - Structs of options and callbacks start with struct_size and only grow. Zero means
  *     the default. Initialise each with the SEGUE_X_INIT of its type, for example
  *     `segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;`.
- *   - Durations are int64 milliseconds. An option max_X or X_per_second is the largest
- *     number, or number of bytes, of what its comment names.
+ *   - Durations are int64 milliseconds. An option max_X or X_per_second is the maximum
+ *     of the number, or of the number of bytes, that its comment names.
  *
  * Caveats
  *   - A build may leave out HTTP, OAuth, SQLite or Redis (CMake: SEGUE_HTTP and so on).
@@ -71,9 +71,9 @@
 #define SEGUE_API
 #endif
 
-/* Each SEGUE_X_INIT is a value of its own struct type, and the compiler refuses it for
- * another struct. In C it is not a constant expression, so a struct with static storage
- * sets its size itself: `static segue_item_options options = {.struct_size = sizeof
+/* Each SEGUE_X_INIT is a value of one struct type, and the compiler refuses it for
+ * another type. In C it is not a constant expression, so a struct with static storage is
+ * initialised in another way: `static segue_item_options options = {.struct_size = sizeof
  * options};`. Both ways set all other members to zero. */
 #ifdef __cplusplus
 #define SEGUE_INIT(type)                                                                 \
@@ -144,8 +144,8 @@ typedef struct segue_error segue_error;
 typedef struct segue_hooks segue_hooks; /* segue_ext.h: injected clock and random
                                            numbers */
 
-/* Releases the `user` of a callback table. The library calls it once, after the last
- * callback of the table. */
+/* Releases the `user` of a callback table. The library calls this function once, after
+ * the last callback of the table. */
 typedef void (*segue_free_fn)(void *user);
 
 /* ---- 1 Library --------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ SEGUE_API const char *segue_status_name(segue_status status);
  * the callback returns. segue_error_copy makes a copy that lives longer. */
 
 /* The contents of an error. The view lives as long as the error. Later versions may add
- * members at its end. */
+ * members at the end of the struct. */
 typedef struct segue_error_view {
     segue_status status;
     int32_t rpc_code;    /* the code of the JSON-RPC error that the peer sent; 0 = the
@@ -181,7 +181,7 @@ typedef struct segue_error_view {
 
 /* Returns the contents of an error.
  *
- * Returns   never NULL. The result for NULL is a view of SEGUE_OK with the message "". */
+ * Returns   a view, never NULL. For NULL the view has SEGUE_OK and the message "". */
 SEGUE_API const segue_error_view *segue_error_read(const segue_error *error);
 
 /* Makes a copy of the error that outlives the callback. */
@@ -199,9 +199,9 @@ enum segue_log_level {
     SEGUE_LOG_ERROR = 3
 };
 
-/* Allocates the memory of the library. release and resize receive the size that was last
- * given to alloc or resize. The functions are called from any thread, also from several
- * at once. alloc and resize may return NULL. */
+/* The functions by which the library allocates memory. release and resize receive the
+ * size that was last given to alloc or resize. Any thread may call the functions, also
+ * several threads at once. alloc and resize may return NULL. */
 typedef struct segue_allocator {
     void *(*alloc)(void *user, size_t size);
     void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
@@ -209,14 +209,14 @@ typedef struct segue_allocator {
     void *user;
 } segue_allocator;
 
-/* Receives one line of log. It may be called from any thread, also while the library
- * holds its lock, so it must not call the library. The text is valid until the callback
- * returns. */
+/* Receives one line of log. Any thread may call the callback, also while the library
+ * holds its lock, so the callback must not call the library. The text is valid until the
+ * callback returns. */
 typedef void (*segue_log_fn)(void *user, int32_t level, const char *text);
 
-/* Reports that a background runtime has work for segue_runtime_dispatch. It is called
- * from any thread, at most once per dispatch. It may only signal another thread and must
- * not call the library. */
+/* Reports that a background runtime has work for segue_runtime_dispatch. Any thread may
+ * call the callback, at most once per dispatch. The callback may only signal another
+ * thread and must not call the library. */
 typedef void (*segue_wake_fn)(void *user);
 
 typedef struct segue_runtime_options {
@@ -224,19 +224,20 @@ typedef struct segue_runtime_options {
     const segue_allocator *allocator; /* copied; NULL = the library uses malloc */
     void *user;                       /* argument of log and on_wake */
     segue_log_fn log;
-    int32_t log_level; /* lowest level of the lines that are logged; SEGUE_LOG_DEBUG is
-                          0 */
+    int32_t log_level; /* the lowest level that is logged: a segue_log_level; 0 =
+                          SEGUE_LOG_DEBUG */
     segue_wake_fn on_wake;
-    const segue_hooks *hooks; /* copied; tests inject a clock and random numbers */
+    const segue_hooks *hooks; /* copied; clock and random numbers for tests; NULL =
+                                 none */
     /* The largest JSON-RPC message that is received and the largest JSON text that a
      * function accepts; default 64 MiB. Anything larger gives SEGUE_E_TOO_LARGE. */
     int64_t max_message_bytes;
     int32_t max_depth; /* deepest nesting of JSON; default 512 */
-    /* unsent bytes per connection before producers wait; default 1 MiB */
+    /* unsent bytes of a connection at which producers wait; default 1 MiB */
     int64_t max_queue_bytes;
     /* 1 = while segue_runtime_dispatch is called often, it reads the pipes of a
-     * background runtime instead of the private thread. The application must then wait
-     * for segue_runtime_fd, because on_wake does not report input */
+     * background runtime, and the private thread does not. The application must then wait
+     * on the descriptor of segue_runtime_fd, because on_wake does not report input */
     int32_t lend_input;
 } segue_runtime_options;
 #define SEGUE_RUNTIME_OPTIONS_INIT SEGUE_INIT(segue_runtime_options)
@@ -266,21 +267,21 @@ SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
  * Callback  refused (SEGUE_E_REENTRANT) */
 SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 
-/* Gives a descriptor to wait on. It is readable while segue_runtime_dispatch has
- * callbacks to run, and once the runtime was stopped. It is level-triggered; never read
- * it. It is useful for a background runtime only: an inline runtime finds callbacks only
- * when dispatch reads input. With lend_input it is also readable while dispatch has input
- * to read, which may lead to no callback.
+/* Gives a descriptor to wait on. The descriptor is readable while segue_runtime_dispatch
+ * has callbacks to run, and once the runtime was stopped. It is level-triggered; never
+ * read from it. Use it with a background runtime only, because an inline runtime finds
+ * callbacks only when dispatch reads input. With lend_input the descriptor is also
+ * readable while dispatch has input to read, which perhaps causes no callback.
  *
  * fd        receives the descriptor; it belongs to the runtime.
  * Returns   SEGUE_E_STATE once the runtime was run or dispatched inline. */
 SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
 
-/* Runs callbacks. On an inline runtime this also does input and output. On a background
- * runtime with lend_input it first reads the input of stdio, fds and spawn, which saves
- * one wake-up per message. The private thread reads again when no dispatch came for 50
- * ms, and for large amounts of input. Input that has arrived is handled before a deadline
- * expires.
+/* Runs callbacks. On an inline runtime the function also does input and output. On a
+ * background runtime with lend_input it first reads the input of the transports stdio,
+ * fds and spawn, which saves one wake-up per message. The private thread reads this input
+ * again after 50 ms without a dispatch, and while there is much input. Input that has
+ * arrived is handled before timeouts.
  *
  * timeout_ms  the longest time to wait for work; 0 = do not wait, -1 = no limit.
  * max_events  the largest number of callbacks to run; 0 = all that are due.
@@ -323,10 +324,9 @@ typedef struct segue_spawn_options {
                                      NULL-terminated; NULL = inherited */
     const char *working_dir;      /* working directory of the child; NULL = inherited */
     int32_t restart;              /* 1 = start the child again when it exits */
-    int64_t close_timeout_ms;     /* time to wait after closing the child's input; default
-                                     2000 */
-    int64_t terminate_timeout_ms; /* time to wait after SIGTERM before SIGKILL; default
-                                     2000 */
+    int64_t close_timeout_ms;     /* time between the end of the child's input and
+                                     SIGTERM; default 2000 */
+    int64_t terminate_timeout_ms; /* time between SIGTERM and SIGKILL; default 2000 */
     void *user;
     segue_free_fn free_user;
     segue_stderr_fn on_stderr; /* NULL = the child inherits standard error, or gets
@@ -344,9 +344,9 @@ SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transp
 /* Makes a transport from this process's standard input and output, one JSON-RPC message
  * per line (2026-07-28 basic/transports/stdio).
  *
- * Effect    sets both descriptors non-blocking while attached and restores them at the
- *           end. Everything that shares them (a terminal, standard error) is non-blocking
- *           meanwhile.
+ * Effect    while the transport is attached, both descriptors are non-blocking, and so is
+ *           everything that shares them (a terminal, standard error). The end of the
+ *           transport restores the descriptors.
  * Returns   SEGUE_E_IO when a descriptor is closed. */
 SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
                                              segue_transport **out);
@@ -426,7 +426,7 @@ SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *
  * value     visible ASCII, spaces and tabs; NULL removes the header.
  * transport not attached yet, or the transport that on_headers received.
  * Returns   SEGUE_E_INVALID for a name or value that cannot be sent, SEGUE_E_STATE when
- *           the transport is no HTTP client, SEGUE_E_LIMIT for more than 64 headers. */
+ *           the transport is not an HTTP client, SEGUE_E_LIMIT for over 64 headers. */
 SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
                                                   const char *name, const char *value,
                                                   segue_error **error);
@@ -482,11 +482,11 @@ typedef struct segue_store_options {
 #define SEGUE_STORE_OPTIONS_INIT SEGUE_INIT(segue_store_options)
 
 /* Makes a store in memory. When max_bytes is reached, the oldest ended operations are
- * evicted; when none is left, an append fails with SEGUE_E_STORE_FULL. When a new
- * operation takes a principal over its limits, the same happens to the operations of that
- * principal. The store ends with the process. A client of segue_transport_stdio cannot
- * come back to the same process, so a server with a memory store accepts no idempotency
- * keys over that transport. */
+ * evicted. If no operation has ended, an append fails with SEGUE_E_STORE_FULL. The limits
+ * of a principal work in the same way, for the operations of this principal, when an
+ * operation begins. The store ends with the process. A client of segue_transport_stdio
+ * cannot come back to the same process, so a server with a memory store accepts no
+ * idempotency keys over that transport. */
 SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
                                           segue_store **out);
 
@@ -518,16 +518,15 @@ SEGUE_API segue_status segue_store_redis(const char *url,
                                          segue_store **out, segue_error **error);
 
 /* Opens a store in a PostgreSQL database (13 or newer), which many servers may share. The
- * first server makes the tables. The settings of PostgreSQL decide what a crash of it
- * loses. SEGUE_DURABILITY_FULL turns synchronous_commit on if it is off.
+ * first server makes the tables. The settings of PostgreSQL decide what a crash of
+ * PostgreSQL loses. SEGUE_DURABILITY_FULL turns synchronous_commit on if it is off.
  *
  * url       postgresql://[user[:password]@][host[:port],...][/database][?option=value]
  *           for libpq. The options schema=name ("segue"), synchronous_commit=value and
  *           listen=URL (for the connection that waits for changes) are for the store.
  * Returns   SEGUE_OK, SEGUE_E_INVALID when the URL is malformed, SEGUE_E_STORE when the
  *           server cannot be reached or refuses, SEGUE_E_STORE_CORRUPT when the stored
- *           data has a newer format, SEGUE_E_UNSUPPORTED when the server is too old.
- */
+ *           data has a newer format, SEGUE_E_UNSUPPORTED when the server is too old. */
 SEGUE_API segue_status segue_store_postgres(const char *url,
                                             const segue_store_options *options,
                                             segue_store **out, segue_error **error);
@@ -542,7 +541,7 @@ SEGUE_API void segue_store_free(segue_store *store);
 
 /* Makes an empty content.
  *
- * runtime   the content uses its allocator and may outlive it. */
+ * runtime   the content uses the runtime's allocator and may outlive the runtime. */
 SEGUE_API segue_status segue_content_new(segue_runtime *runtime, segue_content **out);
 
 /* Adds a text block, {"type":"text"}.
@@ -560,21 +559,21 @@ SEGUE_API segue_status segue_content_add_text(segue_content *content, const char
  *           "blob"; or with "role" and a block as its "content". A block of a type of the
  *           protocol must have the members that this type requires; a block of another
  *           type is not checked.
- * Returns   SEGUE_E_JSON when json is not valid JSON, SEGUE_E_INVALID when it is not such
- *           an object. */
+ * Returns   SEGUE_E_JSON when json is not valid JSON, SEGUE_E_INVALID when json is not
+ *           such an object. */
 SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
                                               size_t len, segue_error **error);
 
 /* Makes each block that is added from now on a prompt message with this role.
  *
- * role      "user" or "assistant"; NULL = added blocks are no messages any more.
+ * role      "user" or "assistant"; NULL = blocks added from now on are no messages.
  * Returns   SEGUE_E_INVALID for another role. */
 SEGUE_API segue_status segue_content_set_role(segue_content *content, const char *role);
 
 /* Sets structuredContent, replacing an earlier value.
  *
  * json      any JSON value.
- * Returns   SEGUE_E_JSON when it is not valid JSON. */
+ * Returns   SEGUE_E_JSON when json is not valid JSON. */
 SEGUE_API segue_status segue_content_set_structured(segue_content *content,
                                                     const char *json, size_t len,
                                                     segue_error **error);
@@ -592,7 +591,7 @@ SEGUE_API void segue_content_free(segue_content *content);
 /* A segment is one piece of a streamed result. The segment, its view and its text are
  * valid until on_segment returns. */
 
-/* The contents of a segment. Later versions may add members at its end. */
+/* The contents of a segment. Later versions may add members at the end of the struct. */
 typedef struct segue_segment_view {
     uint64_t number;  /* number of the segment: 1, 2, 3 and so on without holes */
     uint64_t index;   /* index of the block in the content of the result, from 0. Several
@@ -621,10 +620,11 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
 
 /* ---- 8 Server ---------------------------------------------------------------------- */
 
-/* Determines the principal: the identity of the client at the other end. It runs once for
- * each attached transport. Over HTTP it runs for each request, before the body is read;
- * segue_transport_header and segue_transport_peer then describe the request. Operations
- * belong to the principal that made them; other principals cannot see that they exist.
+/* Determines the principal: the identity of the client at the other end. The callback
+ * runs once for each attached transport, and over HTTP for each request, before the body
+ * is read; segue_transport_header and segue_transport_peer then describe the request.
+ * Operations belong to the principal that made them; other principals cannot see that
+ * they exist.
  *
  * principal receives a stable name in UTF-8; NULL or "" = the client is anonymous. A name
  *           that is not valid UTF-8 refuses the client. The text must live until the
@@ -652,8 +652,8 @@ enum segue_validation {
  * reason    an empty buffer of size bytes; the callback writes why the value does not
  *           fit, as one line of UTF-8 with a NUL.
  * Returns   SEGUE_OK when the value fits, SEGUE_E_INVALID when it does not fit; another
- *           status when this cannot be decided, for example SEGUE_E_UNSUPPORTED for an
- *           unknown dialect of schemas or an unresolved $ref. */
+ *           status when the callback cannot decide, for example SEGUE_E_UNSUPPORTED for
+ *           an unknown dialect of schemas or an unresolved $ref. */
 typedef segue_status (*segue_validate_fn)(void *user, const char *tool, int32_t what,
                                           const char *schema, size_t schema_len,
                                           const char *value, size_t value_len,
@@ -665,29 +665,29 @@ enum segue_cache_scope {
     SEGUE_CACHE_PUBLIC = 1 /* for every caller: the result is the same for all of them */
 };
 
-/* Runs each time the last conversation of the server has ended and no listener can
- * bring another one, since closed listeners have drained. Calls and tasks may still
- * run. A program that serves its standard input can stop now; a daemon continues. */
+/* Runs each time the last conversation of the server has ended and no new one can begin,
+ * because no listener is open or drains. Calls and tasks may still run. A program that
+ * serves its standard input can stop now; a daemon continues. */
 typedef void (*segue_idle_fn)(void *user);
 
 /* The protocol extensions by which a server may offer its operations, in addition to the
  * plain response. Each can be switched on or off by itself (R-C-16). A client sees only
  * the extensions that it asks for. */
 enum segue_dialect {
-    SEGUE_DIALECT_TASKS_2025 = 1,   /* tasks of 2025-11-25 (SEP-1686); on */
+    SEGUE_DIALECT_TASKS_2025 = 1,   /* tasks of 2025-11-25 (SEP-1686); default on */
     SEGUE_DIALECT_STREAMING = 2,    /* SEP-1905: segments of tasks of 2025-11-25 as soon
-                                       as they are made; on */
+                                       as they are made; default on */
     SEGUE_DIALECT_DRAFT_TASKS = 4,  /* the protocol version DRAFT-2026-v1 and its tasks
-                                       (SEP-2557); off */
-    SEGUE_DIALECT_TASKS = 8,        /* io.modelcontextprotocol/tasks (SEP-2663); on */
-    SEGUE_DIALECT_TASK_EVENTS = 16, /* tasks/stream (SEP-2694); on */
-    SEGUE_DIALECT_PARTIAL = 32,     /* PR 776: a result in several responses; on */
+                                       (SEP-2557); default off */
+    SEGUE_DIALECT_TASKS = 8,        /* tasks of 2026-07-28 (SEP-2663); default on */
+    SEGUE_DIALECT_TASK_EVENTS = 16, /* tasks/stream (SEP-2694); default on */
+    SEGUE_DIALECT_PARTIAL = 32,     /* PR 776: results in several responses; default on */
     SEGUE_DIALECT_PARTIAL_RESULTS = 64, /* SEP-2998: notifications with the parts of a
-                                           result that exist so far; on */
+                                           result that exist so far; default on */
     SEGUE_DIALECT_RESUMABLE = 128, /* SEP-975: requests/resume, for calls of tools that
-                                      are SEGUE_TOOL_RESUMABLE; on */
+                                      are SEGUE_TOOL_RESUMABLE; default on */
     SEGUE_DIALECT_IMMEDIATE = 256  /* SEP-1905: the answer to a call that asked for a task
-                                      is the result, if it is ready; on */
+                                      is the result, if it is ready; default on */
 };
 
 /* Variants of a dialect (a protocol extension) for peers that need them. */
@@ -697,9 +697,9 @@ enum segue_draft_way {
     SEGUE_WAY_TRACKING = 2,         /* SEP-1905: an immediate result also has a task */
     SEGUE_WAY_UNDECLARED_MODES = 4, /* SEP-1905: the server uses the modes that a request
                                        lists even when its client declared none */
-    SEGUE_WAY_FROM_START = 8,       /* SEP-1905: tasks/result with
-                                       _meta["dev.segue/fromSeqNr"]: 1 fetches from the
-                                       first segment on */
+    SEGUE_WAY_FROM_START = 8,       /* SEP-1905: _meta["dev.segue/fromSeqNr"]: 1 in
+                                       tasks/result makes the server send all segments
+                                       from the first on */
     SEGUE_WAY_NO_PARTIAL_INDEX = 16 /* PR 776: a response does not give the index of its
                                        blocks in the result */
 };
@@ -748,9 +748,9 @@ typedef struct segue_server_options {
                                       checked */
     int64_t list_ttl_ms;           /* the time for which clients of 2026-07-28 may cache
                                       lists and the answer to server/discover; default 0 =
-                                      they may not */
-    int32_t list_scope;            /* the callers that may share these cached answers:
-                                      segue_cache_scope */
+                                      no caching */
+    int32_t list_scope;            /* the callers that may share the answers of
+                                      list_ttl_ms: segue_cache_scope */
     /* a secret random key of seal_key_len = 32 bytes; NULL = the server makes a key.
      * Servers with the same key accept each other's cursors, continue each other's
      * sessions (Mcp-Session-Id), and take over each other's calls that wait for answers:
@@ -760,14 +760,14 @@ typedef struct segue_server_options {
     const void *seal_key_before; /* the previous key: texts that were sealed with it can
                                     still be opened, so that a key can be replaced */
     size_t seal_key_before_len;
-    int64_t question_ttl_ms; /* time to live of questions that are tasks: all questions to
-                                clients of 2025-11-25 that support this; 0 = default,
-                                questions are never tasks */
+    int64_t question_ttl_ms; /* time to live of a question that is a task. Above 0, all
+                                questions to clients of 2025-11-25 that support this are
+                                tasks; 0 = default, no question is a task */
     int64_t max_events; /* the number of a task's last events that can be streamed again;
                            0 = default, all. A client that asks for older events gets an
                            error; the result still has their contents. Events that
                            segue_call_replace made void leave the log and no longer count
-                           against its limit */
+                           against max_log_bytes */
     int64_t max_event_bytes;        /* bytes of event payloads that are stored for
                                        streaming again; 0 = no limit */
     int64_t event_ttl_ms;           /* the time for which an event is stored for streaming
@@ -781,8 +781,8 @@ typedef struct segue_server_options {
     int64_t max_principal_bytes;
     int64_t max_server_requests; /* requests in flight of all principals together;
                                        default 262,144 */
-    int64_t max_server_bytes;    /* bytes as in max_principal_bytes, of all principals
-                                       together; default 1 GiB */
+    int64_t max_server_bytes;    /* bytes in memory of the requests and logs of all
+                                       principals; default 1 GiB */
     int64_t first_turn_ms;       /* the longest time of a handler's first turn
                                        (segue_call_hold_turn); default 20 */
     const char *log_level;       /* the lowest level of the log messages that a client
@@ -814,19 +814,19 @@ enum segue_tool_flag {
     SEGUE_TOOL_RESUMABLE = 8,   /* before 2026-07-28, a client that declares
                                    resumableRequests may fetch the answer to a call after
                                    it lost its connection (SEP-975) */
-    /* a plain call is stored like a call with an idempotency key: it goes on when its
+    /* a plain call is stored like a call with an idempotency key: it continues when its
      * client's connection is lost, has checkpoints, and after a crash it is restarted or
      * ended. No effect over segue_transport_stdio with a memory store */
     SEGUE_TOOL_STORED = 16
 };
 
-/* Where an item is seen. A gateway may list templates that only another server can match,
- * and read URIs that are in no list. */
+/* Says whether an item is in its list and whether requests find it. A gateway may list
+ * templates that only another server can match, and read URIs that are in no list. */
 enum segue_visibility {
     SEGUE_VISIBLE = 0,     /* the item is in its list, and requests find it */
-    SEGUE_SERVED_ONLY = 1, /* the item is in no list */
-    SEGUE_LISTED_ONLY = 2  /* for a template: no URI matches it, so that it may have any
-                              form of RFC 6570 */
+    SEGUE_SERVED_ONLY = 1, /* requests find the item, but it is in no list */
+    SEGUE_LISTED_ONLY = 2  /* for a template: it is in its list, but no URI matches it, so
+                              it may have any form of RFC 6570 */
 };
 
 /* Says whether a call of the tool may become a task: an operation that outlives the
@@ -849,8 +849,8 @@ typedef struct segue_item_options {
     void *user;
     segue_free_fn free_user;
     segue_call_fn on_call;
-    int32_t flags;               /* segue_tool_flag; like the next four members only for
-                                    tools */
+    int32_t flags;               /* segue_tool_flag bits; this member and the next four
+                                    are for tools only */
     int32_t task;                /* a segue_task_policy */
     int64_t ttl_ms;              /* time to live of the tool's tasks; default 1 h */
     int64_t poll_ms;             /* poll interval that clients should use; default 1000 */
@@ -908,11 +908,11 @@ SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
 SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
                                            const char *name);
 
-/* Notifies the clients that subscribed to a resource that it has changed. Several changes
- * before the notification is sent are reported once.
+/* Notifies the clients that subscribed to a resource that the resource has changed.
+ * Several changes before the notification is sent are reported once.
  *
  * uri       the URI of the subscription; no item with this URI is needed.
- * Returns   SEGUE_OK, also when nobody subscribed. */
+ * Returns   SEGUE_OK, also when no client has subscribed. */
 SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
                                                      const char *uri);
 
@@ -989,8 +989,8 @@ typedef struct segue_listen_options {
                                   event stream, so that proxies see data; default 200 */
     int64_t drain_ms;          /* the time for which calls may continue after
                                   segue_listener_close; default 10000 */
-    /* every caller needs a token (segue_auth.h), and the principal function does not run;
-     * NULL = no tokens */
+    /* how the tokens of callers are checked (segue_auth.h). Every caller needs a token,
+     * and the principal function does not run; NULL = callers need no tokens */
     const segue_bearer_options *bearer;
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
@@ -1019,11 +1019,11 @@ SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
 
 /* Stops listening. Idle connections close; calls may end within drain_ms. New requests
  * are refused with 503 and "server_ending"; clients send them to the next server. While
- * calls run, a client that lost its connection to one may come back for the rest with a
- * token, a task id, an idempotency key or an event id. If the store ends with the
+ * calls run, a client that lost the connection of a call may come back for the rest with
+ * a token, a task id, an idempotency key or an event id. If the store ends with the
  * process, a client may also come back for a result that was not fetched yet. A socket
- * that others share (reuse_port, systemd) closes at once instead. Streams for change
- * notifications end at once. */
+ * that other processes share (reuse_port, systemd) closes at once, so that they get the
+ * new requests. Streams for change notifications end at once. */
 SEGUE_API segue_status segue_listener_close(segue_listener *listener);
 
 /* Frees the handle. The listener continues until it, or its server, is closed. */
@@ -1106,7 +1106,7 @@ SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
 SEGUE_API segue_status segue_call_argument(const segue_call *call, const char *name,
                                            const char **json, size_t *len);
 
-/* Sets the callbacks of the call. It may be called once per call.
+/* Sets the callbacks of the call, at most once per call.
  *
  * Returns   SEGUE_E_STATE when callbacks were set before. */
 SEGUE_API segue_status segue_call_watch(segue_call *call,
@@ -1118,7 +1118,7 @@ SEGUE_API segue_status segue_call_watch(segue_call *call,
  * Returns   1 or 0. */
 SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
 
-/* Emits one segment for each block of the content; other members become fields.
+/* Emits one segment for each block of the content; its other members become fields.
  *
  * Effect    each segment gets a number, is stored if the call is a task, and is then sent
  *           to the clients that read it.
@@ -1153,16 +1153,16 @@ SEGUE_API segue_status segue_call_extend_text(segue_call *call, int64_t index,
                                               segue_error **error);
 
 /* Discards everything emitted so far, for all readers; the next segment starts the
- * result. It has no effect for a task that streams by SEP-1905 to a server that asked a
- * question, or to a client that did not declare experimental["dev.segue/replace"]: the
- * blocks that were sent stay in the result. segue_call_extend_text counts from 0 again
- * there, too.
+ * result. The blocks that were sent stay in the result of a task that streams by SEP-1905
+ * if a server asked for the task by a question, or if the client did not declare
+ * experimental["dev.segue/replace"]. Even then, segue_call_extend_text counts from 0
+ * again.
  *
  * Returns   as segue_call_send. */
 SEGUE_API segue_status segue_call_replace(segue_call *call, segue_error **error);
 
-/* Sets a member of the result that is not its list: structuredContent or _meta of a tool,
- * the description of a prompt, ttlMs and cacheScope of a resource.
+/* Sets a member of the result other than its list of content: structuredContent or _meta
+ * of a tool, the description of a prompt, ttlMs and cacheScope of a resource.
  *
  * json      any JSON value; a later value replaces an earlier one. _meta is merged key by
  *           key.
@@ -1223,8 +1223,8 @@ SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *messa
  * method    method of the question; params: its parameters, JSON text.
  * on_input  called once with the answer, before free_user(user).
  * Returns   SEGUE_E_EXISTS for a key that was used, SEGUE_E_UNSUPPORTED when the client
- *           does not support the question, SEGUE_E_LIMIT for max_inputs, and in a plain
- *           call for max_tasks, SEGUE_E_TERMINAL. */
+ *           does not support the question, SEGUE_E_LIMIT when max_inputs, or for a plain
+ *           call max_tasks, is reached, SEGUE_E_TERMINAL when the operation has ended. */
 SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *key,
                                                 const char *method, const char *params,
                                                 size_t len, segue_input_fn on_input,
@@ -1237,7 +1237,7 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
  *           allows it.
  * Returns   SEGUE_OK, also when the call is a task already; SEGUE_E_UNSUPPORTED when the
  *           tool or the client does not allow tasks; SEGUE_E_LIMIT when the client has
- *           too many; SEGUE_E_STATE while a plain call waits for answers. */
+ *           too many tasks; SEGUE_E_STATE while a plain call waits for answers. */
 SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
                                         segue_error **error);
 
@@ -1356,8 +1356,8 @@ typedef struct segue_session_options {
      * its answers (SEP-975). The session fetches them again when the connection breaks,
      * and such requests have tokens (segue_request_token) */
     uint32_t dialects_on;
-    segue_server *host;     /* the server that answers questions, see above; shared;
-                                   NULL = none */
+    segue_server *host;     /* the server that answers questions (see the comment of this
+                               struct); shared; NULL = none */
     int32_t first_attempts; /* the largest number of attempts to connect for the first
                                    time; 0 = max_reconnects + 1 */
     /* the time after the loss of a server within which attempts to reconnect may begin.
@@ -1510,8 +1510,8 @@ typedef struct segue_request_events {
 typedef struct segue_request_options {
     size_t struct_size;
     int64_t timeout_ms;    /* the longest time of the whole request; 0 = no limit */
-    int32_t on_timeout;    /* 0 = a timeout leaves a task running, 1 = it cancels the
-                              task, and the server has one more second to confirm */
+    int32_t on_timeout;    /* 0 = a timeout leaves a task running, 1 = a timeout cancels
+                              the task, and the server has one more second to confirm */
     int64_t credit;        /* number of segments that may be delivered before
                               segue_request_grant; 0 = no limit (delivered as fast as
                               callbacks return) */
@@ -1621,22 +1621,22 @@ SEGUE_API segue_status segue_request_answer_error(segue_request *request, const 
 SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
 
 /* Asks for the end of the request: a task is cancelled on the server, a plain call is
- * withdrawn. on_complete follows with SEGUE_E_CANCELLED, or with the result if that came
- * first. For a task it follows when the server has confirmed, after 5 s, or at the
- * timeout of the request. If the session is closed before (SEGUE_E_CLOSED), the message
- * to the server may be lost. While the connection is down, the cancel waits for the next
- * one within these times; when the connection is lost for good, the request ends with
- * SEGUE_E_DISCONNECTED. Segments that have arrived are delivered before on_complete
- * without credit.
+ * withdrawn. on_complete follows with SEGUE_E_CANCELLED, or with the result if the result
+ * came first. For a task on_complete follows when the server has confirmed, after 5 s, or
+ * at the timeout of the request. If the session is closed before (SEGUE_E_CLOSED), the
+ * message to the server may be lost. While the connection is down, the cancel waits for
+ * the next connection within these times; when the connection is lost for good, the
+ * request ends with SEGUE_E_DISCONNECTED. Segments that have arrived are delivered before
+ * on_complete without credit.
  *
  * Returns   SEGUE_E_TERMINAL from on_complete on. */
 SEGUE_API segue_status segue_request_cancel(segue_request *request);
 
 /* Stops following a task without cancelling it: on_complete follows with SEGUE_E_CLOSED,
- * or with the result if that came first. Segments that have arrived are delivered before,
- * so an application that goes on takes the token in on_complete. The task continues and
- * its token stays valid.
- * This is also possible for a call with an idempotency key, whether it becomes a task or
+ * or with the result if the result came first. Segments that have arrived are delivered
+ * before on_complete, so an application that later continues the task takes the token in
+ * on_complete. The task continues and its token stays valid.
+ * A call with an idempotency key can be detached as well, whether it becomes a task or
  * not.
  *
  * Returns   SEGUE_E_NOT_RESUMABLE when there is no token, SEGUE_E_TERMINAL from
@@ -1682,7 +1682,7 @@ SEGUE_API const char *segue_task_id(const segue_task *task);
 /* Asks for the state of the task: on_complete gets the answer of tasks/get, unchanged.
  * For a request that can be resumed it gets the answer of requests/getStatus:
  * {"requestId","status": "processing", "completed" or
- * "failed","hasPendingMessage","hasInputRequest"}. This fetches no result, and the server
+ * "failed","hasPendingMessage","hasInputRequest"}. No result is fetched, and the server
  * keeps the request longer. For a task or request that the server does not know (any
  * more), on_complete gets SEGUE_E_REMOTE.
  *
@@ -1694,7 +1694,7 @@ SEGUE_API segue_status segue_task_get(segue_task *task,
 
 /* Returns the last state of the task that this session has received. For a request that
  * can be resumed, "processing" is SEGUE_TASK_WORKING, or SEGUE_TASK_INPUT_REQUIRED while
- * it has a question. An error with the reason "cancelled" or "expired" is
+ * the request has a question. An error with the reason "cancelled" or "expired" is
  * SEGUE_TASK_CANCELLED. An error with the reason "completed", after a client has fetched
  * the result, is SEGUE_TASK_COMPLETED.
  *

@@ -21,25 +21,25 @@ enum segue_oauth_grant {
 
 /* Asks the application to open the URL in a browser, so that a user can agree. The
  * browser then returns to redirect_uri, which belongs to the application. Pass the URL
- * that arrives there to segue_runtime_authorize. Both URLs contain `state`. Requests
- * wait meanwhile. The callback runs once for this URL. */
+ * that arrives there to segue_runtime_authorize. Both URLs contain `state`. Requests of
+ * the transport wait until then. The callback runs once for this URL. */
 typedef void (*segue_authorize_fn)(void *user, const char *url, const char *state);
 
-/* Asks for a JWT that tells the authorization server `issuer` for whom it should make a
- * token for the resource: the token of a workload, or a JWT of an identity provider for
- * this server.
+/* Asks for a JWT. The JWT tells the authorization server `issuer` for whom it should make
+ * a token for the resource. It is for example the token of a workload, or a JWT that an
+ * identity provider made for this server.
  *
  * len       receives the length.
- * Returns   the text, which must live until the next callback of the table; NULL when
- *           there is none. */
+ * Returns   the text, which must live until the next callback of the table; NULL = there
+ *           is no JWT. */
 typedef const char *(*segue_assertion_fn)(void *user, const char *issuer,
                                           const char *resource, size_t *len);
 
 /* Asks for the text that on_save last received with this key, in this or another process.
  *
  * len       receives the length.
- * Returns   the text, which must live until the next callback of the table; NULL when
- *           there is none. */
+ * Returns   the text, which must live until the next callback of the table; NULL = no
+ *           text is stored with this key. */
 typedef const char *(*segue_load_fn)(void *user, const char *key, size_t *len);
 
 /* Asks the application to store this text in place of an earlier text with this key.
@@ -55,7 +55,7 @@ typedef struct segue_oauth_options {
     const char *private_key;   /* PEM; the client signs with this key instead of sending
                                   client_secret (private_key_jwt) */
     const char *issuer;        /* the only authorization server that receives client_id;
-                                  NULL = any that the server names */
+                                  NULL = every one that the server names */
     const char *client_metadata_url; /* https URL of a document that describes the client.
                                         The URL is the client's id at authorization
                                         servers that support this */
@@ -63,7 +63,8 @@ typedef struct segue_oauth_options {
                                         "segue" */
     const char *redirect_uri;        /* the URL to which the browser returns: https,
                                         loopback, or a scheme of the application */
-    const char *scope;               /* scopes to request when the server names none */
+    const char *scope;               /* scopes to request when the server names no
+                                        scopes */
     const char *auth_method;         /* the method by which the client authenticates at
                                         the token endpoint, e.g. "client_secret_post";
                                         NULL = a method that both sides support */
@@ -87,9 +88,9 @@ typedef struct segue_oauth_options {
 
 /* Makes an HTTP transport get, renew and send access tokens itself (2026-07-28
  * basic/authorization). When the server answers 401, or 403 because a scope is missing,
- * the request waits for a token and is sent again. When no token can be had, the request
- * ends with SEGUE_E_UNAUTHORIZED. Tokens are sent only to the transport's endpoint, by
- * https or to this machine.
+ * the request waits for a token and is sent again. If no token can be obtained, the
+ * request ends with SEGUE_E_UNAUTHORIZED. Tokens are sent only to the transport's
+ * endpoint, by https or to this machine.
  *
  * transport a transport of segue_transport_http that is not attached yet.
  * Returns   SEGUE_E_INVALID when options contradict each other, or the URL is neither
@@ -100,9 +101,9 @@ SEGUE_API segue_status segue_transport_set_oauth(segue_transport *transport,
                                                  const segue_oauth_options *options,
                                                  segue_error **error);
 
-/* Passes on the URL to which a browser returned, with its code, state and iss, or an
- * error. The state identifies the authorization that waits for the URL. The requests that
- * wait then get the result, a token or an error.
+/* Gives the library the URL to which a browser returned, with code, state and iss, or
+ * with an error. The state identifies the authorization that waits for the URL. The
+ * requests that wait then continue with a token, or end with an error.
  *
  * redirect_url  the URL, or only the part after its question mark.
  * Returns   SEGUE_OK when the URL was accepted, SEGUE_E_NOT_FOUND when no authorization
@@ -114,12 +115,12 @@ SEGUE_API segue_status segue_runtime_authorize(segue_runtime *runtime,
 /* ---- 2 Authorization of HTTP callers ----------------------------------------------- */
 
 /* A listener may require a token from every caller, as a resource server of OAuth
- * (2026-07-28 basic/authorization; RFC 9728, RFC 6750). It then serves its metadata at
- * /.well-known/oauth-protected-resource, and below that at the paths of the endpoint and
- * of the resource. A caller without a valid token gets 401 with a challenge that names
- * the metadata and the required scopes. A caller whose token lacks a scope of
- * required_scopes, or of the requested item (segue_item_options.scopes), gets 403. A
- * token in the query is refused. Tokens are never logged or passed on.
+ * (2026-07-28 basic/authorization; RFC 9728, RFC 6750). The listener then serves its
+ * metadata at /.well-known/oauth-protected-resource, and also at this path with the path
+ * of the endpoint or of the resource appended. A caller without a valid token gets 401
+ * with a challenge that names the metadata and the required scopes. A caller whose token
+ * lacks a scope of required_scopes, or of the requested item (segue_item_options.scopes),
+ * gets 403. A token in the query is refused. Tokens are never logged or passed on.
  *
  * Tokens are checked as JWT (RFC 9068) with the keys of the authorization server, or by
  * on_bearer. The principal of a JWT is its issuer, a blank, and its subject. Operations,
@@ -147,8 +148,8 @@ struct segue_bearer_options {
                                           without on_bearer exactly one */
     const char *scopes_supported; /* scopes that a client needs at first, separated by
                                      blanks; shown in the metadata; NULL = not shown */
-    const char *required_scopes;  /* scopes that every request needs, all of them; NULL =
-                                     none */
+    const char *required_scopes;  /* scopes that every request needs: the token must have
+                                     all of them; NULL = none */
     const char *implied_scopes;   /* one line per scope: the scope, then the scopes that
                                      it implies, as in "admin read write\nwrite read";
                                      NULL = none */
@@ -174,11 +175,12 @@ struct segue_bearer_options {
     const char *algorithms;     /* accepted signature algorithms, from RS256 RS384 RS512
                                    PS256 PS384 PS512 ES256 ES384 EdDSA; NULL = all of
                                    them */
-    const char *jwks;           /* the key set as JSON text */
-    const char *jwks_file;      /* alternatively a file with the key set
-                                   (segue_listener_reload reads it again) */
-    const char *jwks_url;       /* alternatively the URL of the key set: https, on this
-                                   machine also http */
+    const char *jwks;           /* the key set as JSON text; NULL = the key set is in
+                                   jwks_file or at jwks_url */
+    const char *jwks_file;      /* the file that has the key set (segue_listener_reload
+                                   reads it again); NULL = none */
+    const char *jwks_url;       /* the URL of the key set: https, or on this machine also
+                                   http; NULL = none */
     const char *ca_file;        /* PEM certificates for jwks_url; NULL = certificates of
                                    the system */
     int32_t access_tokens_only; /* 1 = only tokens of type "at+jwt"; 0 = also of type
@@ -189,7 +191,8 @@ struct segue_bearer_options {
                                    600000 */
     int64_t jwks_refresh_ms;    /* the time in which tokens with unknown keys cause at
                                    most two fetches of the keys; default 30000 */
-    int32_t max_tokens; /* valid tokens in the cache; default 1000, -1 = no cache */
+    int32_t max_tokens; /* the maximum number of valid tokens in the cache; default 1000,
+                           -1 = no cache */
 };
 #define SEGUE_BEARER_OPTIONS_INIT SEGUE_INIT(segue_bearer_options)
 
@@ -209,7 +212,7 @@ SEGUE_API const char *segue_bearer_token(const segue_bearer *bearer, size_t *len
 SEGUE_API segue_status segue_bearer_accept(segue_bearer *bearer, const char *principal,
                                            const char *scopes, int64_t expires_ms);
 
-/* Refuses the token: 401, error="invalid_token".
+/* Refuses the token: the caller gets 401 with error="invalid_token".
  *
  * reason    shown to the caller: visible ASCII without quotes and backslashes, at most
  *           200 bytes; NULL = none.

@@ -1,5 +1,5 @@
-/* Segue, extension API: your own transports and stores, injected clock and randomness for
- * tests, and functions that only bindings and some servers need. It is stable within a
+/* Segue, extension API: your own transports and stores, injected clock and random numbers
+ * for tests, and functions that only bindings and some servers need. Stable within a
  * minor version, not between minor versions. The conventions of segue.h apply. */
 #ifndef SEGUE_EXT_H
 #define SEGUE_EXT_H
@@ -28,11 +28,11 @@ struct segue_hooks {
 
 /* Holds output back until the matching segue_runtime_uncork. Messages of all sessions and
  * threads are then sent in as few writes as possible. Use it to send several messages in
- * a row, for example once per turn of a language's event loop. Without it each message is
- * sent at once; on pipes and sockets of a background runtime the sending thread writes
- * it. Calls nest. The runtime may send messages earlier when it wakes up for another
- * reason. Limits count the messages that are held back; do not wait for answers before
- * uncork. */
+ * a row, for example once per turn of a language's event loop. Without a cork each
+ * message is sent at once; on pipes and sockets of a background runtime the sending
+ * thread writes it. Calls may be nested. The runtime may send messages earlier when it
+ * wakes up for another reason. Limits count the messages that are held back, so do not
+ * wait for answers before uncork. */
 SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
 
 /* Ends one segue_runtime_cork. The last uncork sends the messages that were held back.
@@ -44,18 +44,17 @@ SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
 
 typedef struct segue_timer segue_timer;
 
-/* Runs when the time of a timer has come. */
+/* Runs when the time of a timer is over. */
 typedef void (*segue_timer_fn)(void *user);
 
-/* Runs a callback once, after a time. A timer of 0 ms started on another thread is the
- * way to run code on the thread that dispatches.
+/* Runs a callback once, after a time. To run code on the thread that dispatches, start a
+ * timer of 0 ms on any other thread.
  *
  * delay_ms  0 or more; by the clock of the runtime.
  * on_time   runs once, then free_user(user). When the runtime is freed before, only
  *           free_user runs.
  * out       may be NULL when the timer is never cancelled.
- * Returns   SEGUE_OK.
- */
+ * Returns   SEGUE_OK. */
 SEGUE_API segue_status segue_timer_start(segue_runtime *runtime, int64_t delay_ms,
                                          segue_timer_fn on_time, void *user,
                                          segue_free_fn free_user, segue_timer **out);
@@ -88,9 +87,9 @@ SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
 SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 
 /* Ends the event stream of a call, and lets the client come back for the rest (2025-11-25
- * basic/transports, "Sending Messages to the Server"): for a call that will send nothing
- * for long, so that no connection waits for it. The call continues. Its messages are kept
- * for the client, which is asked to come back after retry_ms.
+ * basic/transports, "Sending Messages to the Server"). Use it for a call that sends
+ * nothing for a long time, so that no connection waits for the call. The call continues.
+ * Its messages are kept for the client, which is asked to come back after retry_ms.
  *
  * retry_ms  the time until the client comes back; 0 = 1000.
  * Returns   SEGUE_OK, also when the client has disconnected already; SEGUE_E_UNSUPPORTED,
@@ -100,32 +99,29 @@ SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
                                           segue_error **error);
 
-/* Ends the call with a whole result, as another server made it: its list of blocks (or
- * contents, or messages) and all other members pass unchanged, with blocks of unknown
- * types and members of later revisions. The library does not check it against a schema.
+/* Ends the call with a whole result that another server made. The list of blocks (or
+ * contents, or messages) and all other members pass unchanged, even blocks of unknown
+ * types and members of later revisions. The result is not checked against a schema.
  *
- * json      the result, an object. The client's revision decides about "resultType".
- * Returns   as segue_call_complete; SEGUE_E_JSON.
- */
+ * json      the result, an object. "resultType" is set as the client's revision requires.
+ * Returns   as segue_call_complete; SEGUE_E_JSON. */
 SEGUE_API segue_status segue_call_complete_json(segue_call *call, const char *json,
                                                 size_t len, segue_error **error);
 
 /* Ends the call with the JSON-RPC error that another server answered: code, message and
  * data pass unchanged. Only the code of a resource that is not found becomes the code of
- * the client's revision. An error that is local has the code -32603.
+ * the client's revision. A local error is sent with the code -32603.
  *
  * why       e.g. from segue_complete_fn.
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL.
- */
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL. */
 SEGUE_API segue_status segue_call_fail_with(segue_call *call, const segue_error *why,
                                             segue_error **error);
 
-/* Sends a log message as segue_call_log does, with all of its members.
+/* Sends a log message as segue_call_log does. The message has all members of json.
  *
  * json      the params of notifications/message: an object with "level" and "data", and
  *           perhaps "logger". "_meta" is left out.
- * Returns   as segue_call_log.
- */
+ * Returns   as segue_call_log. */
 SEGUE_API segue_status segue_call_log_json(segue_call *call, const char *json, size_t len,
                                            segue_error **error);
 
@@ -137,8 +133,8 @@ SEGUE_API const char *segue_call_log_level(const segue_call *call);
 
 /* ---- 4 Requests -------------------------------------------------------------------- */
 
-/* Gives one member of the _meta of the answer by which the request became a task, as JSON
- * text. It can be called from on_task on.
+/* Gives one member of _meta as JSON text: _meta of the answer by which the request became
+ * a task. Call it in on_task or later. For example, the member
  * "io.modelcontextprotocol/model-immediate-response" (2025-11-25, basic/utilities/tasks)
  * is a text to give to the model while the task runs.
  *
@@ -152,28 +148,35 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
 /* The result of segue_server_stats: a JSON object of objects of integers. Later versions
  * may add members.
  *
- *   operations  known (tasks and keyed calls in memory), running (handlers), followed (of
- *               other servers on the store), lingering (ended), recovering; and since the
- *               start: calls, tasks, takenOver (from servers that ended), fenced (taken
- *               over by another server), letters (commands from other servers)
- *   use         requests (in flight), logBytes (requests and logs in memory), replayBytes
- *               (kept for Last-Event-ID), principals, sessions; refused (by a limit)
- *   queues      commit (operations with something to write), commitBytes, retry (whose
- *               end could not be written), questions (to the store)
- *   store       commits, writes, failures, commitUs (mean, p50, p99, max: microseconds);
- *               what the store knows of: operations, bytes, evicted, purged
- *   resumes     streams (that clients came back to), bytes (sent again for that),
- *               repaired (fetches of segments that a client had missed) */
+ *   operations  now: known (tasks and keyed calls in memory), running (calls that have
+ *               not ended), followed (operations of other servers on the store),
+ *               lingering (ended operations in memory), recovering (operations that are
+ *               taken over from servers that ended). Since the start: calls, tasks,
+ *               takenOver (from servers that ended), fenced (operations that another
+ *               server took over), letters (commands from other servers)
+ *   use         now: requests (in flight), logBytes (requests and logs in memory),
+ *               replayBytes (events kept for Last-Event-ID), principals, sessions. Since
+ *               the start: refused (requests that a limit refused)
+ *   queues      now: commit (operations with entries to write), commitBytes (size of
+ *               these entries), retry (operations whose end could not be written),
+ *               questions (requests to the store without an answer)
+ *   store       since the start: commits, writes, failures, commitUs (mean, p50, p99 and
+ *               max of the duration of a commit, in microseconds); and the members of
+ *               segue_store_stats that the store knows: operations, bytes, evicted and
+ *               purged
+ *   resumes     since the start: streams (that clients came back to), bytes (sent again
+ *               on these streams), repaired (fetches of segments that a client had
+ *               missed) */
 
-/* Gives the statistics of the server as the JSON above. */
+/* Gives the statistics of the server in the JSON form above. */
 SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_t *len);
 
 /* ---- 6 Custom transport ------------------------------------------------------------ */
 
-/* The functions of a transport of your own. It carries one JSON-RPC message per line,
- * as stdio does. All functions are called on the runtime's I/O thread, without a lock,
- * one at a time. A function of the library that is refused in a callback is refused in
- * these functions too. The handle is valid until `free` is called. */
+/* The functions of a transport of your own. The transport carries one JSON-RPC message
+ * per line, as stdio does. All functions are called on the runtime's I/O thread, without
+ * a lock, one at a time. A function of the library that is refused in a callback is
+ * refused in these functions too. The handle is valid until `free` is called. */
 typedef struct segue_transport_vtable {
     size_t struct_size;
     /* Starts the transport when it is attached. May call segue_transport_feed and
@@ -185,8 +188,9 @@ typedef struct segue_transport_vtable {
     /* Closes the transport: no more bytes will be sent. Call segue_transport_closed
      * afterwards. */
     void (*close)(void *self);
-    /* Asks the application to pause or to continue. paused 1: the library has too much
-     * unread input, so feed no more until the next call with 0. Optional. */
+    /* Asks the application to pause or to continue. paused = 1: the library has too much
+     * unread input, so feed no more input until the next call, which has paused = 0.
+     * Optional. */
     void (*pause)(void *self, int32_t paused);
     /* Connects again after a loss. Returns 0 when the attempt has begun. NULL = a loss
      * is final. */
@@ -308,9 +312,9 @@ typedef int32_t (*segue_store_record_fn)(void *user, const segue_store_record *r
 typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *entry);
 
 /* News: reports of what other instances did to operations. A store that several servers
- * share delivers them. Each operation has one owner: the store instance that created or
- * claimed it last. Only the owner may write to the operation. Other instances follow
- * its log and send the owner letters (forwarded commands). */
+ * share delivers news. Each operation has one owner: the store instance that created or
+ * claimed it last. Only the owner may write to the operation. Other instances follow the
+ * log of the operation and send the owner letters (forwarded commands). */
 enum segue_store_news_kind {
     SEGUE_STORE_GREW = 1,    /* another instance wrote to operation id, or the operation
                                 is gone */
@@ -334,8 +338,8 @@ typedef struct segue_store_news {
     size_t data_len;
 } segue_store_news;
 
-/* Receives one piece of news. Returns 0 to continue, 1 to stop: this piece is then
- * delivered again. */
+/* Receives one piece of news. Returns 0 to continue, 1 to stop. After 1 the same piece is
+ * delivered again later. */
 typedef int32_t (*segue_store_news_fn)(void *user, const segue_store_news *news);
 
 /* Statistics of a store; -1 = the store does not know the value. */
@@ -395,9 +399,9 @@ typedef struct segue_store_vtable {
     /* Frees the store. This is the last call. */
     void (*free)(void *self);
     /* Passes the operations of a principal to fn, newest first: sorted by created_ms,
-     * then by the bytes of the task id, both descending. It starts after the given pair
-     * (created_ms, task_id), or with the newest when task_id is NULL. Optional: without
-     * it a server has no tasks/list. */
+     * then by the bytes of the task id, both descending. The list starts after the given
+     * pair (created_ms, task_id), or with the newest operation when task_id is NULL.
+     * Optional: without this function a server has no tasks/list. */
     segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
                          const char *task_id, segue_store_record_fn fn, void *user);
 
@@ -428,7 +432,7 @@ typedef struct segue_store_vtable {
     segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
                          int64_t *within_ms);
 
-    /* Gives the statistics. It must be fast, since it is called after commits. Optional
+    /* Gives the statistics. Must be fast, because it is called after commits. Optional
      * for every store. */
     void (*stats)(void *self, segue_store_stats *stats);
 } segue_store_vtable;

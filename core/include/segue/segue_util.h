@@ -36,7 +36,7 @@ SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char
                                               const char *mime_type, const void *data,
                                               size_t len, segue_error **error);
 
-/* Adds contents of a resource that are text, for the result of resources/read.
+/* Adds text contents of a resource, for the result of resources/read.
  *
  * uri       the URI of the resource, or of a part of it.
  * mime_type MIME type of the contents; NULL = none.
@@ -48,7 +48,7 @@ SEGUE_API segue_status segue_content_add_resource_text(segue_content *content,
                                                        const char *text, size_t len,
                                                        segue_error **error);
 
-/* Adds contents of a resource that are bytes; they are encoded as base64.
+/* Adds binary contents of a resource; the bytes are encoded as base64.
  *
  * uri       the URI of the resource, or of a part of it.
  * mime_type MIME type of the contents; NULL = none. */
@@ -60,14 +60,15 @@ SEGUE_API segue_status segue_content_add_resource_blob(segue_content *content,
 
 /* ---- Reading JSON ------------------------------------------------------------------ */
 
-/* These functions read JSON without copying it. Except segue_json_check, they need a text
- * that is valid: from a callback or accessor of the library, or one that segue_json_check
- * has accepted. A value is a view of the text: pointer and length. */
+/* These functions read JSON without copying it. segue_json_check accepts any text. The
+ * other functions need a valid text: one that comes from a callback or accessor of the
+ * library, or that segue_json_check has accepted. A value is a view of the text: pointer
+ * and length. */
 
 /* Checks that a text is one JSON value within the limits of the runtime.
  *
- * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_TOO_LARGE; error then names the place.
- */
+ * Returns   SEGUE_OK, SEGUE_E_JSON when the text is not valid JSON, SEGUE_E_TOO_LARGE
+ *           when the text exceeds a limit. On failure, error names the place. */
 SEGUE_API segue_status segue_json_check(segue_runtime *runtime, const char *json,
                                         size_t len, segue_error **error);
 
@@ -81,33 +82,31 @@ SEGUE_API segue_status segue_json_get(const char *json, size_t len, const char *
 
 /* Steps through the members of an object, or the items of an array.
  *
- * at        0 at the beginning; the function moves it.
+ * at        position in the text: 0 before the first step; each step advances it.
  * key       receives the member's name as a JSON string; may be NULL, with key_len.
  *           Empty for an item of an array.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND at the end.
- */
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND after the last member or item. */
 SEGUE_API segue_status segue_json_next(const char *json, size_t len, size_t *at,
                                        const char **key, size_t *key_len,
                                        const char **value, size_t *value_len);
 
 /* Decodes a JSON string.
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not a string, SEGUE_E_TOO_SMALL.
- */
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not a string, SEGUE_E_TOO_SMALL when
+ *           the text does not fit into buf. */
 SEGUE_API segue_status segue_json_text(const char *json, size_t len, char *buf,
                                        size_t *buf_len);
 
 /* Reads an integer of 64 bits.
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not such a number.
- */
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not an integer of 64 bits. */
 SEGUE_API segue_status segue_json_int(const char *json, size_t len, int64_t *value);
 
 /* Writes a text as a JSON string, with its quotes.
  *
  * text      UTF-8.
- * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_INVALID when the text is not UTF-8.
- */
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL when the string does not fit into buf,
+ *           SEGUE_E_INVALID when the text is not UTF-8. */
 SEGUE_API segue_status segue_json_quote(const char *text, size_t len, char *buf,
                                         size_t *buf_len);
 
