@@ -1,5 +1,5 @@
-/* An allocator that counts the bytes that the library allocates. Tests use it to find
- * leaks. Any thread may call its functions. */
+/* An allocator that counts the bytes that the library allocates. Tests use the allocator
+ * to find leaks. Any thread may call the allocator's functions. */
 #ifndef SGB_COUNTING_ALLOCATOR_H
 #define SGB_COUNTING_ALLOCATOR_H
 

@@ -36,7 +36,8 @@ enum sgb_event {
     SGB_EVENTS
 };
 
-/* The names of the events in both languages, by kind. */
+/* The names of the events, which are the same in Python and JavaScript. The index is the
+ * kind of event. */
 extern const char *const sgb_event_names[SGB_EVENTS];
 
 #endif

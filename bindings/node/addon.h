@@ -133,14 +133,14 @@ struct sgnode_host {
     segue_runtime *runtime; /* NULL once the runtime is freed */
     sgnode_list batch;      /* values of the current batch of events */
     bool has_batch;         /* true = a batch is open; false = events are dropped */
-    /* list of the users with segments that are not in the batch yet */
+    /* list of the sgnode_users with segments that are not in the batch yet */
     sgnode_user *open;
     /* true = runtimeDispatch, runtimeRun or runtimeFree is running */
     bool busy;
     bool is_ended; /* true = the runtime was freed and its threads have ended */
     /* true = the environment will call the host's clean-up hook */
     bool has_hook;
-    bool leaves_bell; /* true = Node frees the bell; false = the host frees it */
+    bool leaves_bell; /* true = Node frees the bell; false = the host frees the bell */
     pthread_t owner;  /* the thread of the environment */
     napi_ref log;     /* handler of the library's log lines; NULL = no handler */
     napi_threadsafe_function bell;
@@ -165,7 +165,7 @@ void sgnode_host_end(sgnode_host *host);
 /* Stops the runtime when the process exits inside a callback of the runtime. */
 void sgnode_host_stop(sgnode_host *host);
 void sgnode_ring(sgnode_host *host); /* any thread */
-void sgnode_wake(void *host);        /* a segue_wake_fn; any thread */
+void sgnode_wake(void *host);        /* wakes JavaScript; a segue_wake_fn; any thread */
 
 /* The wake-up callback (segue_wake_fn) of a runtime with a front. The front itself wakes
  * JavaScript, so this callback only counts the calling thread. Any thread. */
@@ -217,7 +217,8 @@ void sgnode_on_log(void *host, int32_t level, const char *text); /* any thread *
 enum { SGNODE_HOOKS = 3 };
 
 struct sgnode_user {
-    sgnode_host *host; /* a counted reference */
+    /* the host of the runtime that calls this user; a counted reference */
+    sgnode_host *host;
     /* the JavaScript function that receives the events; NULL = no handler */
     napi_ref handler;
     napi_ref hooks[SGNODE_HOOKS]; /* functions that must answer at once; NULL = no hook */

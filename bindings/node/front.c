@@ -24,7 +24,7 @@ typedef struct uv_handle {
 typedef void (*uv_poll_fn)(uv_handle *handle, int status, int events);
 typedef void (*uv_close_fn)(uv_handle *handle);
 
-/* Values of uv.h that are the same in every version 1 of libuv. */
+/* Constants of libuv's header uv.h. All versions 1.x of libuv have the same values. */
 enum { UV_POLL = 8, UV_READABLE = 1 };
 
 typedef struct uv_functions {

@@ -24,9 +24,10 @@
 #include <stdlib.h>
 
 struct sgnode_box {
-    sgnode_env *self;  /* a counted reference */
-    sgnode_host *host; /* a counted reference; NULL for stores */
-    void *ptr;         /* the handle; NULL once the handle is freed or consumed */
+    sgnode_env *self; /* state of the environment; a counted reference */
+    /* host of the handle's runtime; a counted reference; NULL for a store */
+    sgnode_host *host;
+    void *ptr; /* the handle; NULL once the handle is freed or consumed */
     sgnode_kind kind;
     /* the user that this box keeps for its next request; NULL = the box keeps no user */
     sgnode_user *user;

@@ -17,7 +17,7 @@ typedef segue_status (*open_fn)(const char *name, const segue_store_options *opt
                                 segue_store **out, segue_error **error);
 
 typedef struct store_work {
-    sgnode_env *self; /* a counted reference */
+    sgnode_env *self; /* state of the environment; a counted reference */
     napi_async_work work;
     napi_deferred deferred;
     open_fn open; /* the function that opens the store; NULL = this work frees a store */

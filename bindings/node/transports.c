@@ -1,6 +1,6 @@
-/* Transports: the functions that take options and callbacks. The callback table that the
- * library gets has a user of its own. If a function of the library fails, the library has
- * taken nothing, and this file frees the user. */
+/* Transports: the functions that take options and callbacks. Each callback table that the
+ * library gets has its own `user` (struct sgnode_user). If a function of the library
+ * fails, the library has taken nothing, and this file frees the user. */
 #include "addon.h"
 
 static napi_value wrap_transport(sgnode_frame *frame, segue_status status,

@@ -129,7 +129,7 @@ bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObje
 {
     if (append_event(host, handler, kind, a, b, c))
         return true;
-    PyErr_Clear(); /* The exception may also come from making a, b or c. */
+    PyErr_Clear(); /* This also clears an exception that making a, b or c has raised. */
     return false;
 }
 

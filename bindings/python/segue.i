@@ -177,7 +177,7 @@ SGPY_ABSENT_IS_NONE(segue_call_argument_text)
 SGPY_ABSENT_IS_NONE(segue_call_argument_int)
 SGPY_ABSENT_IS_NONE(segue_call_resumed)
 
-/* FUNCTION sends. Its wrapper returns whether there was room. */
+/* For a function that sends: the Python function returns whether there was room. */
 %define SGPY_SENDS(FUNCTION)
 %typemap(out) segue_status FUNCTION {
     $result = sgpy_sent($1);
@@ -321,9 +321,8 @@ PyObject *sgpy_option_names(void);
 %rename("$ignore", %$isclass) "";
 %rename("%(strip:[SEGUE_])s", %$isenumitem) "";
 %rename("$ignore", regextarget=1, %$isconstant) "^SEGUE_\w+_(INIT|SIZE)$";
-%rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STORE_"; /* store.py has the
-                                                                  * constants
-                                                                  * SEGUE_STORE_... */
+/* ignored, because store.py defines the constants SEGUE_STORE_... */
+%rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STORE_";
 %rename("%(strip:[segue_])s", %$isfunction) "";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_[a-z]+_free$";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error|json)_";

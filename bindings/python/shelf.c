@@ -608,8 +608,8 @@ PyObject *sgpy_store_wake(PyObject *object)
     return Py_NewRef(Py_None);
 }
 
-/* Reads a flag of the Python store. Returns 1 when the attribute is true, and 0 when it
- * is false or missing. Returns -1 with an exception when it cannot be read. */
+/* Reads a flag of the Python store. Returns 1 when the attribute is true, 0 when the
+ * attribute is false or missing, and -1 with an exception on failure. */
 static int says(PyObject *store, const char *name)
 {
     if (!PyObject_HasAttrString(store, name))

@@ -68,7 +68,7 @@ typedef struct sgpy_host {
     /* the event that reports lost events; made in advance, because events are lost when
      * memory is short */
     PyObject *spare;
-    /* list of the users with events that could not be delivered yet */
+    /* list of the sgpy_users with events that could not be delivered yet */
     struct sgpy_user *owing;
 
     sgb_side_queue side;
@@ -114,7 +114,8 @@ void sgpy_settle(sgpy_host *host);
 enum { SGPY_HOOKS = 3 };
 
 struct sgpy_user {
-    sgpy_host *host; /* a counted reference */
+    /* the host of the runtime that calls this user; a counted reference */
+    sgpy_host *host;
     /* the Python callable that receives the events; NULL = no handler */
     PyObject *handler;
     PyObject *hooks[SGPY_HOOKS]; /* callables that must answer at once; NULL = no hook */
@@ -150,8 +151,9 @@ bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c)
 
 typedef struct sgpy_handle {
     PyObject_HEAD void *ptr; /* the handle; NULL once the handle is freed or consumed */
-    sgpy_host *host;         /* a counted reference; NULL for stores */
-    int born;                /* the value of sgpy_forks() when the object was made */
+    /* host of the handle's runtime; a counted reference; NULL for a store */
+    sgpy_host *host;
+    int born; /* the value of sgpy_forks() when the object was made */
 } sgpy_handle;
 
 /* Returns the number of forks between the process that loaded the module and this

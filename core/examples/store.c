@@ -254,8 +254,8 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
         int there = created && created <= &s->rows[i];
         int64_t due_ms = there ? describe(s, created).purge_ms : INT64_MIN;
         if (created == &s->rows[i] && due_ms <= now_ms && due_ms != INT64_MAX) {
-            /* In its next round, the loop removes this row. It also removes the
-             * operation's other rows. */
+            /* In its next rounds, the loop removes this row and the operation's other
+             * rows. */
             s->rows[i].kind = SEGUE_STORE_DELETE;
         } else if (!there) {
             remove_row(s, i);

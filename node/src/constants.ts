@@ -37,7 +37,7 @@ export const Kind = {
     IDLE: 5,
     /** An event for the handler of `sessionOpen`: the session can be used. */
     OPEN: 6,
-    /** The last event of a session. a: ErrorInfo or null. */
+    /** The last event of a session. a: ErrorInfo; null = this side closed the session. */
     CLOSED: 7,
     /** An event for the handler of `sessionOpen`. a: method, b: params (JSON or null). */
     NOTIFICATION: 8,
@@ -47,7 +47,10 @@ export const Kind = {
     PROGRESS: 10,
     /** An event of a request. a: params of notifications/message (JSON). */
     LOG: 11,
-    /** A question of the server. a: key, b: method, c: params (JSON). */
+    /**
+     * An event of a request: the server asks a question. a: key, b: method, c: params
+     * (JSON).
+     */
     QUESTION: 12,
     /**
      * An event of a request, which is now a task. a: task id, b: the current token or

@@ -31,7 +31,10 @@ export interface Icon {
     theme?: "light" | "dark" | undefined;
 }
 
-/** `_meta`: additional data. Its names have a prefix such as `com.example/`. */
+/**
+ * `_meta`: additional data. The names of its members have a prefix such as
+ * `com.example/`.
+ */
 export type Meta = Record<string, unknown>;
 
 /** The members that every block may have. */

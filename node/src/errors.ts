@@ -39,7 +39,7 @@ interface Description {
 export class SegueError extends Error {
     /** The stable name of the status, as in `segue.h`: "SEGUE_E_CLOSED". */
     declare readonly code: string;
-    /** The number of the status. It is negative. */
+    /** The number of the status, which is negative. */
     declare readonly status: number;
     /** Whether the same call may succeed if it is repeated. */
     declare readonly retryable: boolean;

@@ -60,8 +60,8 @@ function load(dialect: Dialect): AjvClass {
 }
 
 /**
- * A regular expression that matches every text. In a schema that is not trusted, it
- * replaces each pattern.
+ * A regular expression that matches every text. This expression replaces each pattern in
+ * a schema that is not trusted.
  */
 const unmatched = Object.assign(() => ({ test: () => true }), { code: "" });
 

@@ -213,8 +213,11 @@ export interface Native {
         handler?: Handler | null,
     ): Transport;
     /**
-     * @param onHeaders - a function that may call `transportSetHeader` for its transport
-     * until it returns. Its argument `status` is 0, or 401 or 403 after a refusal.
+     * Makes a transport over HTTP.
+     *
+     * @param onHeaders - a function that may call `transportSetHeader` for the transport
+     * until `onHeaders` returns. `status` is 401 or 403 when the server has refused the
+     * last request with this status, otherwise 0.
      */
     transportHttp(
         runtime: Runtime,
@@ -269,9 +272,10 @@ export interface Native {
     storeRedis(url: string, options?: StoreOptions | null): Promise<Store>;
     storePostgres(url: string, options?: StoreOptions | null): Promise<Store>;
     /**
-     * Frees the handle of the store, which must not be used any more. The store closes
-     * when no server uses it. The promise resolves when the store has closed. If a server
-     * still uses the store, the promise does not wait for the server.
+     * Frees the handle of the store, which must not be used any more. If no server uses
+     * the store, the store closes, and the promise resolves when the store has closed.
+     * Otherwise the promise resolves at once, and the store closes together with its last
+     * server.
      */
     storeFree(store: Store): Promise<void>;
 

@@ -128,7 +128,9 @@ const logLine: Handler = (_kind, level: number, text: string) => {
 
 let open: Runtime | null = null;
 
-/** The runtime of this environment. Use {@link Runtime.current} to get it. */
+/**
+ * The runtime of this environment. {@link Runtime.current} returns the runtime.
+ */
 export class Runtime {
     /** The handle for the functions of `native`. */
     readonly handle: Handle;

@@ -21,10 +21,7 @@ export type Arguments = { readonly [name: string]: unknown };
 
 /** The options of `session.call`. */
 export interface CallOptions extends RequestOptions {
-    /**
-     * Called with the status of a task and the text about the status, whenever one of
-     * them changes.
-     */
+    /** Called whenever the status of a task, or the text about the status, changes. */
     onStatus?: ((status: string, message: string | undefined) => unknown) | undefined;
     /** Answers the server's questions during this call, instead of the session's
      * callbacks. */

@@ -38,7 +38,10 @@ function immediateOf(handle: Request): string | undefined {
     }
 }
 
-/** A request that delivers segments to one reader; the head of this file explains it. */
+/**
+ * A request that delivers segments to one reader. The comment at the head of this file
+ * explains more.
+ */
 export class Flow extends Exchange {
     /**
      * The segments that were delivered. The reader has already taken the segments before
@@ -72,8 +75,10 @@ export class Flow extends Exchange {
     private marks: { number: number; token: string }[] = [];
     private marked = 0;
     private isMarking = false;
-    private first: string | undefined; // the token that covers no segment
-    private kept: string | undefined; // the token at the time of detach
+    // the token that covers no segment; undefined = no such token is known
+    private first: string | undefined;
+    // the token that `detach` has stored; undefined = the reader has not detached
+    private kept: string | undefined;
     private final: string | undefined; // the token at the end of the request
     private word: string | undefined;
 

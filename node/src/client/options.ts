@@ -14,7 +14,7 @@ import { modesOf, type ResponseMode } from "./modes.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
-/** Flags of the C enum segue_dialect. */
+/** The next four constants are flags of the C enum segue_dialect. */
 const DRAFT_TASKS = 4;
 const PARTIAL = 32;
 const PARTIAL_RESULTS = 64;
@@ -144,7 +144,10 @@ export interface ConnectOptions extends AnswerOptions {
      * broken.
      */
     silenceTimeoutMs?: number | undefined;
-    /** Environment variables of a child process, in addition to those of this process. */
+    /**
+     * Environment variables of a child process, which are added to the environment of
+     * this process.
+     */
     env?: { readonly [name: string]: string | undefined } | undefined;
     /** The working directory of a child process. */
     cwd?: string | undefined;
@@ -175,9 +178,8 @@ export interface ConnectOptions extends AnswerOptions {
     /** true = the client offers DRAFT-2026-v1 (SEP-2557). */
     draftTasks?: boolean | undefined;
     /**
-     * true = the client can fetch the rest of an answer after a broken connection
-     * (SEP-975). This works only with a server of a revision before 2026-07-28 that
-     * offers SEP-975. Default true.
+     * true = the client can fetch the rest of an answer after a broken connection, if a
+     * server of a revision before 2026-07-28 offers SEP-975. Default true.
      */
     resumable?: boolean | undefined;
     /** false = calls carry no idempotency keys. */

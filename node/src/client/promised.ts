@@ -71,7 +71,10 @@ export class Promised<T> extends Exchange {
                 this.free();
                 return;
             }
-        } catch {} // fail() calls result() again and rejects with the same error
+        } catch {
+            // The error is ignored here: fail() calls result() again and rejects with the
+            // same error.
+        }
         this.settle(this.fail());
     }
 

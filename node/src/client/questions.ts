@@ -24,7 +24,7 @@ const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"];
 const SAMPLE = "sampling/createMessage";
 const ROOTS = "roots/list";
 
-/** JSON-RPC error codes. */
+/** Codes of JSON-RPC errors. */
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 

@@ -184,7 +184,7 @@ async function decide(
             // If no decision was made, the caller gets the HTTP status 503.
             native.bearerFree(bearer);
         } catch {
-            // An error here means that the runtime has already ended and freed the
+            // An error of bearerFree means that the runtime has ended and has freed the
             // bearer.
         }
     }

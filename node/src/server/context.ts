@@ -128,7 +128,10 @@ export class Context {
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
 
-    /** @internal Whether sends wait for room. A new send must then wait behind them. */
+    /**
+     * @internal Whether sends wait for room. While sends wait, a new send must wait
+     * behind the waiting sends.
+     */
     get isWaiting(): boolean {
         return this.#room?.isWaiting ?? false;
     }
@@ -213,7 +216,7 @@ export class Context {
         return JSON.parse(native.callParams(this.#call)) as Record<string, unknown>;
     }
 
-    /** The `_meta` of the request. It may have a member "traceparent". */
+    /** The `_meta` of the request. A client may have set "traceparent" in `_meta`. */
     get meta(): Readonly<Meta> {
         this.#meta ??= (this.params._meta ?? {}) as Meta;
         return this.#meta;
@@ -255,7 +258,7 @@ export class Context {
     }
 
     /**
-     * Whether the client or the server wants the call to end. The value is the same as
+     * true = the client or the server wants the call to end. The value is the same as
      * `signal.aborted`.
      */
     get cancelled(): boolean {

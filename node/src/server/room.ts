@@ -10,7 +10,9 @@
 
 import { LimitError, RequestCancelledError } from "../errors.js";
 
-/** The promise of a send that need not wait. It is already resolved. */
+/**
+ * The promise that a send returns when the send need not wait: it is already resolved.
+ */
 export const DONE: Promise<void> = Promise.resolve();
 /**
  * Maximum number of sends of one call that wait. Only a handler that does not await its

@@ -435,8 +435,8 @@ export class Server {
     }
 
     /**
-     * The hostings of standard input and output. Servings do not share such a hosting,
-     * and it ends when its serving ends.
+     * The hostings of standard input and output. Such a hosting has only one serving, and
+     * ends when this serving ends.
      */
     readonly #own = new WeakSet<Hosting>();
 
