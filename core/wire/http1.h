@@ -49,7 +49,8 @@ typedef struct sgi_http1_limits {
     size_t max_body;
 } sgi_http1_limits;
 
-/* maximum bytes of all chunk extensions of one body; the status beyond the limit is 400 */
+/* maximum bytes of all chunk extensions of one body; the status beyond the limit is
+ * 400 */
 #define SGI_HTTP1_MAX_EXTENSIONS 1024
 /* maximum bytes of all trailers of one body; the status beyond the limit is 431 */
 #define SGI_HTTP1_MAX_TRAILERS 4096
