@@ -30,8 +30,8 @@ void sgi_engine_free(sgi_engine *engine)
     sgi_buf_free(&engine->fold_room);
 }
 
-/* sgi_engine_env casts an engine pointer to an sgi_env pointer, so env must be the first
- * member. */
+/* sgi_engine_env casts a pointer to the engine to a pointer to sgi_env, so `env` must be
+ * the first member. */
 _Static_assert(offsetof(sgi_engine, env) == 0, "an engine begins with its env");
 
 bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
@@ -134,8 +134,8 @@ void sgi_engine_clear_timer(sgi_engine *engine, sgi_timer *timer)
 }
 
 /* Replaces control characters in a text that may quote a peer, so that the quoted text
- * can neither begin a new line nor send commands to a terminal. A C1 control character is
- * two bytes of UTF-8. */
+ * cannot begin a new line or send commands to a terminal. A C1 control character has two
+ * bytes in UTF-8. */
 static void take_controls_out(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -219,7 +219,7 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
 
 #define STAMP_LAST_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
-/* Computes a date from the number of days since 1970-01-01, by eras of 400 years
+/* Computes the date from a number of days since 1970-01-01, with eras of 400 years
  * (proleptic Gregorian calendar). */
 static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 {
@@ -229,7 +229,7 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
     unsigned year_of_era =
         (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
     unsigned in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    /* number of the month; 0 = March */
+    /* number of the month in a year that begins with March; 0 = March */
     unsigned shifted = (5 * in_year + 2) / 153;
     *day = in_year - (153 * shifted + 2) / 5 + 1;
     *month = shifted < 10 ? shifted + 3 : shifted - 9;
@@ -238,8 +238,8 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 
 void sgi_timestamp_write(int64_t wall_ms, char out[SGI_STAMP_SIZE])
 {
-    /* a year in RFC 3339 has four digits, so a time outside these years is replaced by
-     * the nearest time inside */
+    /* A year in RFC 3339 has four digits, so a time before 1970 or after 9999 is replaced
+     * by the nearest time in between. */
     if (wall_ms < 0 || wall_ms > STAMP_LAST_MS)
         wall_ms = wall_ms < 0 ? 0 : STAMP_LAST_MS;
     int64_t days = wall_ms / 86400000 - (wall_ms % 86400000 < 0);

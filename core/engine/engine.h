@@ -1,12 +1,12 @@
-/* The engine is the protocol without input and output (sans-IO). Bytes and time go in,
- * bytes and events come out. The engine owns operations, conversations and requests, and
- * never uses a socket, clock, thread or file.
+/* The engine is the protocol without input and output (sans-IO). Bytes and the time go
+ * in; bytes and events come out. The engine owns operations, conversations and requests,
+ * and never uses a socket, clock, thread or file.
  *
- * Everything here runs under one lock. The host (runtime) holds the lock around every
- * call into the engine, and the engine releases the lock only around user code
- * (sgi_user_code_begin / _end). An object that has user code to run joins the ready
- * queue, by a link in the object itself. So queueing cannot fail, and the queue is never
- * longer than the number of objects. */
+ * All code of the engine runs under one lock. The host (runtime) holds the lock around
+ * every call into the engine, and the engine releases the lock only around user code
+ * (sgi_user_code_begin / _end). An object that has user code to run joins the ready queue
+ * by a link in the object itself. So queueing cannot fail, and the queue never has more
+ * entries than objects exist. */
 #ifndef SGI_ENGINE_H
 #define SGI_ENGINE_H
 
@@ -17,13 +17,13 @@
 
 typedef struct sgi_committer sgi_committer;
 
-/* Hashes parts of a text to a digest. The host gives the engine this function; the
- * runtime uses the one of base/crypto.c. */
+/* Hashes parts of a text to a digest. The host gives this function to the engine; the
+ * runtime uses the function of base/crypto.c. */
 typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                               const sgi_str *parts, size_t count);
 
-/* Functions of the host that the engine calls. They are called under the lock, return at
- * once, and must not call back into the engine. */
+/* Functions of the host that the engine calls. The engine calls them under the lock. They
+ * return at once and must not call the engine. */
 typedef struct sgi_host {
     void *user;
     void (*lock)(void *user);
@@ -32,58 +32,59 @@ typedef struct sgi_host {
     /* called when there is work: a callback in the ready queue, output, work for a store,
      * or a timer */
     void (*wake)(void *user);
-    /* called when there are bytes for sgi_conn_output */
+    /* called when sgi_conn_output has bytes for the transport */
     void (*output)(void *user, sgi_conn *conn);
-    /* called when input of this conversation may be read again */
+    /* called when the transport may read input of this conversation again */
     void (*input)(void *user, sgi_conn *conn);
-    /* closes the connection when the output was sent */
+    /* must close the connection when the output was sent */
     void (*close)(void *user, sgi_conn *conn);
     /* connects the transport again now; returns false when this is impossible */
     bool (*reopen)(void *user, sgi_conn *conn);
-    /* called when the committer has something to do */
+    /* called when the committer has a commit or a job for the store */
     void (*store)(void *user, sgi_committer *committer);
-    /* called when a public handle was given to the application, so that the host outlives
-     * the handle */
+    /* called when the application has got a public handle; the host must then outlive the
+     * handle */
     void (*retain)(void *user);
-    void (*release)(void *user); /* called when a public handle was freed */
+    /* called when the application has freed a public handle */
+    void (*release)(void *user);
 } sgi_host;
 
 TAILQ_HEAD(sgi_ready_list, sgi_ready);
 
 TAILQ_HEAD(sgi_flow_list, sgi_flow);
 
-/* Size of the text that says why a call of the application was refused. */
+/* Size of the text with the reason why a call of the application was refused. */
 #define SGI_REFUSAL 256
 
 struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
-    /* Functions of engine/reverse (reverse/reverse.h) that the folders client and server
+    /* Functions of engine/reverse (reverse/reverse.h) that the rooms client and server
      * call. */
     const struct sgi_hosting_ops *hosting;
     const struct sgi_question_task_ops *question_tasks;
     sgi_host host;
     sgi_digest_fn digest;
-    sgi_hasher *hasher; /* first argument of `digest`; belongs to the host, may be NULL */
+    sgi_hasher *hasher; /* first argument of `digest`; the host owns it; can be NULL */
     const sgi_aead *aead;
     int32_t log_level;
-    size_t max_message; /* largest size of a received message, in bytes */
-    /* largest number of unsent bytes of a connection; above it no more messages are
+    size_t max_message; /* maximum size of a received message, in bytes */
+    /* maximum number of unsent bytes of a connection; at this number no more messages are
      * produced */
     size_t max_queue;
     sgi_json_reader reader;
-    /* buffer for one text; its content is valid within one call of an engine function
-     * only */
+    /* buffer for one text; the content is valid only during one call of an engine
+     * function */
     sgi_buf scratch;
-    sgi_buf fold_room; /* buffer in which the result of a plain call is put together */
+    sgi_buf fold_room; /* buffer in which the result of a plain call is merged */
     sgi_timers timers;
-    /* the endpoints whose servers spoke a handshake era the last time */
+    /* the endpoints whose servers last spoke a handshake version */
     sgi_era_memory eras;
     struct sgi_ready_list ready;
-    /* the OAuth flows that wait for a redirect of the browser */
+    /* the OAuth flows that wait for the browser's redirect */
     struct sgi_flow_list flows;
-    /* number of received messages that were dropped because they break the protocol */
+    /* number of received messages that were dropped because they violate the protocol */
     uint64_t warnings;
-    /* Text that says why the current call of the application is refused; "" = no reason
+    /* The reason why the current call of the application is refused; "" = no reason was
      * given. */
     char refusal[SGI_REFUSAL];
 };
@@ -95,22 +96,22 @@ void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_d
                            size_t max_queue);
 void sgi_engine_free(sgi_engine *engine);
 
-/* Runs up to budget callbacks of the application. Returns the number of callbacks that
- * ran. */
+/* Runs callbacks of the application, at most `budget`. Returns the number of callbacks
+ * that ran. */
 int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget);
 
-/* Validates a JSON text of the application. If the text is invalid, the call is refused,
- * and the text of the refusal says where the fault is. error may be NULL. *value receives
- * the text without the white space around it. */
+/* Validates a JSON text of the application. If the text is invalid, the refusal says
+ * where the fault is. On SEGUE_OK, *value is the text without the white space around it.
+ * error can be NULL. */
 segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t len,
                                    sgi_json *value, sgi_json_error *error);
 
-/* Writes a random text of the characters A-Z a-z 0-9 - _. Its 22 characters have 132
- * random bits. */
+/* Writes a random text of 22 characters from A-Z a-z 0-9 - _, with 132 random bits.
+ * Returns false when the system gives no random bytes. */
 #define SGI_RANDOM_TEXT 22
 bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1]);
 
-/* Writes a time as RFC 3339 in UTC with milliseconds. */
+/* Writes a wall clock time in RFC 3339, in UTC with milliseconds. */
 #define SGI_STAMP_SIZE 64
 void sgi_timestamp_write(int64_t wall_ms, char out[SGI_STAMP_SIZE]);
 

@@ -1,9 +1,9 @@
-/* Remembers endpoints whose servers spoke a handshake era the last time. The next session
+/* Remembers the endpoints whose servers last spoke a handshake version. The next session
  * with such a server begins with `initialize`, without a probe for the modern era
  * (2026-07-28 basic/versioning, "Backward Compatibility": clients remember the era of an
- * origin). Modern servers are not noted, because a client probes for the modern era first
- * anyway. When the table is full, a new endpoint replaces the oldest endpoint. All
- * functions are called with the lock held. */
+ * origin). Endpoints of modern servers are not remembered, because a client probes for
+ * the modern era first in any case. When the table is full, a new endpoint replaces the
+ * oldest endpoint. The caller of each function holds the lock. */
 #ifndef SGI_ERA_MEMORY_H
 #define SGI_ERA_MEMORY_H
 
@@ -12,12 +12,12 @@
 #define SGI_ENDPOINTS_MAX 64
 
 typedef struct sgi_era_memory {
-    /* numbers of the endpoints, the latest first; 0 = the entry is free */
+    /* numbers of the endpoints; the newest is first; 0 = the entry is free */
     uint64_t legacy[SGI_ENDPOINTS_MAX];
 } sgi_era_memory;
 
-/* Notes whether the server of an endpoint speaks a handshake era. endpoint: the number of
- * the endpoint, not 0. */
+/* Notes whether the server of an endpoint speaks a handshake version. endpoint: the
+ * number of the endpoint, which is not 0. */
 void sgi_era_memory_note(sgi_era_memory *memory, uint64_t endpoint, bool legacy);
 bool sgi_era_memory_is_legacy(const sgi_era_memory *memory, uint64_t endpoint);
 

@@ -42,13 +42,13 @@ bool sgi_status_is_retryable(segue_status status)
     return row && row->retryable;
 }
 
-/* The error that is returned when there is no memory for a new error. Freeing this error
- * does nothing. */
+/* Stands for a new error when there is no memory. sgi_error_free does nothing with this
+ * error. */
 static segue_error out_of_memory = {
     .view = {.status = SEGUE_E_NOMEM, .message = "out of memory"},
 };
 
-/* Copies a text. If the text was cut within a character, the copy leaves out the
+/* Copies a text. If the text was cut in the middle of a character, the copy omits the
  * incomplete character. */
 static char *copy_whole(const sgi_mem *mem, sgi_str text)
 {
@@ -72,7 +72,7 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->view.status = status;
     error->view.retryable = sgi_status_is_retryable(status);
     error->view.rpc_code = rpc_code;
-    if (message.n) /* a text of a peer may contain a NUL character: the copy ends there */
+    if (message.n) /* a text from a peer can contain NUL; the copy ends there */
         message.n = strnlen(message.p, message.n);
     error->view.message = copy_whole(mem, message);
     error->view.data = data.n ? sgi_text_dup(mem, data) : NULL;

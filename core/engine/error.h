@@ -1,24 +1,27 @@
-/* segue_error: the details of a failure, for the application. */
+/* segue_error: the details of a failure, which the application can read. */
 #ifndef SGI_ERROR_H
 #define SGI_ERROR_H
 
 #include "engine/engine.h"
 
 struct segue_error {
-    /* the part that the application reads; when `mem` is set, the error owns the texts of
-     * the view */
+    /* the part that the application reads; the error owns the texts, unless `mem` is
+     * NULL */
     segue_error_view view;
-    const sgi_mem *mem; /* NULL = the error is static and never freed */
-    /* copy of the memory functions, because an error may outlive the runtime that made
+    /* the memory functions for freeing; NULL = the error is static and must not be
+     * freed */
+    const sgi_mem *mem;
+    /* a copy of the memory functions, because an error can outlive the runtime that made
      * it */
     sgi_mem mem_copy;
 };
 
-/* Makes an error. The texts may be NULL. Never returns NULL: when out of memory, it
- * returns a static error, out_of_memory. */
+/* Makes an error. The texts can be NULL. Never returns NULL: when out of memory, returns
+ * a static error. */
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data);
-/* Makes an error and stores it in *out, unless out is NULL. Returns status. */
+/* Makes an error and stores it in *out. Does nothing when out is NULL. Returns
+ * `status`. */
 segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
                               const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -1,6 +1,6 @@
-/* The first member of every public handle: a magic number for the kind of the handle, and
- * the engine whose lock protects the object. The application's reference to a handle is
- * one of the references that the engine counts. */
+/* The first member of every public handle: a magic number for the kind of handle, and the
+ * engine whose lock protects the object. The engine counts the application's reference to
+ * a handle like every other reference to the object. */
 #ifndef SGI_HANDLE_H
 #define SGI_HANDLE_H
 

@@ -1,21 +1,22 @@
-/* The rows of the negotiation matrix, applied in this order. A row admits its dialect for
- * a range of versions when the client has declared what the row requires. Partial results
- * (P) are left out when the client may get a task or a stream for the same request (L, S)
- * (C-14). In the draft (D) the server decides at each call whether the call becomes a
- * task. Event streams (E) belong to the tasks of X, so E is admitted only with X. */
+/* The rows of the negotiation matrix, which are applied in this order. A row admits its
+ * dialect in a range of versions when the client has declared what the row requires.
+ * Pieces of a plain result (P) are left out when the client can get a task or a stream
+ * for the same request (L, S) (C-14). In the draft (D) the server decides at each call
+ * whether the call becomes a task. Event streams (E) show the tasks of X, so E is
+ * admitted only together with X. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>
 
 static const struct cell {
-    uint8_t from, upto; /* first and last protocol version of the row */
-    /* flags of sgi_declared_bit, all of which the client must have declared; 0 = no flag
-     * is required */
+    uint8_t from, upto; /* the first and the last protocol version of the row */
+    /* the declarations that the client must have made: a set of sgi_declared_bit; 0 =
+     * none is required */
     uint8_t declared;
     uint8_t dialect;
-    /* the dialect is left out when an earlier row admitted one of these dialects */
+    /* the dialect is left out if an earlier row has admitted one of these dialects */
     uint8_t unless;
-    /* the dialect is admitted only when earlier rows admitted all of these dialects */
+    /* the dialect is admitted only if earlier rows have admitted all of these dialects */
     uint8_t beside;
 } cells[] = {
     {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L,

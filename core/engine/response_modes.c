@@ -71,8 +71,9 @@ sgi_response_form sgi_response_decide(uint8_t effective, bool ready, bool increm
         return SGI_FORM_TASK;
     if (ready || incremental)
         return SGI_FORM_STREAM;
-    /* The result is not ready, and the tool does not make its output in pieces. With
-     * IMMEDIATE a task is made, so that the client need not keep the request open until
-     * the end. Without IMMEDIATE all segments are sent at the end of the stream. */
+    /* The result is not ready, and the tool does not make its result in pieces. With
+     * IMMEDIATE, the response is a task, so that the client need not keep the request
+     * open until the end. Without IMMEDIATE, all segments are sent at the end of the
+     * stream. */
     return effective & SGI_MODE_IMMEDIATE ? SGI_FORM_TASK : SGI_FORM_AT_END;
 }

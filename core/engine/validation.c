@@ -1,8 +1,8 @@
-/* The library has no validator of its own. No C library of Debian 12 knows JSON Schema
- * 2020-12 (wjelement stops at draft 4, others are in C++), and a validator that ignores
- * unknown keywords would accept wrong values. So the application supplies a validator
- * that it trusts. A value that cannot be checked counts as a wrong value: a schema that
- * is not understood must not count as permissive (2026-07-28 basic, "$ref Resolution").
+/* The library contains no validator. No C library of Debian 12 knows JSON Schema 2020-12
+ * (wjelement stops at draft 4, others are in C++), and a validator that ignores unknown
+ * keywords would accept wrong values. So the application supplies a validator that it
+ * trusts. A value that cannot be checked counts as wrong, because a schema that is not
+ * understood must not count as permissive (2026-07-28 basic, "$ref Resolution").
  *
  * The reason of a refusal is sent to the peer, so the reason is cut to one line of
  * UTF-8. */
@@ -15,8 +15,8 @@ static void tidy(char *reason, const char *otherwise)
     size_t at = 0;
     reason[SGI_REASON_SIZE - 1] = 0;
     if (!sgi_utf8_valid(sgi_str_of(reason), &at))
-        /* snprintf may have cut within a character: the incomplete character is
-         * removed */
+        /* snprintf can cut the text in the middle of a character; the incomplete
+         * character is removed */
         reason[at] = 0;
     for (at = 0; reason[at] && reason[at] != '\r' && reason[at] != '\n';)
         at++;

@@ -1,13 +1,13 @@
-/* Applies the changes that other servers made, as the store reports them: operations that
- * this server follows have grown, forwarded commands have come for operations of this
+/* Applies the changes of other servers that the store reports: operations that this
+ * server follows have grown, forwarded commands have arrived for operations of this
  * server, or owners have gone.
  *
- * A command waits in cluster->commands, in order, while memory is short, or while
- * operations are being taken over, because the command may be for one of these
- * operations. Otherwise a command for an operation that is not in memory is for another
- * committer on the same store, which also gets the command. When too many commands wait,
- * the store keeps the others and reports them again. When the store is full as well, the
- * sender of a command gets an error. */
+ * A command waits in cluster->commands, in order, while memory is short. A command also
+ * waits while operations are being taken over, because the command can be for one of
+ * these operations. Any other command for an operation that is not in memory is dropped:
+ * it is for another committer on the same store, which also gets the command. When too
+ * many commands wait here, the store keeps further commands and reports them again. When
+ * the store is also full, the sender of a command gets an error. */
 #include "engine/cluster/following.h"
 #include "base/thresholds.h"
 #include "engine/cluster/recovery.h"
@@ -75,7 +75,7 @@ static sgi_op *find_op(const sgi_cluster *cluster, const uint8_t *id)
 /* ---- forwarded commands ---- */
 
 /* Runs a forwarded command for an operation of this server. A command that this server or
- * an earlier owner has run already is skipped: the store reports a command again until an
+ * an earlier owner has already run is skipped: the store reports a command again until an
  * owner confirms that the command was run. */
 static segue_status deal_with(sgi_op *op, const segue_store_news *command)
 {
@@ -125,10 +125,10 @@ void sgi_commands_run_waiting(sgi_cluster *cluster)
 
 /* ---- growth of operations ---- */
 
-/* Makes the committer write to the operation at once. The outcome shows whether this
- * server still owns the operation. Called when another server may have taken over an
- * operation that runs here, or when the store may have lost the operation's last entries.
- * Without this function, the next write might come much later. */
+/* Makes the committer write to the operation at once. The outcome of the write shows
+ * whether this server still owns the operation. Called when another server may have taken
+ * over an operation that runs here, or when the store may have lost the operation's last
+ * entries. Without this write, the next write might come much later. */
 static void doubt(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || !sgi_op_is_created(op))
@@ -145,9 +145,9 @@ static void doubt_one(void *user, sgi_map_node *node)
         doubt(op);
 }
 
-/* Calls `doubt` for all operations of this server. The function doubted() of the observer
- * replaces the server's mailbox by a new one, because another server may own the old
- * mailbox and delete it. */
+/* Calls `doubt` for all operations of this server. The observer's function doubted
+ * replaces the server's mailbox, because another server may own the old mailbox and
+ * delete it. */
 static void doubt_all(sgi_cluster *cluster)
 {
     sgi_map_each(&cluster->by_id, doubt_one, NULL);
@@ -160,8 +160,7 @@ static void grew(sgi_cluster *cluster, const uint8_t *id)
     if (op && sgi_op_runs_elsewhere(op))
         sgi_followed_read_more(op);
     else if (op && sgi_op_cluster(op)->observer->is_box(op))
-        /* another server has become the owner of the mailbox: this server makes a new
-         * mailbox */
+        /* another server owns the mailbox now, so this server makes a new mailbox */
         cluster->observer->box_lost(op);
     else if (op)
         doubt(op);

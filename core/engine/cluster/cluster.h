@@ -1,5 +1,5 @@
-/* The cooperation of several servers on one store. Each server has one cluster object,
- * which holds the operations that clients can name, the operations of other servers that
+/* The cooperation of several servers on one store. Each server has one cluster object. It
+ * holds the operations that clients can name, the operations that other servers run and
  * this server follows, the operations that this server takes over, and the commands that
  * this server forwards. */
 #ifndef SGI_CLUSTER_H
@@ -10,64 +10,63 @@
 
 typedef struct sgi_cluster sgi_cluster;
 
-/* Size in bytes of the random bytes that identify a server. No two servers on a store
- * have the same bytes. */
+/* Number of random bytes that identify a server. No two servers on a store have the same
+ * bytes. */
 #define SGI_SERVER_MARK 16
 
-/* The callback of a search for an operation. op: the operation, without a reference of
- * its own; NULL = it was not found, and status says why. */
+/* The callback of a search for an operation. op: the operation, a borrowed pointer; NULL
+ * = the operation was not found, and status gives the reason. */
 typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
 
-/* Functions by which a cluster reports to its server. No function is NULL; each is called
+/* Functions by which a cluster reports to its server. Every function is set and is called
  * under the lock. */
 typedef struct sgi_cluster_observer {
-    /* hold adds a reference to the server, let drops it. While its cluster has work, the
-     * server stays in memory. */
+    /* hold adds a reference to the server; let drops this reference. The cluster keeps
+     * the server in memory while the cluster has work. */
     void (*hold)(sgi_cluster *cluster);
     void (*let)(sgi_cluster *cluster);
-    /* Called when recovery has dealt with all operations that it claimed. Each recovery
-     * ends with one call. */
+    /* Called when recovery has continued or ended all operations that it claimed. Each
+     * recovery ends with one such call. */
     void (*recovered)(sgi_cluster *cluster);
     /* Called when the store may have lost the last writes of this server, or may have
      * given the server's operations to other servers. */
     void (*doubted)(sgi_cluster *cluster);
 
-    /* known: called when clients can name the operation from now on. forget: clients can
-     * no longer name the operation. release: this server gives the operation up, so that
-     * other servers may claim it. */
+    /* known: called when clients can name the operation from now on. forget: called when
+     * clients can no longer find the operation in memory. release: called when this
+     * server gives up the operation, so that other servers can claim it. */
     void (*known)(sgi_op *op);
     void (*forget)(sgi_op *op);
     void (*release)(sgi_op *op);
-    /* Called when the operation was rebuilt: its whole log was read back from the
-     * store. */
+    /* Called when the operation was rebuilt from its whole log in the store. */
     void (*rebuilt)(sgi_op *op);
-    /* Called when the operation has got a new head, which was rebuilt from the log.
-     * fresh: the copy of the operation that the head was taken from; it is freed after
-     * this call. */
+    /* Called when the operation has got a new head that was rebuilt from the log. fresh:
+     * the copy of the operation that had this head; the copy is freed after this call. */
     void (*adopted)(sgi_op *op, const sgi_op *fresh);
     /* Called when this server has become the owner of the operation and has read its
-     * whole log. The function continues the operation's handler here, or ends the
-     * operation. */
+     * whole log. The function continues the operation's handler on this server, or ends
+     * the operation. */
     void (*taken_over)(sgi_op *op);
-    /* fenced: called when another server has taken the operation over and this server
-     * must stop its handler. moved: called when this server begins to follow the
+    /* fenced: called when another server has taken over the operation; this server must
+     * stop its handler. moved: called when this server then begins to follow the
      * operation. */
     void (*fenced)(sgi_op *op);
     void (*moved)(sgi_op *op);
-    /* True when a client of this server still uses the operation. Asked only for an
+    /* True when a client of this server still uses the operation. Called only for an
      * operation without readers, waiters and watches. */
     bool (*is_looked_at)(const sgi_op *op);
 
-    /* Runs a command that another server has forwarded to this one. Returns SEGUE_E_NOMEM
-     * when the cluster must run the command again later. */
+    /* Runs a command that another server has forwarded to this server. Returns
+     * SEGUE_E_NOMEM when the cluster must run the command again later. */
     segue_status (*command)(sgi_op *op, sgi_str command);
     /* True when a client's request is answered as soon as its forwarded command is
      * durable, without waiting until the owner has run the command. */
     bool (*acknowledges)(const sgi_op *op);
-    /* True for a mailbox. The cluster neither follows nor takes over mailboxes. */
+    /* True when the operation is a mailbox. The cluster neither follows nor takes over
+     * mailboxes. */
     bool (*is_box)(const sgi_op *op);
-    /* Called when another server has become the owner of this server's mailbox by writing
-     * to it. The server makes a new mailbox. */
+    /* Called when another server has become the owner of this server's mailbox. The
+     * server makes a new mailbox. */
     void (*box_lost)(sgi_op *op);
 } sgi_cluster_observer;
 
@@ -77,54 +76,57 @@ struct sgi_cluster {
     const sgi_cluster_observer *observer;
     uint8_t mark[SGI_SERVER_MARK]; /* the random bytes that identify this server */
     struct {
-        /* number of forwarded commands that this server has run for other servers */
+        /* number of forwarded commands of other servers that this server has run */
         uint64_t commands;
-        /* number of operations that another server has taken over from this one */
+        /* number of operations that another server has taken over from this server */
         uint64_t fenced;
         /* number of commands that this server did not forward because of a limit */
         uint64_t refused;
     } counts;
 
-    /* The following members are the operations that clients can name. */
+    /* The operations that clients can name: a map by task id, and a map by operation
+     * id. */
     sgi_map by_task;
     sgi_map by_id;
 
-    /* The following members are the operations of other servers. */
+    /* number of operations that other servers run and this server follows */
     size_t followed;
-    /* the followed operations, the least recently used first */
+    /* the followed operations; the least recently used operation is first */
     struct sgi_shared_list followed_ops;
     LIST_HEAD(, sgi_rebuilding) rebuilds;
 
-    /* The following members are the commands that this server forwards or has
-     * received. */
-    uint64_t forward_number; /* number of the last command that this server forwarded */
-    /* number of commands that this server forwarded and that are not done */
+    /* The members below hold the commands that this server forwards or has received. */
+    uint64_t forward_number; /* number of the command that this server forwarded last */
+    /* number of commands that this server has forwarded and whose effect is not in the
+     * log yet */
     size_t forwards;
-    /* number of bytes of the commands that are not done (forwarding.h) */
+    /* number of bytes of those forwarded commands (forwarding.h) */
     size_t forward_bytes;
-    /* commands for this server that cannot be run yet (change_feed.c) */
+    /* received commands that this server cannot run yet (change_feed.c) */
     struct sgi_feed_change_list commands;
     size_t command_count;
     size_t command_bytes;
     sgi_timer commands_timer;
 
-    /* The following members are used while operations are taken over. */
-    /* this server claims the operations of servers that have gone */
+    /* The members below are used while this server takes over operations. */
+    /* the server may claim operations of servers that have gone; set from the start of
+     * recovery until the server closes */
     bool takes;
-    /* number of unfinished steps of a recovery: claims under way, and operations being
-     * rebuilt */
+    /* number of unfinished steps of recovery: running claims, and operations that are
+     * being taken over */
     int32_t recovering;
     /* the records of claimed operations that are not in memory yet */
     struct sgi_found_record_list claims;
-    sgi_map claims_by_id; /* the same records, by the id of the operation */
-    bool claiming;        /* a claim is under way */
-    bool claim_again;     /* another claim starts when the claim under way has ended */
+    /* the records of `claims`; the key is the id of the operation */
+    sgi_map claims_by_id;
+    bool claiming;    /* a claim is running: the store has not answered yet */
+    bool claim_again; /* another claim starts when the running claim has ended */
     sgi_timer claim_timer;
 };
 
 void sgi_cluster_init(sgi_cluster *cluster, sgi_committer *committer,
                       const sgi_cluster_observer *observer);
-/* Stops the work of the cluster, because the runtime ends. */
+/* Stops the timers and claims of the cluster, because the runtime ends. */
 void sgi_cluster_close(sgi_cluster *cluster);
 void sgi_cluster_free(sgi_cluster *cluster);
 

@@ -1,15 +1,16 @@
 /* Follows operations that another server runs. Each followed operation has at most one
- * read of its log under way. Growth that is reported during a read causes the next read.
- * New entries are appended to the tail in memory, so the readers of the operation do not
- * read from the store.
+ * running read of its log. When the store reports growth during a read, another read
+ * follows. New entries are appended to the tail in memory, so the readers of the
+ * operation need not read from the store.
  *
- * An operation has one timer. While this server owns the operation, the timer ends its
- * time to live. While this server follows the operation, the timer checks at intervals
- * whether a client still uses the operation, and whether the operation still exists: the
- * store does not report purges.
+ * An operation has one timer. While this server owns the operation, the timer ends the
+ * operation when its time to live is over. While this server follows the operation, the
+ * timer checks at intervals whether a client still uses the operation, and whether the
+ * operation still exists, because the store does not report purges.
  *
- * When a commit was fenced, the operation is `stale`: its head was only partly reverted
- * (op_head.c). The head is then rebuilt from the store before new entries are read. */
+ * When a commit was fenced, the operation is `stale`: only a part of its head was
+ * reverted (op_head.c). The head is then rebuilt from the store before new entries are
+ * read. */
 #include "engine/cluster/following.h"
 
 #include "base/rare.h"
@@ -47,9 +48,9 @@ static void move_to_end(sgi_op *op)
     TAILQ_INSERT_TAIL(all, op->shared, link);
 }
 
-/* Forgets followed operations that no client uses, the least recently used ones first.
- * Operations in use are never forgotten. `fresh` is not forgotten either, because the
- * client that asked for it uses it next. */
+/* Forgets followed operations that no client uses, beginning with the least recently used
+ * operation. `fresh` is not forgotten, because the client that asked for `fresh` uses it
+ * next. */
 static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
 {
     for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {
@@ -87,7 +88,7 @@ static void left(sgi_job *job)
 }
 
 /* Asks the store not to report growth of this operation any more. When out of memory, the
- * request is not sent; the next report of growth leads to another try. */
+ * store is not asked; its next report of growth causes another attempt. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 {
     sgi_job *job = NULL;
@@ -119,7 +120,7 @@ static bool is_reading(const sgi_op *op)
     return op->shared->growth >= SGI_GROWTH_READING;
 }
 
-/* True when the log in the store has entries that the read under way does not bring. */
+/* True when the log in the store has entries that the running read does not return. */
 static bool is_due(const sgi_op *op)
 {
     return op->shared->growth == SGI_GROWTH_DUE ||
@@ -151,8 +152,8 @@ static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json
         sgi_op_end_internal_error(op, text);
 }
 
-/* True while a handler of this process has an unanswered question. The handler must first
- * be told that no answer will come. */
+/* True while a handler of this process has a question without an outcome. The handler
+ * must first get the outcome that no answer will come. */
 static bool is_being_left(const sgi_op *op)
 {
     const sgi_input *input;
@@ -169,8 +170,7 @@ static void free_inputs(sgi_op *op)
         input->bound = input->delivered = false;
 }
 
-/* Makes this server the owner of the operation. Called when the whole log has been
- * read. */
+/* Makes this server the owner of the operation. Called when the whole log was read. */
 static void take_over(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);

@@ -1,57 +1,58 @@
 /* Follows operations that another server on the store runs. Only the owner writes to the
- * log. This server reads the durable part of the log and sends it to clients like the log
- * of one of its own operations. Readers, waiters and watches work as usual: they are
- * called when the store's change feed reports growth.
+ * log. This server reads the durable part of the log and sends it to clients, like the
+ * log of an operation that this server runs. Readers, waiters and watches work as usual:
+ * they are called when the store's change feed reports growth.
  *
  *   rebuilt (recovery.c) --> FOLLOWED --ended--> stays in memory for a while
  *                              |  ^ \--no client uses it for a while--> forgotten
  *        its owner has gone:   v  | a commit of this server was refused
  *                             OWNED
  *
- * A change that a client wants is forwarded to the owner: cluster/forwarding.h. */
+ * A change that a client requests is forwarded to the owner: cluster/forwarding.h. */
 #ifndef SGI_FOLLOWING_H
 #define SGI_FOLLOWING_H
 
 #include "base/thresholds.h"
 #include "engine/cluster/cluster.h"
 
-/* The largest number of followed operations in memory that no client uses. The least
- * recently used ones are forgotten first. */
+/* Maximum number of followed operations in memory. Above this number, unused operations
+ * are forgotten, beginning with the least recently used operation. */
 #define SGI_FOLLOWED_MAX SGI_THRESHOLD(followed_max)
 
-/* Puts an operation into the server's maps and begins to follow it. */
+/* Begins to follow an operation: adds it to the list of followed operations and starts
+ * its timer. */
 void sgi_followed_begin(sgi_op *op);
-/* Notes that a client asks for a followed operation now. Operations that were not asked
- * for lately are forgotten first. */
+/* Notes that a client asks for a followed operation now, so that operations for which no
+ * client has asked lately are forgotten first. */
 void sgi_followed_note_use(sgi_op *op);
-/* Reads new entries of a followed operation's log from the store, if there are any. */
+/* Reads new entries of a followed operation's log from the store. */
 void sgi_followed_read_more(sgi_op *op);
 /* Calls sgi_followed_read_more for all followed operations. */
 void sgi_followed_read_all(sgi_cluster *cluster);
-/* Stops following an operation, because it has ended, was forgotten, or was taken over by
- * this server. */
+/* Stops following an operation. Called when the operation has ended, was forgotten, or
+ * was taken over by this server. */
 void sgi_followed_end(sgi_op *op);
 /* Asks the store not to report growth of this operation any more. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id);
 /* Makes this server the owner of a followed operation, because the store has given the
- * operation to this server. The rest of the log is read first; then the operation
- * continues here. Until then the operation counts in cluster->recovering. */
+ * operation to this server. The new entries of the log are read first; then the operation
+ * continues on this server. Until then cluster->recovering counts the operation. */
 void sgi_followed_take_over(sgi_op *op);
 /* Turns an operation of this server into a followed operation. Called when a commit was
- * refused, because another server has taken the operation over. */
+ * refused, because another server has taken over the operation. */
 void sgi_op_give_up_to_new_owner(sgi_op *op);
 
-/* sgi_op_lend is called before a callback of the application that reads bytes of the
- * operation's head, and sgi_op_give_back after it. The callback runs without the lock.
- * Between the two calls the head is not replaced, so the bytes stay valid. */
+/* Keep the bytes of the operation's head valid while a callback of the application reads
+ * them without the lock. sgi_op_lend is called before the callback, sgi_op_give_back
+ * after the callback. Between both calls the head is not replaced. */
 void sgi_op_lend(sgi_op *op);
 void sgi_op_give_back(sgi_op *op);
 
-/* Appends entries that were read from the store to the log of a followed operation. Each
- * appended entry is removed from `list`. */
+/* Appends entries that were read from the store to the log of a followed operation.
+ * Removes each appended entry from `list`. */
 segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list);
-/* Moves the head of `fresh` into the operation. `fresh` is a second copy of the
- * operation, rebuilt from the same log. */
+/* Moves the head of `fresh` into the operation. `fresh` is a second copy of the operation
+ * that was rebuilt from the same log. */
 void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh);
 
 #endif

@@ -1,5 +1,5 @@
 /* Changes the in-memory log of an operation that another server runs: appends entries
- * that were read from the store, and removes entries that the store does not have. */
+ * that were read from the store, and removes entries that are not in the store. */
 #include "engine/cluster/following.h"
 
 #include "engine/log/op_head.h"
@@ -12,7 +12,8 @@ segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
     segue_status status = SEGUE_OK;
     SGI_TAILQ_EACH(entry, list, link, next) {
         if (status != SEGUE_OK || entry->seq <= op->durable)
-            /* the log has this entry already: two reads can return the same entry */
+            /* the log already has this entry, because two reads can return the same
+             * entry */
             continue;
         status = sgi_op_apply(op, entry);
         if (status != SEGUE_OK)
@@ -32,8 +33,8 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     uint64_t before = op->durable;
     sgi_watch *watch, *next;
     sgi_entry *entry;
-    /* the whole old tail is removed, because entries between it and the new head may be
-     * missing */
+    /* the whole old tail is removed, because entries between the old tail and the new
+     * head may be missing */
     while ((entry = TAILQ_FIRST(&op->tail)))
         sgi_op_tail_remove(op, entry);
     sgi_head_swap(op, fresh);
@@ -47,8 +48,9 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     sgi_op_unref(op);
 }
 
-/* Notes that the operation was created in the store although the store's answer to the
- * creation was lost. Another server owns the operation now, so the store must have it. */
+/* Notes that the operation exists in the store, although the store's answer to the
+ * creation was lost. Another server owns the operation now, so the creation must have
+ * succeeded. */
 static void was_created(sgi_op *op)
 {
     sgi_record_free_written(op);
@@ -56,7 +58,8 @@ static void was_created(sgi_op *op)
     sgi_op_fire_due(op, SEGUE_OK);
 }
 
-/* Entries that are not durable are removed. No client has seen them. */
+/* Entries that are not durable are removed from the log. No client has seen these
+ * entries. */
 void sgi_op_give_up_to_new_owner(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
@@ -67,14 +70,14 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
                    "server is stopped");
     if (sgi_op_is_broken(op)) {
         /* clients have already received an end that the store does not have, so the
-         * operation is forgotten here: later requests read it from the store */
+         * operation is forgotten in memory, and later requests read it from the store */
         cluster->observer->forget(op);
         sgi_op_unref(op);
         return;
     }
     sgi_op_drop_pending(op);
     op->releasing = op->deleting = op->doubted = false;
-    /* forwarded commands whose effect is not in the store are run by the new owner */
+    /* the new owner runs the forwarded commands whose effect is not in the store */
     op->commands_taken = op->commands_taken_stored;
     sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);
     op->shared->stale = true;

@@ -1,8 +1,8 @@
 /* A forwarded command reaches the owner through the store, as SEGUE_STORE_LETTER
  * (segue_ext.h). The command is a JSON object with one of these members: {"cancel":1},
  * {"answer":{"key","response"|"error"}}, {"away":0|1}. The member "by" identifies the
- * server that wrote the command. A server skips a command that it does not know: a newer
- * version of the library wrote it.
+ * server that wrote the command. A server ignores a command that it does not know,
+ * because a newer version of the library may have written it.
  *
  * A command counts against the limits until its effect is in the store. A command cannot
  * be withdrawn while the store is busy or unreachable. */
@@ -13,16 +13,16 @@
 #include "engine/cluster/following.h"
 
 #define WAIT_MS SGI_THRESHOLD(forward_wait_ms)
-/* for clients that get only an acknowledgement (tasks of dialect X): the time in ms to
- * wait for the effect of a durable command */
+/* for clients that get only an acknowledgement (tasks of dialect X): the maximum time in
+ * ms to wait for the effect of a durable command */
 #define ACK_MS SGI_THRESHOLD(forward_ack_ms)
 
 typedef struct sgi_forward {
     LIST_ENTRY(sgi_forward) link;
     sgi_op *op; /* a counted reference */
     uint64_t number;
-    size_t bytes; /* number of bytes by which this command counts in forward_bytes */
-    /* key of the question that the command answers; NULL for a command that answers no
+    size_t bytes; /* number of bytes that forward_bytes counts for this command */
+    /* key of the question that the command answers; NULL = the command answers no
      * question */
     char *key;
     bool awaited;
@@ -90,13 +90,14 @@ static void fail(sgi_forward *forward, segue_status status)
     end_forward(forward);
     if (awaited)
         wait_failed(op, number, status);
-    /* the command failed, so its question is open again */
+    /* the command has failed, so its question is open again */
     op->committer->observer->waiters_fired(op);
     sgi_op_unref(op);
 }
 
-/* Fails a command whose time limit is over. The status SEGUE_E_TIMEOUT means that the
- * command is durable, so it is used only after the store has confirmed the command. */
+/* Fails a command whose time limit is over. SEGUE_E_TIMEOUT tells the waiters that the
+ * command is durable, so this status is used only when the store has confirmed the
+ * command. */
 static void time_over(sgi_timer *timer)
 {
     sgi_forward *forward = SGI_OWNER(timer, sgi_forward, timer);
@@ -112,8 +113,8 @@ static bool is_done(const sgi_forward *forward)
     return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
 }
 
-/* Handles the end of the job that writes a command to the store. A failure is ignored
- * when the operation has ended or is gone, because the log then has the outcome. */
+/* Called when the job that writes a command to the store has ended. If the operation has
+ * ended or is gone, a failure is ignored, because the log has the outcome. */
 static void posted(sgi_job *job)
 {
     sgi_forward *forward = job->user;
@@ -205,8 +206,8 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
     return post(op, key, awaited, "answer", payload);
 }
 
-/* Tells the owner whether the client is connected. A failure is ignored, because each
- * later change is reported too. */
+/* Sends the owner a command that says whether the client is connected. A failure is
+ * ignored, because the next change is reported too. */
 void sgi_forward_presence(sgi_op *op, bool away)
 {
     if (sgi_op_is_known(op) && !op->committer->closed)
@@ -280,7 +281,8 @@ static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t number)
     return NULL;
 }
 
-/* Reports a failure to the waiters that wait for this command or for a later command. */
+/* Reports a failure to the waiters that wait for this command, and to the waiters that
+ * wait for a later command. */
 static void wait_failed(sgi_op *op, uint64_t number, segue_status status)
 {
     sgi_waiter *waiter;

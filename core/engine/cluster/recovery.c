@@ -1,8 +1,9 @@
 /* Rebuilds operations from the store, for one of two reasons. Either a client asks for an
- * operation of another server; the operation stays with that server (following.h). Or the
- * store has given an operation to this server; then sgi_recover_claimed_op continues or
- * ends it. When the store gives this server an operation that it already follows, the
- * operation is not rebuilt: it keeps its readers and waiters (sgi_followed_take_over). */
+ * operation that another server runs; the other server stays the owner (following.h). Or
+ * the store has given an operation to this server; then sgi_recover_claimed_op continues
+ * or ends the operation. If this server already follows an operation that the store gives
+ * to it, the operation is not rebuilt: its readers and waiters stay
+ * (sgi_followed_take_over). */
 #include "engine/cluster/recovery.h"
 
 #include "base/rare.h"
@@ -17,9 +18,10 @@
 
 /* ---- rebuilding one operation ---- */
 
-/* The purpose of a rebuilt operation. FOR_ONCE: it is used once and then freed. FOR_GOOD:
- * it enters the maps of the server and is followed. COPY: it is a second copy of an
- * operation in the maps. OURS: this server owns and runs it. */
+/* The purpose of a rebuilt operation. FOR_ONCE: the operation is used once and then
+ * freed. FOR_GOOD: the operation enters the maps of the server and is followed. COPY: the
+ * operation is a second copy of an operation in the maps. OURS: this server owns and runs
+ * the operation. */
 typedef enum use { FOR_ONCE, FOR_GOOD, COPY, OURS } use;
 
 typedef struct sgi_rebuilding {
@@ -27,7 +29,7 @@ typedef struct sgi_rebuilding {
     sgi_op *op;
     use purpose;
     bool ended; /* the record says that the operation has ended */
-    bool grew;  /* the log has grown while it was read */
+    bool grew;  /* the log has grown during the rebuild */
     sgi_found_fn done;
     void *user;
 } sgi_rebuilding;
@@ -39,14 +41,14 @@ static bool is_followed(const sgi_rebuilding *build)
     return build->purpose == FOR_GOOD && !build->ended;
 }
 
-/* Gives the rebuilt operation to the code that asked for it. Called when the whole log
- * has been read. The operation enters the maps, unless it was rebuilt for one use or as a
- * copy. */
+/* Hands the rebuilt operation to the code that asked for the rebuild. Called when the
+ * whole log was read. An operation that this server runs or follows stays in the maps;
+ * any other operation leaves the maps again. */
 static void hand_over(sgi_rebuilding *build)
 {
     sgi_op *op = build->op;
     sgi_cluster *cluster = sgi_op_cluster(op);
-    /* an ended operation has no owner, so this server can keep it */
+    /* an ended operation has no owner, so this server can keep the operation */
     bool is_mine = build->purpose == OURS || sgi_op_has_ended(op);
     bool follows = !is_mine && is_followed(build) && !cluster->committer->closed;
     bool stays = is_mine || follows;
@@ -61,8 +63,8 @@ static void hand_over(sgi_rebuilding *build)
     if (!stays)
         cluster->observer->forget(op);
     else if (is_mine && cluster->committer->closed)
-        /* the committer was closed during the rebuild, so other servers may claim the
-         * operation */
+        /* the committer was closed during the rebuild, so other servers get the chance to
+         * claim the operation */
         cluster->observer->release(op);
     else if (build->grew)
         sgi_followed_read_more(op);
@@ -76,9 +78,9 @@ static bool is_torn(const sgi_found_record *claim)
     return claim->record.ended == SEGUE_STORE_TORN;
 }
 
-/* Returns the operation in memory with this task id; NULL = there is no such operation.
- * torn: the store has lost the end of the log; then an operation in memory that has ended
- * is forgotten, because only the log in the store counts. */
+/* Returns the operation in memory with this task id, or NULL when there is no such
+ * operation. torn = true: the store has lost the end of the log. An ended operation in
+ * memory is then forgotten, because only the log in the store counts. */
 static sgi_op *find_known(sgi_cluster *cluster, const char *task_id, bool torn)
 {
     sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
@@ -99,7 +101,8 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     LIST_REMOVE(build, link);
     sgi_cluster_ref(cluster);
     if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
-        /* the log lacks an entry that the result needs, so the log is damaged */
+        /* the log lacks an entry that the result needs, so the log in the store is
+         * damaged */
         status = SEGUE_E_STORE_CORRUPT;
     if (sgi_op_has_ended(op) && is_followed(build) && !known)
         sgi_followed_unsubscribe(cluster, op->id);
@@ -210,9 +213,9 @@ bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id)
     return false;
 }
 
-/* Makes all rebuilds of an operation that are under way read the log once more, because
- * the log has grown. An operation can have several rebuilds at once; each reads the log
- * for itself. */
+/* Notes growth of the log in all running rebuilds of an operation, so that the log is
+ * read again after each rebuild. Several rebuilds of an operation can run at once; each
+ * reads the log separately. Returns false when no rebuild of the operation is running. */
 bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id)
 {
     sgi_rebuilding *build;
@@ -264,8 +267,9 @@ static void try_later(sgi_cluster *cluster)
                              claim_later);
 }
 
-/* Continues with a claimed operation that is in memory already, because a client asked
- * for it during the claim. This server follows it, and now becomes its owner. */
+/* Continues with a claimed operation that is already in memory: this server follows the
+ * operation because of a client, or has just rebuilt it. This server now becomes the
+ * owner. */
 static void go_on_with(sgi_op *op, bool torn)
 {
     if (torn)
@@ -277,9 +281,9 @@ static void go_on_with(sgi_op *op, bool torn)
         sgi_recover_claimed_op(sgi_op_cluster(op), op);
 }
 
-/* Handles the end of the rebuild of a claimed operation. When the store could not be
- * read, the operation is read again later: this server owns it, so no other server
- * does. */
+/* Called when the rebuild of a claimed operation has ended. If the store could not be
+ * read, the operation is rebuilt again later: this server owns the operation, so no other
+ * server continues it. */
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
     sgi_found_record *found = user;
@@ -304,7 +308,7 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
     if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
-        /* this server still runs the operation: the lease expired, but no other server
+        /* this server still runs the operation: its lease expired, and no other server
          * claimed the operation */
         drop_claim(cluster, found);
         return;
@@ -321,10 +325,10 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
     rebuild(cluster, &found->record, OURS, go_on, found);
 }
 
-/* Adds a claimed record to the list. A store that failed while it returned a claim
- * returns the same claim again, and the newer record replaces the older one. While the
- * older record is already being rebuilt, the newer record is used only if it says that
- * the end of the log is lost. */
+/* Adds a claimed record to the list. A store that failed during a claim returns the same
+ * records again, so a newer record replaces an older record. If the older record is
+ * already being rebuilt, the newer record is used only to note that the end of the log is
+ * lost. */
 static void add_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
@@ -351,8 +355,8 @@ static void add_claims(sgi_cluster *cluster, struct sgi_found_record_list *list)
     }
 }
 
-/* Rebuilds or takes over each claimed operation of the list. An operation that is handled
- * at once leaves the list. */
+/* Rebuilds or takes over each claimed operation of the list. An operation that needs no
+ * rebuild leaves the list at once. */
 static void take_all(sgi_cluster *cluster)
 {
     sgi_found_record *found, *next;
@@ -391,8 +395,8 @@ static void claimed(sgi_job *job)
                        sgi_status_name(job->status));
     add_claims(cluster, &job->found);
     take_all(cluster);
-    /* There was no memory for one of the claimed records. The same job object is used
-     * again to release that operation to other servers, because this needs no further
+    /* There was no memory for one of the claimed records. The job releases that operation
+     * to other servers. The same job object is used again, because this needs no further
      * memory. */
     if (job->lost) {
         job->kind = SGI_JOB_RELEASE;
@@ -408,7 +412,7 @@ static void claimed(sgi_job *job)
     claim_ended(cluster);
 }
 
-/* Asks the store for operations that have no owner. Returns false when out of memory. */
+/* Asks the store for operations whose owner is gone. Returns false when out of memory. */
 static bool claim(sgi_cluster *cluster)
 {
     sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_CLAIM, claimed, cluster);
@@ -443,8 +447,8 @@ static void claim_later(sgi_timer *timer)
     sgi_cluster_unref(cluster);
 }
 
-/* Does nothing before the server is open, because opening starts a claim of its own, and
- * nothing while the server closes. */
+/* Claims operations whose owner is gone. Does nothing before recovery has started,
+ * because recovery itself claims them, and nothing while the server closes. */
 void sgi_recover_orphans(sgi_cluster *cluster)
 {
     if (!cluster->takes)

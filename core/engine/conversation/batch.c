@@ -1,12 +1,12 @@
-/* A batch is open while its messages are handed to the role (`reading`), or while one of
- * its requests has no answer. Each such request has its id in `waiting`. A message
- * without a usable id has an empty entry in `waiting` while the message is being refused.
- * The entry is removed when the answer is sent, or when it is clear that no answer will
- * come.
+/* A batch is open while its messages are handed to the role (`reading`), and while one of
+ * its requests has no answer. `waiting` has the id of each request without an answer. A
+ * message without a usable id has an empty entry in `waiting` while the message is being
+ * refused. An entry is removed when its answer is sent, or when it is certain that no
+ * answer will be sent.
  *
- * Collected answers are stored one per line, because messages contain no line ends. When
- * the answer of an HTTP exchange is already an event stream, nothing is collected: each
- * answer is sent as an event at once. */
+ * Collected answers are stored one per line, because messages contain no line ends. If
+ * the answer of an HTTP exchange is already an event stream, answers are not collected:
+ * each answer is sent as an event at once. */
 #include "engine/conversation/batch.h"
 
 #include "engine/conversation/sending.h"
@@ -14,11 +14,11 @@
 struct sgi_batch_answer {
     sgi_batch_answer *next;
     bool reading;
-    bool asks; /* at least one message of the batch gets an answer */
+    bool asks; /* at least one message of the batch needs an answer */
     bool lost; /* the conversation was lost while the batch was read */
-    /* the ids of the requests without an answer, each followed by a NUL */
+    /* the ids of the requests that have no answer yet; a NUL follows each id */
     sgi_buf waiting;
-    sgi_buf kept; /* the collected answers, each followed by a newline */
+    sgi_buf kept; /* the collected answers; a newline follows each answer */
 };
 
 /* ---- the begin and the end of a batch ---- */
@@ -45,25 +45,25 @@ void sgi_batches_free(sgi_conn *conn)
     while ((batch = conn->batches)) {
         unlink_batch(conn, batch);
         if (batch->reading)
-            /* the loop in sgi_conn_take_batch still uses the batch, so sgi_batch_close
-             * frees it */
+            /* sgi_batch_close frees this batch, because the loop over its messages still
+             * uses it */
             batch->lost = true;
         else
             free_batch(sgi_engine_mem(conn->engine), batch);
     }
 }
 
-/* Sends the collected answers and frees the batch. Called when no further answer will
- * come. */
+/* Sends the collected answers and frees the batch. Called when no further answer will be
+ * collected. */
 static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
 {
     unlink_batch(conn, batch);
     if (!batch->asks) {
-        /* a batch without requests (notifications and answers only) gets no answer */
+        /* a batch of only notifications and answers gets no answer */
     } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
         sgi_send_array(conn, sgi_buf_str(&batch->kept));
     } else if (conn->frames != SGI_FRAMES_LINES) {
-        /* an HTTP exchange needs an answer, even if there is no message to send */
+        /* every HTTP exchange needs an answer, even an answer without a message */
         sgi_send_no_answer(conn);
     }
     free_batch(sgi_engine_mem(conn->engine), batch);
@@ -99,9 +99,9 @@ sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
     return batch;
 }
 
-/* Collects an answer of the batch. If an HTTP exchange lost its connection before it
- * became an event stream, the answer is dropped: the client has no way to ask for this
- * answer again. */
+/* Collects an answer of the batch. Returns false when out of memory. If an HTTP exchange
+ * lost its connection before it became an event stream, the answer is dropped, because
+ * the client cannot ask for this answer again. */
 bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
 {
     size_t before = batch->kept.len;
@@ -134,7 +134,7 @@ void sgi_batch_drop(sgi_conn *conn, sgi_str id)
         sgi_batch_answered(conn, batch, id);
 }
 
-/* Sends the collected answers as events. Only an HTTP exchange calls this, and an
+/* Sends the collected answers as events. Only HTTP exchanges call this function; an
  * exchange has at most one batch. */
 void sgi_batch_release(sgi_conn *conn)
 {

@@ -7,8 +7,8 @@
 
 #define FILL_BYTES SGI_THRESHOLD(fill_bytes)
 #define KEEP_ROOM (512 * 1024)
-/* while a conversation that may start again is idle, its output buffer keeps this number
- * of bytes */
+/* number of bytes that the output buffer keeps while the conversation is lost and can
+ * start again */
 #define SPARE_ROOM 1024
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
@@ -77,8 +77,8 @@ void sgi_conn_start(sgi_conn *conn)
     conn->role->start(conn->self);
 }
 
-/* Parses a text as a message. Returns NULL on success, otherwise a text that says why the
- * input is no message. The caller logs and counts the problem. */
+/* Parses a text as a message. Returns NULL on success, otherwise the reason why the text
+ * is not a message. The caller logs and counts the problem. */
 static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *message,
                                 sgi_json_error *fault)
 {
@@ -150,16 +150,16 @@ void sgi_conn_take_batch(sgi_conn *conn, sgi_str batch)
         take_message(conn, item);
 }
 
-/* Reports and counts input that is not a message. */
+/* Counts input that is not a message, and reports the input to the role. */
 static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
 {
     conn->engine->warnings++;
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
-/* Refuses a message that is too long. beginning: the part that was read. If the id is in
- * that part, the role gets an invalid message with this id, so that it can send an error
- * to the right request. */
+/* Refuses a message that is too long. beginning: the part of the message that was read.
+ * If that part contains the id, the role gets an invalid message with this id, so that
+ * the role can send an error to the right request. */
 static void refuse_long(sgi_conn *conn, sgi_str beginning)
 {
     sgi_message message;

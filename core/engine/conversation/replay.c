@@ -1,6 +1,6 @@
 /* Stores events one after another in the form in which they were sent. `ends` has the
- * position of each event's end, in the order of the event numbers. Old events are dropped
- * before a new event is added, so the buffer hardly exceeds its limit. */
+ * position at which each event ends, in the order of the event numbers. Old events are
+ * dropped before a new event is added, so the buffer hardly exceeds its limit. */
 #include "engine/conversation/replay.h"
 
 #include "base/rare.h"
@@ -27,8 +27,8 @@ void sgi_replay_free(sgi_replay *replay)
     sgi_buf_free(&replay->ends);
 }
 
-/* Writes only the line with the id. The caller writes the rest of the event directly into
- * the output. */
+/* Appends only the line with the id of the next event. The caller writes the other lines
+ * of the event directly into the output. */
 void sgi_replay_write_next_id(const sgi_replay *replay, sgi_buf *out)
 {
     sgi_buf_add_lit(out, "id: ");
@@ -49,7 +49,7 @@ void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out)
     char id[48];
     snprintf(id, sizeof id, "%lld-%llu", (long long)replay->stream,
              (unsigned long long)replay->next - 1);
-    /* -1: no retry field is written, so the client chooses how long it waits */
+    /* -1 = no retry field is written, so the client chooses how long it waits */
     sgi_sse_write_priming(out, sgi_str_of(id), -1);
 }
 
@@ -65,8 +65,9 @@ static size_t end_of(const sgi_replay *replay, uint64_t event)
     return mark_of(replay, event).end;
 }
 
-/* Finds the newest of the events up to number `event` that is no notification. Notes in
- * `lost` that this event will be dropped. */
+/* Among the events up to number `event`, finds the newest event that is not a
+ * notification. Stores the number of this event in `lost`, because the event will be
+ * dropped. */
 static void note_lost(sgi_replay *replay, uint64_t event)
 {
     for (; event >= replay->first && event > replay->lost; event--)
@@ -82,15 +83,15 @@ void sgi_replay_drop_all(sgi_replay *replay)
     replay->first = replay->next;
 }
 
-/* True when n more bytes fit after the events up to number `event` are dropped, with half
- * of the limit left free. */
+/* True when n more bytes fit after the events up to number `event` were dropped, and the
+ * remaining events use at most half of the limit. */
 static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
 {
     size_t rest = replay->kept.len - end_of(replay, event);
     return rest <= replay->most / 2 && rest + n <= replay->most;
 }
 
-/* Drops the events up to number `event`. */
+/* Drops all events up to number `event`, including this event. */
 static void drop_upto(sgi_replay *replay, uint64_t event)
 {
     size_t cut = end_of(replay, event);
@@ -107,8 +108,8 @@ static void drop_upto(sgi_replay *replay, uint64_t event)
     }
 }
 
-/* Drops at least the older half of the events. So the rest of the buffer is seldom
- * moved. */
+/* Drops events until n more bytes fit. At least the older half of the events is dropped,
+ * so that the remaining events are seldom moved in the buffer. */
 static void make_room(sgi_replay *replay, size_t n)
 {
     uint64_t last = replay->first;
@@ -135,7 +136,8 @@ void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note)
         replay->lost = replay->next - 1;
 }
 
-/* Moves the stored events into buffers of the exact size, to free unused memory. */
+/* Moves the stored events into buffers of the exact size, to free unused memory. When out
+ * of memory, drops all events. */
 static void give_room_back(sgi_replay *replay)
 {
     sgi_buf kept, ends;
@@ -212,7 +214,7 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
 bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at)
 {
     const char *mark = id.n ? memchr(id.p, '~', id.n) : NULL;
-    /* the id ends in "~", 8 characters of the tag, "~" and digits */
+    /* the id ends with "~", 8 characters of the tag, "~" and digits */
     size_t n = mark ? id.n - (size_t)(mark - id.p) : 0;
     *at = 0;
     if (n < 11 || n > 26 || mark[9] != '~')

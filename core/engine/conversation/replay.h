@@ -1,9 +1,9 @@
-/* The stored events of one stream of the handshake eras. A client may request them again
- * with Last-Event-ID (2025-11-25 basic/transports, resumability). The memory is limited:
- * the oldest events are dropped first. When only notifications were dropped, a comment in
- * the stream says how many. When a response, a part of a response or a question was
- * dropped, the client cannot resume the stream. This code does no input or output; its
- * functions are called under the engine's lock. */
+/* The stored events of one stream of the handshake versions. A client can request the
+ * events again with Last-Event-ID (2025-11-25 basic/transports, resumability). The memory
+ * is limited: the oldest events are dropped first. If only notifications were dropped, a
+ * comment in the stream gives the number of dropped events. If a response, a part of a
+ * response or a question was dropped, the client cannot resume the stream. This code does
+ * no input or output; its functions are called under the engine's lock. */
 #ifndef SGI_REPLAY_H
 #define SGI_REPLAY_H
 
@@ -13,20 +13,25 @@
 #define SGI_REPLAY_MAX SGI_THRESHOLD(replay_bytes)
 
 typedef struct sgi_replay {
-    size_t most; /* the largest number of bytes of the stored events */
-    /* number of the stream within its session; an event's id begins with it */
+    size_t most; /* maximum number of bytes of the stored events */
+    /* number of the stream within its session; the ids of the stream's events begin with
+     * this number */
     int64_t stream;
-    uint64_t next;  /* number of the next event */
-    uint64_t first; /* number of the earliest stored event */
-    /* number of the newest dropped event that was no notification; 0 = none */
+    uint64_t next; /* number of the next event */
+    /* number of the oldest stored event; equal to `next` when no event is stored */
+    uint64_t first;
+    /* number of the newest dropped event that was not a notification; 0 = no such
+     * event */
     uint64_t lost;
-    /* the stream begins with an event without data, from which the client learns an id */
+    /* the stream begins with an event without data, which gives the client a first event
+     * id */
     bool primes;
-    char tag[9]; /* tag of the lasting call to which this stream belongs; "" = none */
-    /* position in the log of the lasting call up to which the client got entries */
+    /* tag of the lasting call to which this stream belongs; "" = no lasting call */
+    char tag[9];
+    /* position up to which the next event contains the log of the lasting call */
     uint64_t at;
-    sgi_buf kept; /* the stored events, in the form in which they were sent */
-    sgi_buf ends; /* a sgi_replay_mark for each event */
+    sgi_buf kept; /* the stored events, one after another, as they were sent */
+    sgi_buf ends; /* an array with one sgi_replay_mark for each stored event */
 } sgi_replay;
 
 typedef struct sgi_replay_mark {
@@ -34,43 +39,45 @@ typedef struct sgi_replay_mark {
     bool is_note;
 } sgi_replay_mark;
 
-/* Makes an empty replay. most: 0 = SGI_REPLAY_MAX. */
+/* Makes an empty replay. most: maximum number of bytes; 0 = SGI_REPLAY_MAX. */
 void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, size_t most, int64_t stream,
                      bool primes);
 void sgi_replay_free(sgi_replay *replay);
 
-/* Appends the line "id: ..." of the next event. */
+/* Appends the line "id: ..." of the next event to `out`. */
 void sgi_replay_write_next_id(const sgi_replay *replay, sgi_buf *out);
-/* True when the id of an event is written after its data. For a lasting call the id
- * contains the position in the log, which is known only at the end of the event. */
+/* True when the id of an event is written after the data of the event. The ids of a
+ * lasting call contain the position in the log, which is known only at the end of the
+ * event. */
 static inline bool sgi_replay_id_follows_event(const sgi_replay *replay)
 {
     return replay->tag[0] != 0;
 }
-/* Appends an empty event, from which the client learns an id. */
+/* Appends an event without data to `out`. The event gives the client a first event id. */
 void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out);
-/* Stores the next event, which must be complete. When there is no memory, or the event
- * alone exceeds the limit, the event and all earlier events are dropped. */
+/* Stores the next event, which must be complete. is_note: the event is a notification.
+ * When out of memory, or when the event alone exceeds the limit, this event and all
+ * earlier events are dropped. */
 void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note);
 /* Drops at least the older half of the stored events and frees their memory. */
 void sgi_replay_drop_half(sgi_replay *replay);
-/* Drops all stored events. Later events get the next numbers. */
+/* Drops all stored events. The numbers of later events continue after the dropped
+ * events. */
 void sgi_replay_drop_all(sgi_replay *replay);
-/* Returns the number of bytes of memory that the replay holds. */
+/* Returns the number of bytes of memory that the stored events use. */
 size_t sgi_replay_size(const sgi_replay *replay);
-/* True when one of the events after number `after` was dropped and was no
- * notification. */
+/* True when an event after number `after` was dropped that was not a notification. */
 static inline bool sgi_replay_has_gap(const sgi_replay *replay, uint64_t after)
 {
     return after < replay->lost;
 }
-/* Appends the stored events after number `after`. A comment in front of them says how
- * many events were dropped. */
+/* Appends the stored events after number `after` to `out`. If events after `after` were
+ * dropped, a comment with their number is written first. */
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
-/* Splits the id of an event into the numbers of stream and event. Returns false when the
- * id was not made by this library. */
+/* Reads the numbers of stream and event from an event id. Returns false when this library
+ * did not make the id. */
 bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event);
-/* Reads from an event's id the tag of a lasting call (8 characters and a NUL), and the
+/* Reads the tag of a lasting call (8 characters and a NUL) from an event id, and the
  * position up to which the log of the call was sent. Returns false when the id has no
  * tag. */
 bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at);

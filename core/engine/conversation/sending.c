@@ -1,14 +1,14 @@
 /* A message is written directly into the output, inside its frame. When the message is
- * complete, `finish` sends it, stores it for a batch, or removes it for lack of memory.
- * The frame differs between a body and an event stream, so the first message of an HTTP
- * exchange also decides the form of the answer. */
+ * complete, `finish` sends the message, stores it for a batch, or removes it because
+ * memory ran out. The frames of a body and of an event stream differ, so the first
+ * message of an HTTP exchange also decides the form of the answer. */
 #include "engine/conversation/sending.h"
 
 #include "base/limit.h"
 #include "engine/conversation/batch.h"
 #include "engine/conversation/replay.h"
 
-/* number of bytes of its output buffer that an exchange keeps while it has no
+/* number of bytes that the output buffer of an exchange keeps while the exchange has no
  * connection */
 #define PARKED_ROOM 1024
 
@@ -30,7 +30,7 @@ void sgi_frame_flatten(sgi_buf *out, size_t from)
 {
     static const char ends[] = {'\n', '\r'};
     if (!out->p)
-        return; /* memory ran out, so the output has no complete message */
+        return; /* memory ran out, so the output has no complete message to change */
     for (size_t i = 0; i < sizeof ends; i++) {
         char *at = out->p + from;
         char *stop = out->p + out->len;
@@ -48,7 +48,7 @@ void sgi_send_open_events(sgi_conn *conn)
     if (conn->replay && conn->replay->primes)
         sgi_replay_write_priming_event(conn->replay, &conn->out);
     if (conn->out.failed)
-        /* there is no memory for the event: the stream begins without an id */
+        /* without memory for the first event, the stream begins without an event id */
         sgi_buf_cut(&conn->out, mark);
     sgi_batch_release(conn);
     sgi_conn_notify_output(conn);
@@ -94,7 +94,9 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
     if (conn->frames == SGI_FRAMES_OPEN) {
         if (!last)
             sgi_send_open_events(conn);
-        else if (!conn->batches) /* the answer waits for the others of its batch */
+        /* an answer of a batch does not decide the form, because it waits for the other
+         * answers */
+        else if (!conn->batches)
             conn->frames = SGI_FRAMES_BODY;
     }
     sending->mark = conn->out.len;
@@ -103,14 +105,14 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
     sending->w = sgi_jw_to(&conn->out);
 }
 
-/* Returns the event in the output that begins at `from`. */
+/* Returns the event that begins in the output at position `from`. */
 static sgi_str event_from(const sgi_conn *conn, size_t from)
 {
     return (sgi_str){conn->out.p + from, conn->out.len - from};
 }
 
-/* Stores a short error in place of an answer that is too large to be stored. A client
- * that asks for the answer again then gets this error instead of waiting for ever. */
+/* Stores a short error in place of an answer that is too large for the replay. A client
+ * that asks for the answer again then gets this error and does not wait forever. */
 static void keep_stand_in(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -127,8 +129,8 @@ static void keep_stand_in(const sgi_sending *sending)
     sgi_buf_cut(&conn->out, end);
 }
 
-/* Stores the complete event, so that the client can resume the stream after it. While the
- * client is not connected, the event is not sent as well. */
+/* Stores the complete event, so that the client can resume the stream. While the client
+ * is not connected, the event is only stored and not sent. */
 static void keep(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -145,7 +147,8 @@ static void keep(const sgi_sending *sending)
 }
 
 /* Removes the message from the output, because there is no peer, no memory or no event
- * stream for it. Returns true in the last case, which is not an error. */
+ * stream for the message. Returns true if only the event stream is missing, because then
+ * no error happened. */
 static bool undo(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -159,7 +162,8 @@ static bool undo(sgi_sending *sending)
     return !failed && conn->up && conn->frames == SGI_FRAMES_OPEN;
 }
 
-/* Stores the answer to a request of a batch until the other answers have come. */
+/* Stores the answer to a request of a batch until all answers of the batch are collected.
+ * Returns false when out of memory or without a peer. */
 static bool collect(sgi_sending *sending, sgi_batch_answer *batch)
 {
     sgi_conn *conn = sending->conn;
@@ -204,8 +208,7 @@ static bool finish(sgi_sending *sending)
     else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
     if (conn->replay && !conn->transport && conn->role->kept)
-        /* the conversation is not used after this call, because the role may free it
-         * after the last answer */
+        /* The role can drop stored events now, also the events of this exchange. */
         conn->role->kept(conn->self);
     sgi_conn_notify_output(conn);
     return true;
@@ -295,7 +298,7 @@ void sgi_send_text(sgi_conn *conn, sgi_str message)
     finish(&sending);
 }
 
-/* Returns the HTTP status for an error that is the whole answer (R-0-4). */
+/* Returns the HTTP status for an error that is the only message of the answer (R-0-4). */
 static int32_t status_of(const sgi_conn *conn, int64_t code)
 {
     if (code == SGI_RPC_PARSE_ERROR || code == SGI_RPC_INVALID_REQUEST ||
@@ -335,7 +338,7 @@ bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
     sending.id = id;
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (conn->stateless)
-        /* before 2026-07-28 the HTTP status does not depend on the error */
+        /* in versions before 2026-07-28, the HTTP status does not depend on the error */
         set_status(conn, code);
     sgi_jw_member_raw(&sending.w, "id", id);
     sgi_jw_member_raw(&sending.w, "error", error);
@@ -357,7 +360,7 @@ void sgi_send_array(sgi_conn *conn, sgi_str messages)
     begin_kept(&sending, conn);
     sgi_buf_add_char(&conn->out, '[');
     size_t from = conn->out.len;
-    /* the newline of the last line is left out */
+    /* all lines except the newline of the last line */
     sgi_buf_add(&conn->out, messages.p, messages.n - 1);
     if (!conn->out.failed) {
         char *at = conn->out.p + from;

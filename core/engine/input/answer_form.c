@@ -1,27 +1,27 @@
 /* Compares an answer with the schema of its form. Schema or answer may come from an
- * attacker, and each member of the one is compared with each member of the other. So the
- * number of bytes that are read is limited. When the limit is exceeded while the schema
- * is read, nothing is required; when it is exceeded while the answer is read, the answer
- * does not fit.
+ * attacker, and each member of the schema is compared with each member of the answer. So
+ * the number of bytes that are read is limited. If the limit is exceeded while the schema
+ * is read, no member is required. If the limit is exceeded while the answer is read, the
+ * answer does not fit.
  *
- * Keywords beyond the restricted subset (client/elicitation, "Requested Schema") are
- * ignored, and so is `format`: a handler that needs a valid address must try the address
- * in any case. A malformed part of the schema is not checked.
+ * Keywords outside the restricted subset (client/elicitation, "Requested Schema") are
+ * ignored. `format` is also ignored: a handler that needs a valid address must try the
+ * address in any case. A malformed part of the schema is not checked.
  *
  * Two strings with escapes that are spelt differently are decoded before they are
- * compared. When out of memory, they count as equal; the handler gets the answer in any
- * case. */
+ * compared. When out of memory, they count as equal, because the handler gets the answer
+ * in any case. */
 #include "engine/input/answer_form.h"
 
-/* The largest number of bytes that are read for one answer: about 0.1 s of work. */
+/* The maximum number of bytes that are read for one answer: about 0.1 s of work. */
 #define WALK_MAX ((size_t)64 << 20)
 
 typedef struct form {
     const sgi_mem *mem;
-    size_t left; /* number of bytes of WALK_MAX that may still be read */
+    size_t left; /* number of bytes that may still be read; WALK_MAX at the beginning */
 } form;
 
-/* Counts bytes before they are read. Returns false when the limit is exceeded. */
+/* Counts bytes before they are read. Returns false when the maximum is exceeded. */
 static bool walk(form *f, size_t bytes)
 {
     bool may = bytes < f->left;
@@ -55,7 +55,7 @@ static bool is_high_surrogate(const char *digits)
             (digits[1] | 0x20) == 'b');
 }
 
-/* Returns the number of characters of a JSON string. The string has its quotes. */
+/* Returns the number of characters of a JSON string, which is given with its quotes. */
 static int64_t length_of(sgi_json string)
 {
     int64_t count = 0;
@@ -83,7 +83,7 @@ static bool is_within(sgi_json schema, const char *least, const char *most, int6
 }
 
 /* True when the number is within the schema's range. A number that is too large for a
- * double is outside every range. */
+ * double is above every maximum, or below every minimum. */
 static bool is_in_range(sgi_json schema, sgi_json number)
 {
     double n, least, most;
@@ -94,7 +94,7 @@ static bool is_in_range(sgi_json schema, sgi_json number)
     return !(has_least && n < least) && !(has_most && n > most);
 }
 
-/* True for a whole number. A double too large for 64 bits is always whole. */
+/* True for a whole number. A double that is too large for 64 bits is always whole. */
 static bool is_whole(sgi_json number)
 {
     int64_t whole;
@@ -105,8 +105,8 @@ static bool is_whole(sgi_json number)
 
 /* ---- lists of choices ---- */
 
-/* True when the value is one of the options. An option is a string, or an object with a
- * string as "const". */
+/* True when the value is one of the options. An option is a string, or an object whose
+ * member "const" is a string. */
 static bool is_one_of(sgi_json options, sgi_json value, form *f)
 {
     sgi_json option;
@@ -165,7 +165,7 @@ static bool field_fits(sgi_json schema, sgi_json value, form *f)
     return true;
 }
 
-/* Returns the key of a member together with its quotes. */
+/* Returns the key of a member with its quotes. */
 static sgi_json name_of(const sgi_json_member *member)
 {
     return (sgi_json){member->key.p - 1, member->key.n + 2};
@@ -192,8 +192,8 @@ static bool is_listed(sgi_json required, size_t most, sgi_json name, const sgi_m
     return false;
 }
 
-/* Counts the different names in `required`. Returns false when the limit of work is
- * exceeded. */
+/* Counts the different names in `required`. Returns false when the maximum of bytes to
+ * read is exceeded. */
 static bool count_required(sgi_json required, form *f, size_t *count)
 {
     sgi_json one;
@@ -208,7 +208,7 @@ static bool count_required(sgi_json required, form *f, size_t *count)
 }
 
 /* True when the content fits the schema. content: an object, null or empty (some clients
- * write null for a missing content). The content is read only once, because it may be
+ * write null for a missing content). The content is read only once, because it can be
  * large. */
 static bool form_fits(sgi_json schema, sgi_json content, const sgi_mem *mem)
 {
@@ -249,8 +249,8 @@ static bool has_action(sgi_json answer)
            (is_form || sgi_json_kind_of(content) == SGI_JSON_NULL);
 }
 
-/* True when the answer has a content: one block, or since 2025-11-25 an array of
- * blocks. */
+/* True when the answer has a content: one block, or in versions since 2025-11-25 an array
+ * of blocks. */
 static bool has_content(sgi_json answer)
 {
     sgi_json_kind content = sgi_json_kind_of(sgi_json_get(answer, "content"));

@@ -24,8 +24,8 @@ sgi_json sgi_question_id_json(const sgi_question_id *id, int64_t number,
     return (sgi_json){room, (size_t)n};
 }
 
-/* Removes a number from the beginning of the text. Returns false when the text begins
- * with no digit, or with too many digits. */
+/* Removes a number from the beginning of the text. Returns false when the text does not
+ * begin with a digit, or when the number has too many digits. */
 static bool take_number(sgi_str *text, uint64_t *number)
 {
     size_t n = 0;

@@ -1,10 +1,11 @@
 /* A question that is asked as a task, as the server uses it (2025-11-25
  * basic/utilities/tasks: the server is the requestor). A question task is the object that
- * asks one such question. engine/reverse makes question tasks. The server calls them only
- * through this table of functions, which the engine has (sgi_engine.question_tasks). A
- * question task belongs to its question (sgi_input), and can outlive the wire session in
- * which it was made. When the wire session ends, the question task is disconnected (cut).
- * It is later connected to another wire session (join) and continues its task there. */
+ * asks one such question. engine/reverse makes question tasks. The server calls a
+ * question task only through this table of functions, which the engine has
+ * (sgi_engine.question_tasks). A question task belongs to its question (sgi_input), and
+ * can outlive the wire session in which it was made. When the wire session ends, the
+ * question task is disconnected (cut). Later the question task is connected to another
+ * wire session (join) and continues its task there. */
 #ifndef SGI_QUESTION_TASK_H
 #define SGI_QUESTION_TASK_H
 
@@ -17,54 +18,54 @@ typedef struct sgi_input sgi_input;
 
 /* The ways in which a question task can end. */
 typedef enum sgi_question_task_end {
-    SGI_QUESTION_TASK_ANSWER = 0, /* with an answer; json is the result */
-    SGI_QUESTION_TASK_ERROR,      /* with an error; json is the error object */
-    /* the client no longer knows the task, so the question is asked again from the
-     * start */
+    SGI_QUESTION_TASK_ANSWER = 0, /* with an answer; json = the result */
+    /* with an error; json = the error object, or empty when out of memory */
+    SGI_QUESTION_TASK_ERROR,
+    /* the client does not know the task any more, so the question is asked again */
     SGI_QUESTION_TASK_AGAIN
 } sgi_question_task_end;
 
-/* The functions by which a question task reports to the server. Both are called under the
- * lock. */
+/* The functions by which a question task reports to the server. Both functions are called
+ * under the lock. */
 typedef struct sgi_question_task_events {
     /* Called when the question task has messages to send (sgi_question_task_send). */
     void (*has_output)(sgi_op *op);
-    /* Called once when the question task has ended, from the ready queue. */
+    /* Called once, from the ready queue, when the question task has ended. */
     void (*ended)(sgi_op *op, sgi_input *input, sgi_question_task_end how, sgi_json json);
 } sgi_question_task_events;
 
-/* The functions of a question task. All are called under the lock. */
+/* The functions of a question task. All functions are called under the lock. */
 typedef struct sgi_question_task_ops {
     /* Makes a question task and the request that asks its question. params: the params of
-     * the question, with the member task. Returns NULL when out of memory. */
+     * the question, including the member `task`. Returns NULL when out of memory. */
     sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
                                const sgi_question_task_events *events);
     void (*free)(sgi_question_task *question_task);
-    /* Connects the question task to a client. question: an id, with which the ids of all
-     * later messages begin. modes: the response modes (SEP-1905) that the client
+    /* Connects the question task to a client. question: the id with which the ids of all
+     * later messages begin. modes: the response modes (SEP-1905) that the client has
      * declared. */
     void (*join)(sgi_question_task *question_task, const sgi_question_id *question,
                  uint8_t modes);
     /* Disconnects the question task from its client, because the client has gone. */
     void (*cut)(sgi_question_task *question_task);
-    /* True when the question task sends no more messages, because `ended` was called or
-     * will be called next. */
+    /* True when the question task sends no more messages: `ended` was called, or will be
+     * called from the ready queue. */
     bool (*is_over)(const sgi_question_task *question_task);
     bool (*has_output)(const sgi_question_task *question_task);
-    /* Moves the question task's messages to the output of this conversation. */
+    /* Moves the messages of the question task to the output of this conversation. */
     void (*move_output)(sgi_question_task *question_task, sgi_conn *conn);
     /* True when the question task waits for a response with this id. */
     bool (*waits)(const sgi_question_task *question_task, sgi_json id);
     void (*take_message)(sgi_question_task *question_task, const sgi_message *msg);
-    /* Returns the number by which the question task's ids name the request that asks the
-     * question; 0 = that request was answered. */
+    /* Returns the number in the id of the request that asks the question; 0 = that
+     * request was answered. */
     int64_t (*number)(const sgi_question_task *question_task);
-    /* Asks the client to cancel the task, if the client has made one. The answer is
-     * ignored. */
+    /* Asks the client to cancel its task. Does nothing when the client has made no task.
+     * The client's answer is ignored. */
     void (*cancel_task)(sgi_question_task *question_task);
 } sgi_question_task_ops;
 
-/* The first member of every question task. */
+/* The first member of the struct of every question task. */
 struct sgi_question_task {
     const sgi_question_task_ops *table;
 };

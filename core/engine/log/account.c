@@ -1,6 +1,6 @@
-/* The account of a server is above the accounts of its principals. If both limits would
- * be exceeded, the server's limit is reported, because then only the end of other
- * principals' work helps. */
+/* The account of a server is above the accounts of its principals. If the limits of both
+ * accounts would be exceeded, the server's limit is reported: the principal alone could
+ * not make room. */
 #include "engine/log/account.h"
 
 bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit)

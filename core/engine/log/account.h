@@ -1,5 +1,6 @@
 /* Counts the bytes that operations hold in memory. The bytes of an operation count in the
- * account of its principal and in the account above it, that of the whole server. */
+ * account of its principal, and in the account of the whole server, which is above the
+ * principal's account. */
 #ifndef SGI_ACCOUNT_H
 #define SGI_ACCOUNT_H
 
@@ -8,8 +9,9 @@
 typedef struct sgi_account sgi_account;
 struct sgi_account {
     size_t bytes;
-    sgi_limit limit; /* the largest number of bytes that is allowed */
-    /* the account above this one, which counts these bytes too; NULL = there is none */
+    sgi_limit limit; /* the maximum number of bytes, with its name */
+    /* the next higher account, which counts the same bytes too; NULL = this is the
+     * highest account */
     sgi_account *above;
 };
 
@@ -25,11 +27,12 @@ static inline void sgi_account_subtract(sgi_account *account, size_t bytes)
         account->bytes -= bytes;
 }
 
-/* True when `bytes` more bytes are allowed. Otherwise *limit is the limit that would be
- * exceeded; if there are several, the limit of the highest account. */
+/* True when `bytes` more bytes are allowed. Otherwise sets *limit to the limit that would
+ * be exceeded. If several limits would be exceeded, *limit is the limit of the highest
+ * account. */
 bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit);
-/* True when half of a limit is in use. Handlers must then wait until their entries are
- * durable. */
+/* True when at least half of a limit is used. Handlers of stored operations must then
+ * wait until their entries are durable. */
 bool sgi_account_slows_producers(const sgi_account *account);
 
 #endif

@@ -1,12 +1,13 @@
-/* The dirty list has the operations with entries that are neither durable nor in a commit
- * under way. An operation is in at most one commit at a time, so its entries reach the
- * store in order. When a commit has failed, its operations return to the front of the
- * list. Then each of them gets a commit of its own (`solo`), until all have been tried.
- * So one bad operation neither ends the others (AS-114) nor delays their writes.
+/* The dirty list has the operations with entries that are neither durable nor in a
+ * running commit. An operation is in at most one commit at a time, so its entries reach
+ * the store in order. When a commit has failed, its operations return to the front of the
+ * dirty list. Then each of these operations gets a separate commit (`solo`). So one
+ * operation that cannot be written neither ends other operations (AS-114) nor delays
+ * their writes.
  *
  * An operation is on the `broken` list when even its end cannot be written, or when a
- * store with leases cannot be reached. It still counts as dirty and is tried again at
- * intervals. Other operations do not wait for it. */
+ * store with leases cannot be reached. Such an operation still counts as dirty and is
+ * tried again at intervals. Other operations do not wait for it. */
 #include "engine/log/committer.h"
 
 #include "base/rare.h"
@@ -25,7 +26,7 @@ struct sgi_commit_op {
     uint64_t taken;
     bool releases, deletes;
     /* the outcome of the commit shows whether this server still owns the operation and
-     * whether its log is whole */
+     * whether the log in the store is whole */
     bool doubted;
 };
 
@@ -40,8 +41,8 @@ sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, siz
     return entry;
 }
 
-/* Reads the index of a block. Returns SGI_NO_PLACE when the index is missing or too
- * large. */
+/* Reads the index of a block from *p and moves *p behind the digits. Returns SGI_NO_PLACE
+ * when the index is missing or too large. */
 static uint64_t read_place(const char **p, const char *end)
 {
     const char *from = *p;
@@ -54,8 +55,8 @@ static uint64_t read_place(const char **p, const char *end)
     return *p > from ? place : SGI_NO_PLACE;
 }
 
-/* Reads data of the form "[place,block]", or data that is only the block, which is an
- * object. */
+/* Reads data of the form "[place,block]". Returns false for data that is only a block,
+ * which is an object. */
 bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
 {
     const char *p = entry->data;
@@ -187,8 +188,9 @@ static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the writes that delete dropped entries. They come after the entries of the commit:
- * when a store deletes entries, it must already have the last entry of the log. */
+/* Adds the writes that delete dropped entries. These writes come after the entries of the
+ * commit: when a store deletes entries, the store must already have the last entry of the
+ * log. */
 static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
                       uint64_t upto, uint64_t dropped[SGI_DROPS])
 {
@@ -206,8 +208,9 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the number of the last forwarded command that was run, after the entries that this
- * command caused. An ended operation needs no such number. */
+/* Adds the number of the last forwarded command that was run, after the entries that the
+ * command caused. An ended operation needs no such number. Returns false when out of
+ * memory. */
 static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
                       uint64_t upto)
 {
@@ -224,7 +227,7 @@ static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_o
     return true;
 }
 
-/* Adds everything that the operation has to write. Returns false when out of memory; the
+/* Adds everything that the operation must write. Returns false when out of memory; the
  * commit is then unchanged. */
 static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
 {
@@ -275,8 +278,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     return true;
 }
 
-/* Sets the pointers to the records. Called last, because the array of writes can move in
- * memory until then. */
+/* Sets the pointers to the records of new operations. Called last, because the array of
+ * writes can move in memory while writes are added. */
 static void link_records(sgi_commit *batch)
 {
     size_t at = 0;
@@ -298,7 +301,8 @@ static void retry_now(sgi_timer *timer)
     call_host(committer);
 }
 
-/* Sets the timer for another attempt. Returns false when the timer cannot be set. */
+/* Sets the timer for another attempt unless the timer is set. Returns false when the
+ * timer cannot be set. */
 static bool retry_later(sgi_committer *committer)
 {
     if (!committer->retry.slot && !committer->dying)
@@ -306,8 +310,8 @@ static bool retry_later(sgi_committer *committer)
     return committer->retry.slot != 0;
 }
 
-/* Gives up all writes. Called when the runtime ends and there is no memory for a
- * commit. */
+/* Removes all operations from the dirty list without writing them. Called when the
+ * runtime ends and there is no memory for a commit. */
 static void give_up(sgi_committer *committer)
 {
     sgi_op *op;
@@ -369,7 +373,7 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
 }
 
 /* Puts the operation on the `broken` list for a later attempt, whatever the reason of the
- * failure was. */
+ * failure was. Returns false when the timer for the attempt cannot be set. */
 static bool put_off(sgi_committer *committer, sgi_op *op)
 {
     if (!retry_later(committer))
@@ -384,8 +388,9 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 /* Handles a failed write of an operation. While a store with leases cannot be reached,
  * another server may continue the operation. So an end that is not in the store is not
  * reported to clients. When the store can be reached again, the commit either succeeds or
- * is fenced. The same holds for a creation, which may be in the store although the commit
- * failed: if it were reported as failed, no server would run or claim the operation. */
+ * is fenced. A failed creation is handled in the same way, because the operation may be
+ * in the store even though the commit failed. If the creation were reported as failed, no
+ * server would run or claim the operation. */
 static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
                        segue_status status)
 {
@@ -404,12 +409,12 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (row->doubted)
         op->doubted = false;
     if (status == SEGUE_E_NOT_FOUND && again)
-        return; /* the store has purged the operation, so its end is not needed */
+        return; /* the store has purged the operation, so its end need not be written */
     bool only_drops = sgi_op_has_ended(op) || (!gone && !op->releasing && !op->deleting);
     if (status != SEGUE_E_STATE && sgi_op_is_created(op) && !op->pending && !again &&
         only_drops) {
         /* The failed commit contained only deletions for this operation. A later deletion
-         * covers the same entries. */
+         * includes the same entries. */
         sgi_op_drop_failed(op);
         return;
     }
@@ -418,8 +423,8 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         sgi_committer_mark_dirty(committer, op);
 }
 
-/* Puts the operations of a failed commit back on the dirty list, where they are tried one
- * by one. Each reference of the commit becomes a reference of the list. */
+/* Puts the operations of a failed commit back on the dirty list, from which each gets a
+ * separate commit. Each reference of the commit becomes a reference of the list. */
 static void try_each(sgi_committer *committer, sgi_commit *batch)
 {
     SGI_RARE(tried_each);
@@ -445,8 +450,8 @@ void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
     count(committer, batch, status);
     sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
     if (first)
-        /* the operation may hold the last reference to the committer, so it must stay in
-         * memory */
+        /* this operation can hold the last reference to the committer, so it must stay in
+         * memory until the end of the function */
         sgi_op_ref(first);
     if (status != SEGUE_OK && batch->op_count > 1) {
         try_each(committer, batch);

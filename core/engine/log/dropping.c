@@ -1,6 +1,6 @@
-/* `drop_upto` is the position up to which entries are dropped, `gone_upto` the position
- * up to which the store was asked to delete them. Readers skip entries up to `drop_upto`
- * at once: while they read, the commit with the deletion may be under way. */
+/* `drop_upto` is the position up to which entries are dropped. `gone_upto` is the
+ * position up to which the store has deleted them. Readers skip entries up to `drop_upto`
+ * at once, because the commit with the deletion can run while they read. */
 #include "engine/log/dropping.h"
 
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
@@ -15,8 +15,9 @@ void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
         sgi_committer_mark_dirty(op->committer, op);
 }
 
-/* Returns the write that deletes dropped entries. Nothing is deleted from an ended
- * operation, because its whole log is purged later. */
+/* Returns the write that deletes dropped entries from the store, or a write with seq 0
+ * when there is nothing to delete. Entries of an ended operation are not deleted, because
+ * its whole log is purged later. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
 {
     segue_store_entry entry = {.kind = kinds[what]};
@@ -33,8 +34,8 @@ void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
         op->gone_upto[what] = seq;
 }
 
-/* Handles a failed deletion. It is not repeated, because a later deletion covers the same
- * entries. */
+/* Handles a failed deletion. The deletion is not repeated, because a later deletion
+ * includes the same entries. */
 void sgi_op_drop_failed(sgi_op *op)
 {
     memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
@@ -74,7 +75,8 @@ void sgi_op_free_retention(sgi_op *op)
     op->retention = NULL;
 }
 
-/* Drops void segments: no client gets them, and the result does not contain them. */
+/* Drops void segments: no client gets void segments, and the result does not contain
+ * them. */
 static void drop_void(sgi_op *op)
 {
     sgi_retention *kept = op->retention;

@@ -1,32 +1,33 @@
 /* Drops entries from the log before the operation ends: pieces and notes that a client
  * has confirmed (lasting calls), notes when the log is full, and void segments that are
- * no longer sent (dialect E). The store is asked to delete them. Readers of the log skip
- * the gaps.
+ * no longer sent (dialect E). The store is asked to delete the dropped entries. Readers
+ * of the log skip the gaps.
  *
- * Some entries are never dropped, because the numbers continue from them: the last entry,
- * and the last segment or the replacement that made this segment void. */
+ * Some entries are never dropped, because later numbers continue after them: the last
+ * entry of the log, and the last segment. If a replacement made the last segment void,
+ * the replacement is kept instead. */
 #ifndef SGI_DROPPING_H
 #define SGI_DROPPING_H
 
 #include "engine/log/op.h"
 
-/* Drops the entries of this kind up to seq, because they are no longer needed. */
+/* Drops the entries of this kind up to position seq, because no client needs them any
+ * more. */
 void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq);
-/* For the committer. sgi_op_drop_write returns the write that deletes dropped entries, as
- * far as the log is durable; seq 0 = nothing is to be deleted. The next two functions
- * report whether this write succeeded. */
+/* For the committer. sgi_op_drop_write returns the write that deletes dropped entries in
+ * the durable part of the log; seq = 0 in the write: there is nothing to delete. The
+ * committer then reports the outcome by sgi_op_drop_written or sgi_op_drop_failed. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable);
 void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
 void sgi_op_drop_failed(sgi_op *op);
 
-/* True while the log has all entries that make up the result. */
+/* True while the log has all entries from which the result is made. */
 bool sgi_op_log_has_result(const sgi_op *op);
-/* True when the log of this operation in the store may have gaps. */
+/* True when entries can be missing in the operation's log in the store. */
 bool sgi_op_may_have_gaps(const sgi_op *op);
 
-/* From now on limits how many events of this task are retained, by the options of the
- * server. When out of memory, no such limit applies, and events stay as long as the
- * log. */
+/* Limits the retained events of this task from now on, by the options of the server. When
+ * out of memory, the events are not limited and stay as long as the log. */
 void sgi_op_retain(sgi_op *op);
 void sgi_op_free_retention(sgi_op *op);
 /* Counts an event that was appended to the log. */

@@ -1,7 +1,8 @@
 #include "engine/log/fields.h"
 #include "wire/json_copy.h"
 
-/* number of bytes around the name and value of a field: two quotes, a colon, a comma */
+/* number of bytes around the name and the value of a field: two quotes, a colon, a
+ * comma */
 #define AROUND 4
 #define BRACES 1
 
@@ -56,7 +57,8 @@ static sgi_json quoted(const sgi_json_member *member)
     return (sgi_json){member->key.p - 1, member->key.n + 2};
 }
 
-/* Makes an empty field. When out of memory, sets fields->failed. */
+/* Makes an empty field. Returns NULL and sets fields->failed when out of memory. Returns
+ * NULL and sets fields->full when there are too many fields. */
 static sgi_field *make(sgi_fields *fields, const sgi_json_member *member, sgi_str name)
 {
     size_t size = sizeof(sgi_field) + member->key.n + name.n;
@@ -94,8 +96,8 @@ static bool is_spelt(const sgi_field *field, sgi_str name)
     return sgi_str_eq((sgi_str){field->name, field->name_len}, name);
 }
 
-/* Finds or makes the field and moves it to the end. If the value is replaced, the field
- * gets the name in the spelling of the new member. */
+/* Finds or makes the field of a member, and moves the field to the end of the list. If
+ * the value is replaced, the name gets the spelling of the new member. */
 static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, way how)
 {
     sgi_buf decoded;
@@ -122,7 +124,8 @@ static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, wa
     return field;
 }
 
-/* Stores the value as text in a memory block of exactly its size. */
+/* Sets the value of the field to a text. The memory of the field stays close to the size
+ * of the text. */
 static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
 {
     sgi_buf *text = &field->text;
@@ -139,7 +142,8 @@ static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
         sgi_buf_add_str(text, value);
 }
 
-/* If the value of the field is an object, turns it from text into nested fields. */
+/* Turns the value of the field, a JSON object, from text into nested fields. Returns
+ * false when out of memory. */
 static bool make_nested(sgi_fields *fields, sgi_field *field)
 {
     if (field->nested)
@@ -228,7 +232,8 @@ static void put(sgi_fields *fields, const sgi_json_member *member, sgi_json valu
                 way how)
 {
     if (fields->failed)
-        /* memory ran out before, so fields are missing and nothing more is added */
+        /* memory ran out before, so fields are already missing, and no more fields are
+         * added */
         return;
     begin_table(fields);
     sgi_field *field = field_of(fields, member, how);

@@ -1,6 +1,6 @@
-/* The list of blocks may be large. So blocks are appended when they come, and read again
- * only when the result is written. A text that continues a block other than the last one
- * is stored beside the blocks until then. */
+/* The list of blocks can be large. So blocks are appended when they arrive, and are read
+ * again only when the result is written. A text that continues a block other than the
+ * last block is stored separately until the result is written. */
 #include "engine/log/fold.h"
 
 void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
@@ -53,9 +53,9 @@ static sgi_str inside(sgi_json string)
     return (sgi_str){string.p + 1, string.n - 2};
 }
 
-/* True when the last block is a text without other members, so that it ends in a quote
- * and a brace. The answer is stored, because a peer may continue a long block by many
- * short texts. */
+/* True when the last block is a text without other members, so that the block ends with a
+ * quote and a brace. The outcome is stored in last_kind, because a peer can continue a
+ * long block by many short texts. */
 static bool last_is_plain(sgi_fold *fold)
 {
     sgi_str last = {fold->content.p + fold->last, fold->content.len - fold->last};
@@ -66,7 +66,7 @@ static bool last_is_plain(sgi_fold *fold)
 }
 
 /* Appends a text to the last block. Returns false when the last block has members other
- * than type and text. */
+ * than "type" and "text". */
 static bool join_last(sgi_fold *fold, sgi_str text)
 {
     sgi_buf *content = &fold->content;
@@ -78,11 +78,11 @@ static bool join_last(sgi_fold *fold, sgi_str text)
     return true;
 }
 
-/* A text that continues a block other than the last one. It is inserted into its block
- * when the result is written. */
+/* A text that continues a block other than the last block. The text is inserted into its
+ * block when the result is written. */
 typedef struct joint {
     uint64_t place;
-    size_t at, len; /* position and length in `joined` */
+    size_t at, len; /* position and length of the text in `joined` */
 } joint;
 
 static void join_later(sgi_fold *fold, uint64_t place, sgi_str text)
@@ -146,7 +146,7 @@ void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
 }
 
 /* Finds the field _meta. Returns false when there is no such field, or when its value is
- * not an object. */
+ * not a JSON object. */
 static bool find_meta(const sgi_fold *fold, sgi_fields_walk *walk)
 {
     *walk = (sgi_fields_walk){0};
@@ -204,13 +204,13 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
-/* The joints of each block, as linked lists in the order in which the joints came. Joints
- * are numbered from 1; 0 = no joint. */
+/* The joints of each block as a linked list, in the order in which the joints were added.
+ * Joints are numbered from 1; 0 = no joint. */
 typedef struct chains {
     const sgi_fold *fold;
-    /* number of the first joint of each block; the array index is that of the block */
+    /* first[i]: number of the first joint of the block with index i */
     uint32_t *first;
-    /* number of the next joint of the same block; the array index is that of the joint */
+    /* next[i]: number of the joint that follows joint i + 1 in the same block */
     uint32_t *next;
 } chains;
 
@@ -230,8 +230,8 @@ static void link_joints(chains *c)
     }
 }
 
-/* Writes a text block, with the texts of its joints appended. from: number of its first
- * joint. */
+/* Writes a text block, and appends the texts of its joints to its text. from: number of
+ * the block's first joint. */
 static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
 {
     sgi_json text = sgi_json_get(block, "text");
@@ -245,11 +245,11 @@ static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t
     sgi_buf_add(out, block.p + head, block.n - head);
 }
 
-/* Writes the blocks with their joints. out already has the opening bracket of the
- * list. */
+/* Writes the blocks with their joints. The opening bracket of the list was written
+ * before. */
 static void write_chained(const chains *c, sgi_buf *out)
 {
-    /* the blocks with an opening bracket, so that they can be read as a JSON array */
+    /* the blocks with brackets around them, so that they can be read as a JSON array */
     sgi_buf whole;
     sgi_json block;
     uint64_t place = 0;

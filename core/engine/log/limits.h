@@ -1,4 +1,4 @@
-/* Limits of the size of a log, and of how many events are retained for how long. */
+/* Limits of the size of a log, and of the number, size and age of retained events. */
 #ifndef SGI_LOG_LIMITS_H
 #define SGI_LOG_LIMITS_H
 
@@ -14,7 +14,7 @@ typedef struct sgi_limits {
 
 /* The limits of a task's retained events; see retention.h. */
 typedef struct sgi_retention_limits {
-    int64_t max_events; /* 0 = no limit; this also holds for the other members */
+    int64_t max_events; /* 0 = no limit, in each of the three members */
     int64_t max_bytes;
     int64_t ttl_ms;
 } sgi_retention_limits;

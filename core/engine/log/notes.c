@@ -1,5 +1,5 @@
 /* Counts the notes of a log in shares. Only the newest share grows. When all shares are
- * in use, the two oldest ones are merged. */
+ * in use, the two oldest shares are merged. */
 #include "engine/log/notes.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
-/* The log of an operation: appends entries, and handles the store's reports that entries
- * became durable or could not be written. op_head.c changes the state.
+/* The log of an operation: appends entries, and handles the outcomes of commits.
+ * op_head.c changes the head.
  *
- * An entry belongs to the tail or to a reader's chunk. It leaves the tail only when it is
- * durable. A commit under way has only entries that are not durable. The operation is
+ * An entry belongs to the tail or to a reader's chunk. An entry leaves the tail only when
+ * it is durable. A running commit has only entries that are not durable. The operation is
  * reference-counted. References are held by the server's maps, the operation's call, its
- * readers, code that waits for the store on behalf of the operation, and the committer
- * while the operation is dirty or being written. */
+ * readers, code that waits for the store, and the committer while the operation is dirty
+ * or being written. */
 #include "engine/log/op.h"
 
 #include "base/thresholds.h"
@@ -18,14 +18,14 @@
 #include "engine/log/refusal.h"
 #include "wire/jsonrpc.h"
 
-/* number of bytes of durable entries that stay in memory for readers that are nearly at
- * the end */
+/* number of bytes of durable entries that stay in memory for readers near the end of the
+ * log */
 #define TAIL_KEEP SGI_THRESHOLD(tail_bytes)
-/* the same limit after the operation has ended */
+/* number of bytes of entries that stay in memory after the operation has ended */
 #define LINGER_KEEP SGI_THRESHOLD(linger_tail_bytes)
 #define END_RETRY_MS SGI_THRESHOLD(end_retry_ms)
-/* The gap left in the numbering after the store lost entries. It is larger than the
- * number of entries that a store can lose in a few seconds. */
+/* The gap in the numbering of entries after the store has lost entries. The gap is larger
+ * than the number of entries that a store can lose in a few seconds. */
 #define HOLE (UINT64_C(1) << 24)
 
 sgi_op *sgi_op_new(sgi_committer *committer)
@@ -101,8 +101,8 @@ void sgi_op_unref(sgi_op *op)
 
 /* ---- append ---- */
 
-/* Numbers the entry and adds it to the log. Returns false, and changes nothing, when out
- * of memory. */
+/* Numbers the entry and adds it to the log. Returns false and changes nothing when out of
+ * memory. */
 static bool take_entry(sgi_op *op, sgi_entry *entry)
 {
     sgi_head_number_entry(op, entry);
@@ -121,8 +121,8 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     return true;
 }
 
-/* Checks the limits before entries are appended. On SEGUE_E_LIMIT, op->reached names the
- * limit. */
+/* Checks the limits before entries are appended. On SEGUE_E_LIMIT, op->reached is the
+ * limit that was reached. */
 static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
     size_t limit =
@@ -146,8 +146,8 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     return SEGUE_E_LIMIT;
 }
 
-/* Reserves the memory that all entries after the first one need, so that only appending
- * the first entry can fail. */
+/* Reserves memory for all entries of the list, so that only appending the first entry can
+ * fail. Returns false when out of memory. */
 static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 {
     uint64_t end = op->head.blocks;
@@ -158,8 +158,8 @@ static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 }
 
 /* True when the store has refused entries and there was no memory to end the operation.
- * Until the operation ends, no other entry may follow the gap, and no result may be made
- * from the remaining entries. */
+ * The log now has a gap. Only a final entry without a result may be appended behind the
+ * gap: an error, a cancellation or an expiry. */
 static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
 {
     const sgi_entry *first = TAILQ_FIRST(list);
@@ -194,7 +194,8 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
     }
     sgi_entry_list_free(mem, list);
     if (!sgi_op_is_logged(op) && !TAILQ_EMPTY(&op->readers) && status == SEGUE_OK)
-        wake_readers(op); /* the entries of a plain operation are visible at once */
+        /* the entries of a plain operation are visible as soon as they are appended */
+        wake_readers(op);
     return status;
 }
 
@@ -257,7 +258,8 @@ static void try_the_end_again(sgi_timer *timer)
 void sgi_op_end_internal_error(sgi_op *op, const char *text)
 {
     segue_status status = SEGUE_E_TERMINAL;
-    sgi_op_ref(op); /* the end may drop the last other reference to the operation */
+    /* the final entry can drop the last other reference to the operation */
+    sgi_op_ref(op);
     if (!sgi_op_has_ended(op))
         status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
                              sgi_str_of(text), (sgi_json){0});
@@ -329,8 +331,8 @@ void sgi_op_free_consumed(sgi_op *op, uint64_t seq)
     sgi_entry *entry;
     while (op->frees_consumed && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* only segments are freed here: the fold of a plain operation still needs the
-             * other entries, so their bytes stay counted */
+            /* Only segments are subtracted: the fold of a plain operation still needs the
+             * other entries, so their bytes remain counted. */
             op->head.log_bytes -= entry->len;
         sgi_op_tail_remove(op, entry);
     }
@@ -346,7 +348,7 @@ static void tell_watches(sgi_op *op)
     }
 }
 
-/* True when the entries that became visible change the answer to tasks/get. */
+/* True when an entry that became visible changes the answer to tasks/get. */
 static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
 {
     sgi_entry *entry;
@@ -367,8 +369,8 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
     sgi_op_ref(op);
     observer->visible(op);
-    /* readers are called before waiters, so that the end of a stream is sent before the
-     * answers of waiters */
+    /* readers are called before waiters, so that a stream ends before the answers of the
+     * waiters are sent */
     wake_readers(op);
     observer->readers_woken(op);
     sgi_op_fire_due(op, SEGUE_OK);
@@ -391,9 +393,10 @@ void sgi_op_became_durable(sgi_op *op, uint64_t seq)
     sgi_op_became_visible(op, before, seq);
 }
 
-/* Removes entries that could not be written. No peer has seen them, because only durable
- * entries are sent (AS-114). Of the head, only the parts are restored that a failing
- * operation needs: numbers, questions, status messages, the end. */
+/* Removes entries that could not be written to the store. No peer has seen these entries,
+ * because only durable entries are sent (AS-114). Only those parts of the head are
+ * restored that an operation needs to fail: numbers, questions, status messages, the
+ * end. */
 void sgi_op_drop_pending(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -430,7 +433,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
     if (sgi_op_is_broken(op)) {
-        /* clients know the end already, so the committer goes on trying to write it */
+        /* clients have already received the end, so the committer continues its attempts
+         * to write the end */
     } else if (!sgi_op_is_created(op)) {
         sgi_op_drop_pending(op);
         sgi_op_set_stored(op, SGI_STORED_NOT);
@@ -448,7 +452,7 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
-        /* publishes the end; when out of memory, tries again later */
+        /* makes the end visible; when out of memory, another attempt follows later */
         sgi_op_end_internal_error(op, refusal.text);
     }
     sgi_op_unref(op);

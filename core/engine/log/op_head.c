@@ -1,6 +1,6 @@
 /* Each kind of entry has a function that applies the entry to the head. The function
- * copies what it needs from the payload. When out of memory, it changes nothing, so an
- * entry is applied completely or not at all. */
+ * copies what it needs from the payload. When out of memory, the function changes
+ * nothing, so an entry is applied completely or not at all. */
 #include "engine/log/op_head.h"
 
 #include "engine/log/dropping.h"
@@ -62,8 +62,8 @@ static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text
     return true;
 }
 
-/* Decodes a text up to its first NUL. This library writes no NUL, but a text in the store
- * may have one. */
+/* Decodes a JSON string up to its first NUL. This library writes no NUL; a text in the
+ * store may still contain a NUL. */
 static char *decode_text(const sgi_mem *mem, sgi_json value)
 {
     sgi_buf text;
@@ -186,8 +186,8 @@ static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
 }
 
 /* Keeps structuredContent for the check at the end of the call, because the entry may
- * have left memory by then. The function cannot fail, because earlier entries of the same
- * list are applied already. */
+ * have left memory by then. Out of memory is only noted (structured_lost), because
+ * earlier entries of the same list are already applied. */
 static void note_structured(sgi_op *op, sgi_json members)
 {
     if (op->output == SGI_OUTPUT_NONE)
@@ -202,8 +202,8 @@ static void note_structured(sgi_op *op, sgi_json members)
                    &op->head.structured_len, value);
 }
 
-/* Returns the index of a segment's block in the list of blocks, and the block in
- * *block. */
+/* Returns the index of a segment's block in the list of blocks. Sets *block to the
+ * block. */
 static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *block)
 {
     uint64_t place;
@@ -212,9 +212,9 @@ static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *bloc
                : entry->segment - 1 - op->head.voided_seg;
 }
 
-/* True when a segment from the store fits its index: it begins the next block, or
- * continues a text block. If early blocks have left the log, only their number is known,
- * so only the range of the index is checked. */
+/* True when a segment from the store fits its index: the segment begins the next block,
+ * or continues a text block. If early blocks have left the log, only their number is
+ * known, so only the range of the index is checked. */
 static bool can_stand(const sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
@@ -225,7 +225,8 @@ static bool can_stand(const sgi_op *op, const sgi_entry *entry)
            (sgi_text_blocks_has(&op->head.texts, place) && sgi_block_is_text(block));
 }
 
-/* Counts the block of a segment, unless the segment continues an earlier block. */
+/* Counts the block of a segment. Does nothing for a segment that continues an earlier
+ * block. Returns false when out of memory. */
 static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
@@ -236,10 +237,11 @@ static bool apply_segment(sgi_op *op, const sgi_entry *entry)
     if (place == op->head.blocks) {
         if (is_text && !sgi_text_blocks_add(&op->head.texts, place))
             return false;
-    } else { /* a gap: the blocks before this one have left the log */
+    } else { /* a gap: blocks before this block have left the log */
         sgi_text_blocks_reset(&op->head.texts, place);
         if (is_text)
-            /* cannot fail, because the first block after a reset needs no memory */
+            /* this call cannot fail, because the first block after a reset needs no
+             * memory */
             sgi_text_blocks_add(&op->head.texts, place);
     }
     op->head.blocks = place + 1;
@@ -293,7 +295,7 @@ bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry)
     if (entry->kind == SGI_ENTRY_SEGMENT || entry->kind == SGI_ENTRY_REPLACE)
         op->head.next_seg = entry->segment + 1;
     if (entry->kind == SGI_ENTRY_REPLACE) {
-        op->head.first_fields = 0; /* the fields before a replacement are void too */
+        op->head.first_fields = 0; /* the fields before a replacement are void */
         op->head.voided_seq = entry->seq;
     } else if (entry->kind == SGI_ENTRY_FIELDS && !op->head.first_fields) {
         op->head.first_fields = entry->seq;
@@ -320,13 +322,13 @@ void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry)
 
 static bool is_event(int32_t kind)
 {
-    /* the kinds of entries that dialect E numbers as events (R-E-2) */
+    /* true for the kinds of entries that dialect E numbers as events (R-E-2) */
     return kind <= SGI_ENTRY_STATUS;
 }
 
-/* Returns the segment number of the next entry of this kind: for a segment the next
- * number, for a replacement the number of the last segment that becomes void, otherwise
- * 0. */
+/* Returns the segment number of the next entry of this kind. A segment gets the next
+ * number. A replacement gets the number of the last segment that it makes void. Other
+ * entries get 0. */
 static uint64_t segment_of(const sgi_op *op, int32_t kind)
 {
     if (kind == SGI_ENTRY_SEGMENT)
@@ -341,8 +343,8 @@ void sgi_head_number_entry(const sgi_op *op, sgi_entry *entry)
     entry->event = is_event(entry->kind) ? op->head.next_evt : 0;
 }
 
-/* Skips the numbers of dropped entries before this entry. Returns true when the entry
- * continues the log after such a gap. */
+/* Skips the numbers of dropped entries before this entry. Returns false when the numbers
+ * of the entry cannot follow such a gap. */
 static bool continues_behind_gap(sgi_op *op, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
@@ -368,8 +370,8 @@ static bool continues(const sgi_op *op, const sgi_entry *entry)
            entry->segment == segment_of(op, entry->kind);
 }
 
-/* True when the entry may follow entries that the store has lost. Only an end without a
- * result may do so. */
+/* True when the entry can follow entries that the store has lost. Only an end without a
+ * result can follow them. */
 static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
 {
     return sgi_entry_is_final(entry->kind) && entry->kind != SGI_ENTRY_RESULT &&
@@ -443,7 +445,7 @@ void sgi_head_revert(sgi_op *op)
             input->failed = false;
         }
         if (input->asked > op->durable)
-            /* The question will never be sent, but its handler must still be called. */
+            /* The question will never be sent; its handler must still get an outcome. */
             input->asked = UINT64_MAX;
     }
     sgi_status_message *remark;
@@ -463,8 +465,8 @@ void sgi_head_revert(sgi_op *op)
 
 /* ---- exchanging heads ---- */
 
-/* Swaps the answers of two copies of one question, and the positions of its entries. Key,
- * method and params of a question never change. */
+/* Swaps the answers, and the positions of the entries, of two copies of the same
+ * question. Key, method and params of a question never change. */
 static void swap_answers(sgi_input *input, sgi_input *other)
 {
     sgi_input kept = *input;

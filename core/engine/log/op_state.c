@@ -1,5 +1,5 @@
-/* The states of an operation that exclude each other, and the allowed moves between them.
- * A move that is not in its table is a bug of the caller and stops a debug build. */
+/* The three states of an operation, and the allowed changes of each state. A change that
+ * is not in its table is a defect of the caller and stops a debug build. */
 #include "engine/log/op.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 /* NOT -> CREATING: the operation becomes a task or a lasting call, or gets a key. NOT ->
  * YES: the operation was read from the store. CREATING -> NOT: the store refused the
  * creation. YES -> NOT: the store has lost the whole operation. YES -> BROKEN: the store
- * refused more entries of the log. */
+ * refused further entries of the log. */
 static const unsigned stored_moves[] = {
     [SGI_STORED_NOT] = TO(SGI_STORED_CREATING) | TO(SGI_STORED_YES),
     [SGI_STORED_CREATING] = TO(SGI_STORED_NOT) | TO(SGI_STORED_YES),
@@ -17,17 +17,17 @@ static const unsigned stored_moves[] = {
     [SGI_STORED_BROKEN] = 0,
 };
 
-/* DIRTY -> NOTHING: the runtime is gone, so no write is tried again. NOW -> DIRTY: the
- * commit of the operation failed and is tried again. */
+/* DIRTY -> NOTHING: the runtime has ended, so no write is tried again. NOW -> DIRTY: the
+ * commit of the operation has failed and is tried again. */
 static const unsigned writing_moves[] = {
     [SGI_WRITING_NOTHING] = TO(SGI_WRITING_DIRTY),
     [SGI_WRITING_DIRTY] = TO(SGI_WRITING_NOTHING) | TO(SGI_WRITING_NOW),
     [SGI_WRITING_NOW] = TO(SGI_WRITING_NOTHING) | TO(SGI_WRITING_DIRTY),
 };
 
-/* NEW -> UNREAD: the log of the operation is about to be read. HERE -> ELSEWHERE: another
- * server has taken the operation over. ELSEWHERE -> HERE: this server has taken the
- * operation over, or the operation has ended and no server owns it. */
+/* NEW -> UNREAD: the log of the operation is about to be read from the store. HERE ->
+ * ELSEWHERE: another server has taken over the operation. ELSEWHERE -> HERE: this server
+ * has taken over the operation, or the operation has ended and no server owns it. */
 static const unsigned hold_moves[] = {
     [SGI_HOLD_NEW] = TO(SGI_HOLD_HERE) | TO(SGI_HOLD_ELSEWHERE) | TO(SGI_HOLD_UNREAD),
     [SGI_HOLD_HERE] = TO(SGI_HOLD_HERE) | TO(SGI_HOLD_ELSEWHERE),

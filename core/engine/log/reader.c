@@ -1,11 +1,12 @@
-/* The next entry is in the chunk that the store returned, in the tail if it reaches back
- * far enough, or in the store. `at` points to the last consumed entry as long as it is in
- * the tail, so that the next entry is found at once. When that entry leaves the tail,
- * `at` is cleared.
+/* The next entry is in the chunk that the store returned, in the tail if the tail reaches
+ * back far enough, or in the store. `at` points to the last consumed entry while this
+ * entry is in the tail, so that the next entry is found at once. When that entry leaves
+ * the tail, `at` becomes NULL.
  *
  * The store may have more entries than the head of the operation, especially if another
- * server runs the operation. Code that sends an entry needs the head to interpret it (the
- * question of an ASK, the end). So entries after the horizon wait in the chunk. */
+ * server runs the operation. Code that sends an entry needs the head to interpret the
+ * entry (the question of an INPUT_ASK, the end). So entries behind the horizon wait in
+ * the chunk. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"
@@ -61,7 +62,7 @@ static void chunk_arrived(sgi_job *job)
         reader->job = NULL;
         if (job->status != SEGUE_OK || TAILQ_EMPTY(&job->entries))
             reader->failed = true;
-        /* a paused reader drops entries that arrive, and reads them again later */
+        /* a paused reader drops the entries that arrive, and reads them again later */
         else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
     }
@@ -87,9 +88,9 @@ static void fetch(sgi_reader *reader)
     sgi_committer_add_job(op->committer, job);
 }
 
-/* True for the first entry after those that the store has lost. The reader must skip such
- * a gap by itself: the store does not have the lost entries, and may not have the entries
- * after them yet. */
+/* True for the first entry behind entries that the store has lost. The reader itself must
+ * skip such a gap: the store does not have the lost entries, and may not have the later
+ * entries yet. */
 static bool is_behind_hole(const sgi_reader *reader, const sgi_entry *entry)
 {
     return entry->seq == reader->op->behind_hole && reader->op->durable <= reader->seq;
@@ -129,7 +130,7 @@ static void consume(sgi_reader *reader, const sgi_entry *entry)
         reader->segment = entry->segment;
     reader->bytes += entry->len;
     if (entry->seq + 1 == op->head.next_log)
-        /* nothing is left to read, so entries that left the log unread are counted as
+        /* nothing is left to read, so entries that left the log unread also count as
          * read */
         reader->bytes = op->head.appended_bytes;
 }
@@ -176,8 +177,8 @@ typedef struct folding {
     void *user;
     uint64_t next_segment;
     bool lacks; /* a segment of the result is missing */
-    /* true while fold_more runs: a chunk that arrives inside it must not start a second
-     * fold_more */
+    /* true while fold_more runs, so that a chunk that arrives during fold_more does not
+     * start fold_more a second time */
     bool running;
 } folding;
 
@@ -188,7 +189,7 @@ static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
     if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->keeps_segments)
         sgi_fold_add_segment(fold, block);
     else if (!sgi_fold_add_placed_segment(fold, place, block))
-        /* the text block that this segment continues is missing */
+        /* the text block that this segment should continue is missing */
         fold->content.failed = true;
 }
 
@@ -215,9 +216,9 @@ static void end_folding(folding *f, bool ok)
     sgi_op_unref(op);
 }
 
-/* Checks the numbers of an entry, because the server that runs the operation may have
- * dropped entries. The segment numbers show whether a segment of the result is missing.
- * Returns false when an entry is missing that is never dropped. */
+/* Checks the numbers of an entry. The server that runs the operation may have dropped
+ * entries. A gap in the segment numbers shows that a segment of the result is missing;
+ * f->lacks is then true. Returns false when an entry is missing that is never dropped. */
 static bool count_entry(folding *f, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
@@ -247,9 +248,9 @@ static void fold_more(sgi_reader *reader)
         end_folding(f, !reader->failed && !f->lacks);
 }
 
-/* Folds a plain operation. Its whole log is in the tail, so no reader is needed. The list
+/* Folds a plain operation. The whole log is in the tail, so no reader is needed. The list
  * of blocks is written into engine->fold_room, a buffer that the engine keeps for this
- * purpose. */
+ * use. */
 static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
 {
     sgi_engine *engine = op->engine;
@@ -264,7 +265,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
         fold_entry(&fold, entry);
     done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
-    /* engine->fold_room is empty here, except when another fold ran inside this one */
+    /* engine->fold_room is empty here, unless another fold ran inside this fold */
     sgi_buf_free(&engine->fold_room);
     engine->fold_room = fold.content;
     sgi_buf_init(&fold.content, sgi_engine_mem(engine));

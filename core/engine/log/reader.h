@@ -1,6 +1,6 @@
 /* Readers of a log. Each reader has its own position. A reader follows the tail in memory
- * and reads older entries from the store. A slow reader does not make the operation keep
- * more than the limited tail in memory. */
+ * and reads older entries from the store. However slow a reader is, the operation keeps
+ * only a tail of limited size in memory. */
 #ifndef SGI_READER_H
 #define SGI_READER_H
 
@@ -8,25 +8,27 @@
 
 struct sgi_reader {
     TAILQ_ENTRY(sgi_reader) link;
-    /* a counted reference; NULL = the reader has no operation */
+    /* the operation, a counted reference; NULL = the reader has no operation */
     sgi_op *op;
-    uint64_t seq; /* position of the last consumed entry */
-    /* number of the last segment that was consumed or replaced */
+    /* position in the log of the last consumed entry; 0 = no entry was consumed */
+    uint64_t seq;
+    /* number of the last segment that was consumed or made void */
     uint64_t segment;
     /* number of bytes of the consumed entries, counted like op->head.appended_bytes */
     uint64_t bytes;
-    /* the last consumed entry, while the entry is in the tail */
+    /* the last consumed entry while it is in the tail; NULL = unknown */
     sgi_entry *at;
-    struct sgi_entry_list chunk; /* older entries, read back from the store */
+    /* older entries that were read from the store and are not consumed yet */
+    struct sgi_entry_list chunk;
     sgi_job *job;
-    bool failed; /* the store could not return entries */
-    /* the entries go to a peer: when the reader has consumed the end, a peer has received
-     * it */
+    bool failed; /* the store or memory has failed, so no more entries can be read */
+    /* the entries are sent to a peer; when the reader has consumed the end, a peer has
+     * received the end */
     bool tells;
-    /* The reader reads only while a transport carries this conversation; NULL = it always
-     * reads. */
+    /* The reader reads only while a transport carries this conversation. NULL = the
+     * reader always reads. */
     const sgi_conn *conn;
-    /* called when there may be more entries; the caller then uses sgi_reader_next */
+    /* called when more entries may be readable; the owner then calls sgi_reader_next */
     void (*ready)(sgi_reader *reader);
 };
 
@@ -34,30 +36,32 @@ void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
                      void (*ready)(sgi_reader *));
 void sgi_reader_end(sgi_reader *reader);
 
-/* Returns the next visible entry. NULL has three meanings: there is no further entry yet;
- * the entry is being read from the store, and `ready` will be called; or `failed` is
- * set. */
+/* Returns the next visible entry. NULL means one of three things: there is no further
+ * entry yet; the entry is being read from the store, and `ready` will be called; or
+ * reading has failed and `failed` is true. */
 const sgi_entry *sgi_reader_next(sgi_reader *reader);
-/* Moves past the entry that sgi_reader_next returned. */
+/* Marks the entry that sgi_reader_next returned as consumed. */
 void sgi_reader_advance(sgi_reader *reader);
-/* Return the number of segments, or of bytes, that were appended and not consumed yet.
- * The bytes include entries that left the log unread, until the reader has consumed the
- * newest entry. */
+/* Return the number of segments, or of bytes, that were appended and are not consumed
+ * yet. The bytes include entries that left the log unread, until the reader has consumed
+ * the newest entry. */
 uint64_t sgi_reader_segments_left(const sgi_reader *reader);
 uint64_t sgi_reader_bytes_left(const sgi_reader *reader);
-/* True when all entries were consumed and no entry will follow. */
+/* True when all entries were consumed and the last of them is the final entry. */
 bool sgi_reader_at_end(const sgi_reader *reader);
 /* True while no transport carries the reader's conversation. The reader then reads
- * nothing. When a transport is back, it reads the entries from the store. */
+ * nothing. When a transport carries the conversation again, the reader reads the missed
+ * entries from the store. */
 bool sgi_reader_is_paused(const sgi_reader *reader);
 /* Makes a paused reader free the entries that it holds. */
 void sgi_reader_pause(sgi_reader *reader);
-/* Called when the operation removes this entry from its tail. The reader clears its
- * pointer to the entry. */
+/* Called when the operation removes this entry from its tail. If the reader points to the
+ * entry, the reader clears the pointer. */
 void sgi_reader_drop_entry(sgi_reader *reader, const sgi_entry *entry);
 
 /* Reads a whole log and folds it. `done` runs once, perhaps before sgi_op_fold returns.
- * fold: the merged result; NULL = out of memory, or the store has failed. */
+ * fold: the merged result; NULL = out of memory, or the log cannot be read, or entries of
+ * the result are missing. */
 typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold);
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user);
 

@@ -1,6 +1,6 @@
-/* The stored record is a JSON object. It has the members that the cluster and the server
- * write, and "digest" if there is an idempotency key. A person can read it with the tools
- * of the store. */
+/* The stored record is a JSON object, so that a person can read it with the tools of the
+ * store. It has the members that the cluster and the server write. If there is an
+ * idempotency key, it also has the member "digest". */
 #include "engine/log/record.h"
 
 #include "engine/log/observer.h"
@@ -55,7 +55,7 @@ void sgi_record_free_written(sgi_op *op)
     op->record = NULL;
 }
 
-/* Reads the idempotency key and the digest of the request that first used the key. */
+/* Reads the idempotency key, and the digest of the request that first used the key. */
 static segue_status read_key(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     sgi_str text;

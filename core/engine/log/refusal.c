@@ -25,7 +25,7 @@ static const reason_row *find_reason(segue_status status)
         if (reason_rows[i].status == status)
             return &reason_rows[i];
     bool is_ours = status == SEGUE_E_CLOSED || status == SEGUE_E_TERMINAL;
-    /* no store was asked for these statuses, so no row of the table applies */
+    /* these two statuses do not come from the store, so no row of the table applies */
     return is_ours ? NULL : reason_rows;
 }
 

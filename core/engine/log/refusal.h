@@ -1,5 +1,5 @@
-/* The reason that a client gets when data of an operation could not be written to the
- * store, or read from it (reasons.def). */
+/* The reason that a client gets when the server could not write data of an operation to
+ * the store, or could not read it (reasons.def). */
 #ifndef SGI_REFUSAL_H
 #define SGI_REFUSAL_H
 
@@ -7,11 +7,11 @@
 
 typedef struct sgi_refusal {
     char text[160];
-    char data[80]; /* JSON text of the error's data */
+    char data[80]; /* JSON text of the member "data" of the error */
 } sgi_refusal;
 
-/* Returns the reason and its data. what: the action that failed, for example "The server
- * cannot store the operation". */
+/* Returns the message and the data of an error. what: the action that failed, for example
+ * "The server cannot store the operation". status: the status that the store returned. */
 sgi_refusal sgi_refusal_of(const char *what, segue_status status);
 
 #define SGI_UNSTORED "The server cannot store the operation"

@@ -1,5 +1,5 @@
 /* Counts the events of a task in shares. Only the newest share grows. When all shares are
- * in use, the two oldest ones are merged. */
+ * in use, the two oldest shares are merged. */
 #include "engine/log/retention.h"
 
 #include "engine/log/op.h"

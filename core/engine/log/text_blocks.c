@@ -29,7 +29,7 @@ bool sgi_text_blocks_reserve(sgi_text_blocks *texts, uint64_t end)
         return true;
     uint64_t missing = bytes - more->len;
     if (missing > SIZE_MAX / 2 || !sgi_buf_reserve(more, (size_t)missing)) {
-        /* reserving memory has failed, but the bits that are set already stay valid */
+        /* reserving memory has failed; the bits that are already set stay valid */
         more->failed = false;
         return false;
     }

@@ -1,10 +1,10 @@
-/* Waiters: code that waits until a part of an operation is visible. It may wait for a
- * position of the log, for the end, or for a condition of the cluster or the server
+/* Waiters: code that waits until a part of an operation is visible. A waiter can wait for
+ * a position of the log, for the end, or for a condition of the cluster or the server
  * (is_due). */
 #include "engine/log/op.h"
 #include "engine/log/op_head.h"
 
-/* True when the waiter can be called. */
+/* True when the wait of this waiter is over. */
 static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
 {
     if (sgi_op_is_logged(op) && !sgi_op_is_created(op) && !sgi_op_is_broken(op))
@@ -25,8 +25,8 @@ static sgi_waiter *first_due(const sgi_op *op, segue_status status)
     return NULL;
 }
 
-/* Calls the waiters that are due. After each call the search starts again, because a
- * waiter may remove other waiters. */
+/* Calls the waiters whose wait is over. After each call the search starts again, because
+ * a waiter can remove other waiters. */
 void sgi_op_fire_due(sgi_op *op, segue_status status)
 {
     sgi_waiter *waiter;

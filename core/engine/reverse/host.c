@@ -1,12 +1,12 @@
 /* The host of a session: a server of the application that answers requests of the MCP
- * server. Over a byte stream the host is a source of the session's conversation: it is
- * asked for messages when there is room, so a slow reader slows the host's streams down.
- * Over HTTP each message of the host is an exchange of its own (client/exchange_start.h).
- * The number of exchanges at a time is limited, and other messages wait in the host's
- * conversation. Messages over HTTP have no order, so a request gets one response, and the
- * peer pulls further segments. The functions that the host calls only note what has to be
- * done. The work itself is done from the ready queue, or when the transport asks for
- * bytes. */
+ * server. Over a byte stream the host is a source of the session's conversation: the host
+ * is asked for messages when there is room, so a slow reader slows down the host's
+ * streams. Over HTTP each message of the host is a separate exchange
+ * (client/exchange_start.h). The number of exchanges at a time is limited, and further
+ * messages wait in the host's conversation. Messages over HTTP have no order, so each
+ * request gets one response, and the peer pulls further segments. The functions that the
+ * host calls only note that there is work. The work is done from the ready queue, or when
+ * the transport asks for bytes. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/server_questions.h"
@@ -21,15 +21,15 @@
 typedef struct hosting {
     sgi_hosting base; /* must be the first member */
     sgi_outer_conn outer_conn;
-    segue_session *session; /* the session that the host belongs to */
-    /* a counted reference; NULL when the conversation has ended */
+    segue_session *session; /* the session to which the host belongs */
+    /* the host's conversation, a counted reference; NULL = the conversation has ended */
     sgi_conn *conn;
-    sgi_peer *peer; /* the MCP server at the other end, which is a client for the host */
-    /* over a byte stream: a source of the session's conversation */
+    sgi_peer *peer; /* the MCP server at the other end, which is a client of the host */
+    /* over a byte stream: the host's output as a source of the session's conversation */
     sgi_source source;
     sgi_ready ready;
-    /* Lines that were taken from `conn`. Over HTTP, the lines after position `at` have
-     * not been sent yet. */
+    /* Lines that were taken from the output of `conn`. Over HTTP, the lines from position
+     * `at` on are not sent yet. */
     sgi_buf room;
     size_t at;
     /* the handshake of the session waits until the host has recovered and is open */
@@ -88,7 +88,8 @@ static bool fill(sgi_source *source, size_t room)
 {
     hosting *h = SGI_OWNER(source, hosting, source);
     sgi_conn *outer = h->session->conn;
-    /* the limit `room` is not used here, because the output of conn has the same limit */
+    /* `room` is not used, because the output of `conn` has a limit of about the same
+     * size */
     (void)room;
     if (!h->conn)
         return false;
@@ -96,10 +97,10 @@ static bool fill(sgi_source *source, size_t room)
     sgi_conn_output(h->conn, &h->room);
     sgi_buf_add_str(&outer->out, sgi_buf_str(&h->room));
     if (outer->out.failed)
-        /* a message was lost for lack of memory: the session ends, because the peer would
-         * wait for this message without end */
+        /* A message was lost because memory ran out. The session ends, because the peer
+         * would wait for this message forever. */
         sgi_conn_close(outer);
-    /* conn calls the function `output` again when it has more to send */
+    /* `conn` calls the function `output` again when it has more output */
     return false;
 }
 
@@ -127,7 +128,7 @@ static void post_lines(hosting *h)
         sgi_conn *conn = sgi_session_begin_message(session);
         h->at += line.n + 1;
         if (!conn)
-            /* out of memory: the line is lost, and the peer has to send its request
+            /* out of memory: the line is lost, and the peer must send its request
              * again */
             continue;
         sgi_buf_add_str(&conn->out, line);
@@ -152,8 +153,8 @@ static void detach(hosting *h)
     sgi_conn_unref(conn);
 }
 
-/* Ends the conversation when the host wants its end: the host has closed, does not know
- * this server, or had no memory for an answer that the peer waits for. */
+/* Ends the conversation that the host has closed. The reason is that the host server has
+ * closed, has not accepted this MCP server, or had no memory for an answer. */
 static void end_as_wanted(hosting *h)
 {
     segue_session *session = h->session;
@@ -243,8 +244,8 @@ static bool hosting_is_ready(sgi_hosting *base)
     return false;
 }
 
-/* Begins the host's conversation. The response modes of SEP-1905 hold for both
- * directions: a side understands each mode that it declared. */
+/* Begins the host's conversation. The response modes of SEP-1905 apply to both
+ * directions: a side understands each mode that the side has declared. */
 static void hosting_open(sgi_hosting *base)
 {
     hosting *h = of(base);

@@ -1,7 +1,8 @@
 /* A question task contains a session without a transport and without a handshake, because
- * the client's own session has negotiated everything already. This inner session is open
- * while the question task is connected to a wire session, and lost otherwise. It has only
- * one request. The ids of its messages are the id of the question followed by numbers. */
+ * the client's own session has already negotiated everything. This inner session is
+ * connected while the question task is connected to a wire session, and lost at other
+ * times. The inner session has only one request. The ids of its messages are the id of
+ * the question, "/" and a number. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/request.h"
@@ -10,7 +11,7 @@
 #include "engine/error.h"
 #include "engine/server/server.h"
 
-/* The time limit of one exchange, in ms. A short limit is enough, because the client can
+/* The time limit of one exchange, in ms. A short limit suffices, because the client can
  * answer each of these exchanges at once. */
 #define EXCHANGE_MS 60000
 #define TRIES_MAX 20
@@ -24,7 +25,7 @@ typedef struct question_task {
     segue_session *session; /* a counted reference */
     segue_request *request; /* a counted reference */
     sgi_buf room;
-    bool moved; /* the task was made in an earlier wire session */
+    bool moved; /* the client made the task in an earlier wire session */
     const sgi_question_task_events *events;
 } question_task;
 
@@ -48,8 +49,8 @@ static void input(sgi_outer_conn *outer_conn)
     (void)outer_conn;
 }
 
-/* Called when a message could not be written for lack of memory. The session stays open:
- * the time limit of the message's exchange ends the exchange. */
+/* Called when there was no memory to write a message. The session stays open; the
+ * exchange of the message ends by its time limit. */
 static void ends(sgi_outer_conn *outer_conn)
 {
     SGI_OWNER(outer_conn, question_task, outer_conn)->session->conn->closing = false;
@@ -58,7 +59,7 @@ static void ends(sgi_outer_conn *outer_conn)
 /* ---- the end of the question ---- */
 
 /* Writes the error that the client sent. If the client sent no error, writes an error
- * with the reason of the failure. When out of memory, `out` fails. */
+ * with the reason of the failure. When out of memory, out->failed is true. */
 static sgi_json error_of(sgi_buf *out, const segue_request *request)
 {
     const segue_error *error = request->error;
@@ -75,7 +76,7 @@ static sgi_json error_of(sgi_buf *out, const segue_request *request)
     return sgi_buf_str(out);
 }
 
-/* True when the client that had the task, or that received the request for the task, is
+/* True when the client that had the task, or that received the request for the task, has
  * gone. */
 static bool is_gone(const question_task *a)
 {
