@@ -1,6 +1,6 @@
 /* Callbacks: which thread runs them, and how the host (the application's event loop)
- * is notified that callbacks are due. The functions run, start and dispatch are here
- * too.
+ * is notified that callbacks are due. This file also has the functions run, start and
+ * dispatch.
  *
  *     inline      the thread in run or dispatch is the loop thread. It runs callbacks
  *                 between two waits, at most TURN_BUDGET of them, so that reading input
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define TURN_BUDGET SGI_THRESHOLD(turn_callbacks)
-/* Maximum number of successive turns in a dispatch that has no limit of callbacks. The
- * maximum ends the dispatch when each callback causes another one, as with a peer in
- * the same process. */
+/* Maximum number of successive turns in a dispatch without a limit of callbacks. The
+ * maximum ends the dispatch when each callback causes another callback, for example with
+ * a peer in the same process. */
 #define MAX_TURNS 1024
 
 void sgi_dispatch_notify(segue_runtime *rt)
@@ -100,14 +100,14 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
             continue;
         if (ran || time_left(timeout_ms, deadline) == 0)
             break;
-        turns = 0; /* a turn that waited ends a row of turns without a wait */
+        turns = 0; /* a turn that has waited is not counted, and counting starts again */
     }
     return ran;
 }
 
-/* Blocks SIGPIPE on the thread that runs the loop, so that a broken pipe only gives
- * EPIPE. Blocking the signal around each write would take a fifth of the time of a
- * small write. */
+/* Blocks SIGPIPE on the thread that runs the loop, so that a write to a broken pipe only
+ * fails with EPIPE. Blocking the signal around each write would take a fifth of the time
+ * of a small write. Returns true when SIGPIPE was pending before. */
 static bool block_sigpipe(sigset_t *old)
 {
     sigset_t set, pending;
@@ -163,14 +163,15 @@ static void *run_io_thread(void *user)
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, 0);
     rt->dispatch.signals_blocked = false;
-    rt->dispatch.notified = rt->dispatch.notify_due =
-        true; /* the I/O thread ends: the runtime was stopped, and the host is notified */
+    /* the I/O thread ends because the runtime was stopped, so the host is notified for
+     * good */
+    rt->dispatch.notified = rt->dispatch.notify_due = true;
     sgi_runtime_unlock(rt);
     return NULL;
 }
 
-/* Starts the I/O thread with all signals blocked: the application must get its signals
- * on its own threads. A broken pipe then only gives EPIPE. */
+/* Starts the I/O thread with all signals blocked, because the application must get its
+ * signals on its own threads. A write to a broken pipe then only fails with EPIPE. */
 static bool start_thread(segue_runtime *rt)
 {
     sigset_t all, old;
@@ -212,8 +213,8 @@ static int host_fd(const segue_runtime *rt)
     return rt->lending.front_fd >= 0 ? rt->lending.front_fd : rt->dispatch.ready_fd;
 }
 
-/* Waits until callbacks are due, with the lock released. Returns false when left_ms is
- * over. */
+/* Waits until callbacks are due, with the lock released. left_ms: the longest wait in ms;
+ * negative = no limit. Returns false, without a wait, when left_ms is 0. */
 static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
 {
     struct pollfd poller = {.fd = host_fd(rt), .events = POLLIN};
@@ -237,8 +238,8 @@ static void clear_notice(segue_runtime *rt)
     } else if (rt->dispatch.notified && atomic_load(&rt->open)) {
         rt->dispatch.notified = rt->dispatch.notify_due = false;
         ssize_t got = read(rt->dispatch.ready_fd, &count, sizeof count);
-        /* EAGAIN means that the descriptor was not readable yet, so there is nothing
-         * to clear */
+        /* with EAGAIN the descriptor was not readable yet, so there is nothing to
+         * clear */
         (void)got;
     }
     if (!TAILQ_EMPTY(&rt->loop.awaiting))
@@ -299,9 +300,9 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
     return status;
 }
 
-/* Gives the descriptor that the host waits for. An inline runtime has no such
- * descriptor: libev does not give out the descriptor that it waits on, and a
- * descriptor only for callbacks would miss the input that leads to callbacks. */
+/* Returns the descriptor that the host waits for in *fd. An inline runtime has no such
+ * descriptor (SEGUE_E_STATE): libev does not reveal the descriptor that it waits on, and
+ * a descriptor only for callbacks would miss the input that leads to callbacks. */
 segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd)
 {
     segue_status status = SEGUE_OK;

@@ -1,27 +1,27 @@
-/* Which thread waits for input: the loop's or the application's.
+/* Decides which thread waits for input: the loop's or the application's.
  *
  * Normally a message in a pipe wakes the I/O thread, which then wakes the application.
  * When messages go to and fro, this second wake-up takes longer than everything else.
- * So a background runtime may lend its inlets (descriptors to read): the application
- * waits for `front`, an epoll descriptor with these inlets and ready_fd, and its
- * dispatch reads the inlets before it runs callbacks.
+ * Therefore a background runtime may lend its inlets (descriptors to read): the
+ * application waits for `front`, an epoll descriptor with these inlets and ready_fd, and
+ * its dispatch reads the inlets before it runs callbacks.
  *
  *     with the loop --two dispatches within patience_ms--> lent
  *          \<------------ none for patience_ms -----------/
  *
  * Lending only changes which thread reads. While the application computes or does not
- * dispatch, the loop takes the inlets back, reads, answers pings and notes
- * cancellations, at most patience_ms late. A deadline cannot overtake an answer that
- * is still in a pipe, because the loop reads lent inlets before it handles timers
+ * dispatch, the loop takes the inlets back, at most patience_ms late. The loop then reads
+ * the inlets, answers pings and notes cancellations. A deadline cannot overtake an answer
+ * that is still in a pipe, because the loop reads lent inlets before it handles timers
  * (sgi_inlets_read_all).
  *
  * libev's watchers belong to the loop thread; any thread may use epoll under the lock.
- * So dispatch asks the loop to lend. When dispatch finds the end of a pipe or a flood
- * (much input), it takes the inlet out of the front and gives the inlet back to the
- * loop (`regroup`). The loop reads an inlet without the lock, but only an inlet for
+ * Therefore dispatch only asks the loop to lend. When dispatch finds the end of a pipe or
+ * a flood (much input), it takes the inlet out of the front and gives the inlet back to
+ * the loop (`regroup`). The loop reads an inlet without the lock, but only an inlet for
  * which the loop itself waits; all other reads are under the lock. An inlet moves
- * between loop and application only while no thread reads it. The loop thread moves
- * it, or the thread that has just read it under the lock.
+ * between loop and application only while no thread reads it. Either the loop thread
+ * moves the inlet, or the thread that has just read the inlet under the lock.
  *
  * A descriptor that epoll refuses, such as a file, stays with the loop. */
 #include "runtime/inlet.h"
@@ -31,17 +31,17 @@
 
 #include "runtime/state.h"
 
-/* The time in ms without a dispatch after which the loop takes the inlets back. It is
- * long enough for one turn of an application's event loop, and short enough for a peer
+/* The time in ms without a dispatch after which the loop takes the inlets back. The time
+ * is long enough for one turn of an application's event loop, and short enough for a peer
  * that waits for the answer to a ping. */
 #define PATIENCE_MS 50
-/* Maximum number of inlets that one dispatch reads. While more inlets have input, the
+/* Maximum number of inlets that one dispatch reads. If further inlets have input, the
  * front stays readable. */
 #define AT_ONCE 16
-/* Maximum number of passes that read the lent inlets before a deadline. Input that is
- * left after these passes counts as late. */
+/* Maximum number of passes that read the lent inlets before timers run. Input that is
+ * left after these passes is read after the timers. */
 #define ALL_TURNS 64
-/* A flood (much input) is over after this many small reads in a row. */
+/* The number of small reads in a row after which a flood (much input) counts as over. */
 #define CALM_READS 8
 
 /* ---- the front: an epoll descriptor ---- */
@@ -103,8 +103,8 @@ static void take_from_front(sgi_inlet *inlet)
     inlet->lent = false;
 }
 
-/* Moves the inlet to the front or back to the loop, as lending requires now. Only the
- * loop thread calls this. */
+/* Moves the inlet to the front or back to the loop, depending on whether lending is on
+ * now. Only the loop thread calls the function. */
 static void place(sgi_inlet *inlet)
 {
     segue_runtime *rt = inlet->rt;
@@ -154,7 +154,8 @@ bool sgi_inlet_note_read(sgi_inlet *inlet, size_t bytes)
 
 /* ---- on the application's thread ---- */
 
-/* Gives the inlet back to the loop. */
+/* Takes the inlet out of the front and gives it back to the loop, which then waits for
+ * it. */
 static void give_back(sgi_inlet *inlet)
 {
     take_from_front(inlet);
@@ -164,7 +165,8 @@ static void give_back(sgi_inlet *inlet)
     sgi_loop_request_turn(inlet->rt);
 }
 
-/* Reads up to AT_ONCE inlets. Returns false when more inlets may be readable. */
+/* Reads up to AT_ONCE lent inlets that have input. Returns false when more inlets may be
+ * readable. */
 static bool read_some(segue_runtime *rt)
 {
     struct epoll_event events[AT_ONCE];
@@ -172,7 +174,7 @@ static bool read_some(segue_runtime *rt)
         return true;
     int count = epoll_wait(rt->lending.front_fd, events, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        /* an event without an inlet comes from ready_fd and means that callbacks are
+        /* an event without an inlet comes from ready_fd, and shows that callbacks are
          * due */
         sgi_inlet *inlet = events[i].data.ptr;
         if (inlet && !inlet->ops->read_here(inlet, rt->lending.room) && inlet->open)

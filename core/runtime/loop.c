@@ -1,28 +1,28 @@
 /* The loop: libev, the list of carriers (transports) with work, and one turn.
  *
- * Only the loop thread starts and stops watchers. Other threads set flags under the
- * lock (sgi_carrier_request_work, a timer, the ready queue), and the loop checks the
- * flags before and after it waits. So the loop must be woken only while `asleep` is
- * set, and once per turn is enough.
+ * Only the loop thread starts and stops watchers. Other threads set flags under the lock
+ * (sgi_carrier_request_work, a timer, the ready queue), and the loop checks the flags
+ * before and after it waits. Therefore the loop must be woken only while `asleep` is set,
+ * and one wake-up per turn is enough.
  *
- * Output often needs no wake-up at all: if the carrier can be flushed without the loop
- * (flush_here), the thread that releases the lock writes, while the loop keeps
+ * Output often needs no wake-up: if the carrier can be flushed without the loop
+ * (flush_here), the thread that releases the lock writes the output while the loop keeps
  * waiting. This saves a switch between two threads for each small message. While the
  * runtime is corked, output is held back for one larger write; a loop that is awake
- * writes the output anyway.
+ * writes the output in spite of the cork.
  *
  * A retired carrier stays in memory until the end of the turn, so the function that
  * retires a carrier may use it until the function returns.
  *
- * Timeouts are measured by the real clock, the engine's deadlines by the injected
- * clock. When a test moves the injected clock, a wait may end too early; then no timer
- * is due and the wait begins again. */
+ * Timeouts are measured by the real clock, the engine's deadlines by the injected clock.
+ * When a test moves the injected clock, a wait can end too early; then no timer is due
+ * and the wait begins again. */
 #include "runtime/state.h"
 
 #include <unistd.h>
 
-/* The callbacks of both watchers end the wait and do nothing else. The work to do is
- * in flags under the lock. */
+/* The callback of the watchers for wake-ups and timeouts. It only ends the wait; flags
+ * under the lock show the work to do. */
 static void on_wake(struct ev_loop *loop, ev_async *watcher, int revents)
 {
     (void)loop;
@@ -96,8 +96,8 @@ void sgi_loop_request_turn(segue_runtime *rt)
         rt->loop.kick_due = true;
 }
 
-/* Flushes output on the calling thread. If bytes are left, the loop is woken to write
- * them. */
+/* Flushes output on the calling thread. If bytes are left, the loop is woken to write the
+ * remaining bytes. */
 static void flush_here(segue_runtime *rt)
 {
     sgi_carrier *carrier;
@@ -115,8 +115,8 @@ static void flush_here(segue_runtime *rt)
         sgi_loop_request_turn(rt);
 }
 
-/* Wakes the threads that must be woken. The caller holds the lock: without the lock,
- * another thread could free the loop and the descriptor during this call. */
+/* Wakes the threads that have work to do. The caller holds the lock; without the lock,
+ * another thread could free the loop and the descriptor during the call. */
 void sgi_loop_wake_threads(segue_runtime *rt)
 {
     if (rt->loop.flush_due && !rt->loop.corks)
@@ -128,8 +128,8 @@ void sgi_loop_wake_threads(segue_runtime *rt)
     if (rt->dispatch.notify_due) {
         uint64_t one = 1;
         ssize_t written = write(rt->dispatch.ready_fd, &one, sizeof one);
-        (void)written; /* EAGAIN: the counter is full, so the descriptor is readable
-                        * already */
+        /* with EAGAIN the counter is full, so the descriptor is already readable */
+        (void)written;
         rt->dispatch.notify_due = false;
         if (rt->on_wake)
             rt->on_wake(rt->user);
@@ -249,9 +249,9 @@ static void raise_quiet(segue_runtime *rt)
     }
 }
 
-/* Does the work of the carriers that have work now. Work that two carriers cause for
- * each other waits for the next turn, so a connected pair does not keep the loop from
- * reading descriptors. */
+/* Does the work of the carriers that have work at the time of the call. Work that is
+ * requested meanwhile waits for the next turn. Otherwise two connected carriers that
+ * cause work for each other would keep the loop from reading descriptors. */
 static void work_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
@@ -329,9 +329,9 @@ bool sgi_loop_is_due(const segue_runtime *rt)
            sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env);
 }
 
-/* Returns the time that the loop may wait; -1 = until it is woken. The loop is armed
- * for one deadline. This deadline stays until it has passed, even if its timer is
- * cleared. So a series of calls, each with a later deadline, causes no wake-ups of the
+/* Returns the time in ms that the loop may wait; -1 = until it is woken. The loop is
+ * armed for one deadline, which stays until it has passed, even if its timer is cleared.
+ * Therefore a series of calls, each with a later deadline, causes no wake-ups of the
  * loop. */
 static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
 {
@@ -351,7 +351,8 @@ static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
     return wait_ms < 0 || left < wait_ms ? left : wait_ms;
 }
 
-/* Waits without the lock. Returns true when the wait was not ended early. */
+/* Waits without the lock. wait_ms: the longest wait in ms; 0 = only check, negative = no
+ * limit. Returns true when the wait has lasted wait_ms. */
 static bool wait_for_events(segue_runtime *rt, int64_t wait_ms)
 {
     if (wait_ms == 0) {
@@ -377,12 +378,12 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     sgi_runtime_unlock(rt);
     bool lasted = wait_for_events(rt, wait);
     sgi_runtime_lock(rt);
-    if (lasted) /* the wait was not ended early, so the deadline has passed */
+    if (lasted) /* the wait was not ended early, so the armed deadline has passed */
         rt->loop.armed_ms = INT64_MAX;
     rt->loop.asleep = rt->loop.kick_due = rt->loop.flush_due = false;
     if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))
         /* Lent inlets are read before timers run, because a request must not time out
-         * while its answer is waiting to be read. */
+         * while its answer waits to be read. */
         sgi_inlets_read_all(rt);
     sgi_inlets_lend_or_take_back(rt);
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));

@@ -3,25 +3,24 @@
  *     NEW --run, dispatch--> INLINE     \
  *        \--start--> BACKGROUND -------> stopped --free--> draining --> dead
  *
- * The struct has a reference count: the application's handle is one reference, every
- * other handle and every transport holds one more. `refs` is guarded by the lock. The
+ * The struct has a reference count: the application's handle is one reference, and every
+ * other handle and every transport holds one more. The lock protects `refs`. The
  * thread that takes the count to zero frees the struct in the unlock that follows. No
  * other thread can be waiting for the lock then, because a thread that waits holds a
  * reference.
  *
- * sgi_runtime_free does the following in order. It stops and joins the I/O thread;
+ * sgi_runtime_free does the following in this order. It stops and joins the I/O thread;
  * from then on the caller of sgi_runtime_free is the loop thread and runs the
  * callbacks. The stop hooks let servers and sessions close themselves. Every transport
  * is asked to close and gets its grace time to write its remaining output; transports
  * that are left are then cut off. The store workers commit what is dirty, and
- * callbacks run until none is due. Then workers, loop and descriptors are freed.
- * During all this the engine's time follows the real clock, even with an injected
- * clock: no thread could move the injected clock now, and a timer may be the only
- * thing that ends the wait.
+ * callbacks run until no callback is due. Then workers, loop and descriptors are freed.
+ * During all these steps the engine's time follows the real clock, even with an injected
+ * clock: no thread could move the injected clock now, and only a timer may end the wait.
  *
  * `outside` records which thread is in the application's code. Only that thread writes
- * to it, without the lock, the thread id first. So a thread finds its own id there
- * only if it is inside the application's code. */
+ * the record, without the lock, and writes its thread id first. Therefore a thread finds
+ * its own id in the record only if it is inside the application's code. */
 #include "runtime/state.h"
 
 #include "base/thresholds.h"
@@ -62,9 +61,9 @@ static int64_t default_monotonic(void *user)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-/* The default wall clock. Each log entry gets a time stamp of this clock. The coarse
- * clock of the system is cheap and a few milliseconds behind, which is good enough for
- * time stamps. */
+/* The default wall clock, which gives each log entry its time stamp. The system's coarse
+ * clock is cheap, and is a few milliseconds behind, which is exact enough for time
+ * stamps. */
 static int64_t default_wall(void *user)
 {
     (void)user;
@@ -85,9 +84,9 @@ static int64_t hook_wall(void *user)
     return rt->given.wall_ms(rt->given.user);
 }
 
-/* Gives random bytes from a pool, because one call of the system's generator takes
- * longer than making the ids. Used bytes are wiped. The caller holds the lock, unless
- * no other thread uses the runtime yet. */
+/* Takes random bytes from a pool, because one call of the system's generator takes longer
+ * than making the ids that need the bytes. Used bytes are wiped from the pool. The caller
+ * holds the lock, unless no other thread uses the runtime yet. */
 static int32_t pooled_random(segue_runtime *rt, void *bytes, size_t len)
 {
     if (len > sizeof rt->entropy.bytes / 4)
@@ -140,11 +139,11 @@ void sgi_runtime_lock(segue_runtime *rt)
     pthread_mutex_lock(&rt->mutex);
 }
 
-/* Runs callbacks that become due after the runtime was freed, such as the free_user of
- * a handle that is freed later. The caller holds the lock. */
+/* Runs callbacks that become due after the runtime was freed, such as the free_user of a
+ * handle that is freed later. The caller holds the lock. */
 static void deliver_late(segue_runtime *rt)
 {
-    /* this reference keeps the runtime in memory when a free_user frees the last
+    /* the added reference keeps the runtime in memory while a free_user frees the last
      * handle */
     rt->refs++;
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
@@ -356,12 +355,12 @@ void sgi_runtime_remove_stop_hook(segue_runtime *rt, sgi_stop_hook *hook)
     LIST_REMOVE(hook, link);
 }
 
-/* Stops the runtime. A signal handler may call this function, even on a thread that
- * holds the lock. So the function takes no lock and uses only what is safe in a signal
- * handler: an atomic flag, write, and libev's wake-up, which saves errno itself. The
- * flag is set first, and every thread checks the flag before it waits. When the I/O
- * thread ends, it makes ready_fd readable for good (run_io_thread), so a dispatch that
- * clears ready_fd at this moment does not hide the stop. */
+/* Stops the runtime. A signal handler may call the function, even on a thread that holds
+ * the lock. Therefore the function takes no lock and uses only what is safe in a signal
+ * handler: an atomic flag, write, and libev's wake-up, which saves errno itself. The flag
+ * is set first, and every thread checks the flag before it waits. When the I/O thread
+ * ends, it makes ready_fd readable for good (run_io_thread), so a dispatch that clears
+ * ready_fd at this moment does not hide the stop. */
 segue_status sgi_runtime_stop(segue_runtime *rt)
 {
     uint64_t one = 1;
@@ -369,7 +368,7 @@ segue_status sgi_runtime_stop(segue_runtime *rt)
     if (!atomic_exchange(&rt->open, false))
         return SEGUE_OK;
     ssize_t written = write(rt->dispatch.ready_fd, &one, sizeof one);
-    /* EAGAIN: the counter is full, so the descriptor is readable already */
+    /* with EAGAIN the counter is full, so the descriptor is already readable */
     (void)written;
     errno = fault;
     ev_async_send(rt->loop.ev, &rt->loop.wake_up);
@@ -405,7 +404,8 @@ static void run_stop_hooks(segue_runtime *rt)
     }
 }
 
-/* Runs callbacks and does the work of stores until no callback and no work is left. */
+/* Runs callbacks and does the work of stores until no callback and no work of a store is
+ * left. */
 static void deliver_all(segue_runtime *rt)
 {
     do {
@@ -443,8 +443,9 @@ static void close_carriers(segue_runtime *rt)
     }
 }
 
-/* Abandons all carriers. The attached carriers retire. The other carriers belong to
- * the application, which may still drop them at any time. */
+/* Abandons all carriers, so that they release everything except memory. Attached carriers
+ * retire. The other carriers belong to the application, which can still drop them at any
+ * time. */
 static void abandon_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;

@@ -12,7 +12,7 @@ void sgi_standard_fds_occupy(void)
          * file at the same time */
         int held = open("/dev/null", O_PATH | O_CLOEXEC);
         if (held > STDERR_FILENO)
-            close(held); /* another thread has just opened a file with this number */
+            close(held); /* another thread has taken the number fd in the meantime */
     }
 }
 

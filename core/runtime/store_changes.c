@@ -1,7 +1,7 @@
-/* Listening for news of stores. A store reports news on any thread, perhaps under the
- * lock of another runtime. So the callback that the store calls only sets a flag and
- * wakes the loop. Some stores must also be polled. A blocking store is polled by its
- * worker, in real time; other stores are polled by a timer of the engine. */
+/* Listens for news of stores. A store reports news on any thread, perhaps under the lock
+ * of another runtime. Therefore the callback that the store calls only sets a flag and
+ * wakes the loop. Some stores must also be polled. The worker of a blocking store polls
+ * it, in real time; a timer of the engine polls any other store. */
 #include "runtime/store_queue.h"
 
 #include "base/thresholds.h"
@@ -18,8 +18,8 @@ static void wake(void *user)
     ev_async_send(rt->loop.ev, &rt->loop.wake_up);
 }
 
-/* Puts the queue on the list of due queues. Does nothing if the queue is on the list, is
- * being removed, or gets no more news. */
+/* Puts the queue into the list of due queues. Does nothing if the queue is already in the
+ * list, is being removed, or gets no more news. */
 static void make_due(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;
@@ -33,7 +33,7 @@ static void make_due(sgi_store_queue *queue)
         sgi_loop_request_turn(slot->rt);
 }
 
-/* Starts listening. News that the store already has is delivered too. */
+/* Starts listening. News that the store already has is also delivered. */
 segue_status sgi_store_queue_listen(sgi_store_queue *queue)
 {
     atomic_init(&queue->woken, false);

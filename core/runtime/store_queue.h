@@ -1,6 +1,6 @@
-/* The stores of a runtime and the committers that use them, for store_worker.c
- * (commits and jobs) and store_changes.c (news). A committer writes the operations of
- * one server. A queue connects one committer with its store. */
+/* The stores of a runtime, and the committers that use them. store_worker.c does commits
+ * and jobs; store_changes.c delivers news. A committer writes the operations of one
+ * server. A queue connects one committer with its store. */
 #ifndef SGI_STORE_QUEUE_H
 #define SGI_STORE_QUEUE_H
 
@@ -8,7 +8,7 @@
 #include "runtime/state.h"
 #include "store/store.h"
 
-/* The work of one committer at its store. */
+/* The work of one committer at the committer's store. */
 typedef struct sgi_store_queue {
     TAILQ_ENTRY(sgi_store_queue) link;
     TAILQ_ENTRY(sgi_store_queue) due_link;
@@ -20,24 +20,26 @@ typedef struct sgi_store_queue {
 
     /* ---- used by store_changes.c ---- */
     sgi_store_listener *listener;
-    atomic_bool woken; /* the store has reported news, on any thread */
+    /* true = the store has reported news; any thread may set the flag */
+    atomic_bool woken;
     bool news_due;
-    bool deaf; /* the committer is being removed, so it gets no more news */
-    /* real time of the next poll for news; INT64_MAX = no poll is planned */
+    bool deaf; /* true = the committer is being removed, so it gets no more news */
+    /* time of the next poll for news, real clock in ms; INT64_MAX = no poll is planned */
     int64_t news_ms;
-    sgi_timer news_timer; /* fires at the next poll of a store that does not block */
+    /* fires at the next poll for news; only used for a store that does not block */
+    sgi_timer news_timer;
 } sgi_store_queue;
 
 TAILQ_HEAD(sgi_store_queue_list, sgi_store_queue);
 
-/* A store of this runtime. */
+/* One store that servers of this runtime use. */
 struct sgi_store_slot {
     TAILQ_ENTRY(sgi_store_slot) link;
     segue_runtime *rt;
     segue_store *store; /* a counted reference */
     bool blocking;
     bool closing;
-    bool finished; /* the worker has ended, and only joining its thread is left */
+    bool finished; /* true = the worker has ended, and only joining its thread is left */
     pthread_t worker;
     pthread_cond_t wanted;
     struct sgi_store_queue_list queues;
@@ -48,23 +50,23 @@ struct sgi_store_slot {
 /* Puts the queue at the end of the list of due queues (in store_worker.c). The caller
  * holds the lock. */
 void sgi_store_queue_put_due(sgi_store_queue *queue);
-/* Release and take the lock around calls of a blocking store. For other stores they do
- * nothing. */
+/* sgi_slot_unlock releases the lock before a call of a blocking store, and sgi_slot_lock
+ * takes the lock again. For a store that does not block, both do nothing. */
 void sgi_slot_unlock(sgi_store_slot *slot);
 void sgi_slot_lock(sgi_store_slot *slot);
 
 /* ---- store_changes.c; the caller holds the lock ---- */
 segue_status sgi_store_queue_listen(sgi_store_queue *queue);
-/* Stops listening. The lock is released for a time. For a blocking store, its worker
- * calls this while the queue is busy. */
+/* Stops listening. Releases the lock for a time. For a blocking store, only its worker
+ * calls the function, while the queue is busy. */
 void sgi_store_queue_stop_listening(sgi_store_queue *queue);
-/* Delivers due news to the committer. The lock is released for a time. Returns false
- * when no news was due. */
+/* Delivers due news to the committer. Releases the lock for a time. Returns false when no
+ * news was due. */
 bool sgi_store_queue_read_changes(sgi_store_queue *queue);
-/* Makes due all queues whose stores have reported news. */
+/* Puts all queues whose stores have reported news into the lists of due queues. */
 void sgi_store_queues_find_due(segue_runtime *rt);
-/* Makes due all queues of the slot whose poll time has come. Returns the next poll time
- * (real time). */
+/* Puts all queues of the slot whose poll time has come into the list of due queues.
+ * Returns the next poll time, real clock in ms. */
 int64_t sgi_slot_poll_due(sgi_store_slot *slot);
 
 #endif

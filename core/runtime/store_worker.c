@@ -3,21 +3,21 @@
  *
  * A blocking store has a thread, its worker. The worker takes what is dirty in a
  * queue, commits it without the lock, reports the result, takes the next job of the
- * queue, and repeats this until the queue is empty. Operations that become dirty
+ * queue, and repeats these steps until the queue is empty. Operations that become dirty
  * during a commit are in the next commit. For a store that does not block, the loop
- * works at the end of its turn, under the lock and before the output is flushed. So
- * answers that wait for the store are sent in the same turn.
+ * works at the end of its turn, under the lock and before the output is flushed.
+ * Therefore answers that wait for the store are sent in the same turn.
  *
  *     queue: idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
  *
- * committer->host_user points at the queue and is NULL once the runtime has released
+ * committer->host_user points at the queue, and is NULL once the runtime has released
  * the committer. A queue belongs to its slot; `busy` protects the queue while a thread
- * works on it. A committer may be removed during this work, even by a callback on the
+ * works on it. A committer can be removed during this work, even by a callback on the
  * thread that does the work. `removed` then tells this thread not to use the committer
  * any more and to free the queue. To free the queue, the worker stops following
- * operations in the store; it does this without the lock, because it may take time.
+ * operations in the store. It does so without the lock, because the store can take time.
  *
- * A slot closes with its last queue. The worker of the slot drops the store, which may
+ * A slot closes with its last queue. The worker of the slot drops the store, which can
  * take time, and ends; the loop joins the worker later. Only sgi_runtime_free waits
  * for the worker. */
 #include "runtime/store_queue.h"
@@ -26,7 +26,7 @@
 #include <time.h>
 
 /* Maximum number of passes over the due queues in one turn of the loop. Queues that are
- * still due then wait for the next turn. */
+ * due after the last pass wait for the next turn. */
 #define LOOP_ROUNDS 64
 
 typedef sgi_store_queue store_queue;
@@ -67,8 +67,8 @@ void sgi_stores_fill_host(sgi_host *host)
     host->store = host_store;
 }
 
-/* Reads a log. The log is followed first, so that entries that are added during the
- * read are reported. */
+/* Reads a log. If the job follows the log, following starts before the read, so that
+ * entries that are added during the read are reported. */
 static segue_status read_log(segue_store *store, sgi_store_listener *by, sgi_job *job)
 {
     segue_status status = SEGUE_OK;
@@ -158,7 +158,7 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     sgi_slot_unlock(slot);
     segue_status status = ask(slot->store, q->listener, job);
     sgi_slot_lock(slot);
-    if (job->status == SEGUE_OK) /* an error that a callback has set is kept */
+    if (job->status == SEGUE_OK) /* an error that a callback has set stays */
         job->status = status;
     job->done(job);
     return true;
@@ -178,8 +178,8 @@ static void free_queue(store_queue *q)
         close_slot(slot);
 }
 
-/* Does one commit, one job and one delivery of news. Returns true when any of them had
- * work. */
+/* Does one commit, one job and one delivery of news. Returns true when at least one of
+ * them had something to do. */
 static bool work_once(sgi_store_slot *slot, store_queue *q)
 {
     bool committed = commit_once(slot, q);
@@ -188,7 +188,7 @@ static bool work_once(sgi_store_slot *slot, store_queue *q)
     return committed || asked || told;
 }
 
-/* Works on the queue that has waited longest. */
+/* Works on the due queue that has waited longest. */
 static void work_on_next(sgi_store_slot *slot)
 {
     store_queue *q = TAILQ_FIRST(&slot->due);
@@ -204,12 +204,12 @@ static void work_on_next(sgi_store_slot *slot)
         sgi_store_queue_put_due(q);
 }
 
-/* Waits until there is work, or until it is time to poll the store for news. */
+/* Waits until a queue is due, or until it is time to poll the store for news. */
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
-    /* woken before this thread waits, because output that the loop writes may lead to new
-     * work */
+    /* other threads are woken before this thread waits, because output that the loop
+     * writes can lead to new work */
     sgi_loop_wake_threads(rt);
     int64_t until = sgi_slot_poll_due(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
@@ -237,7 +237,7 @@ static void *run_worker(void *user)
         }
     }
     sgi_runtime_unlock(rt);
-    /* the lock is not held here, because closing a store file may take time */
+    /* the lock is released, because closing a store can take time */
     sgi_store_unref(slot->store);
     sgi_runtime_lock(rt);
     slot->finished = true;
@@ -267,7 +267,7 @@ static void free_slot(sgi_store_slot *slot)
     sgi_release(&rt->mem, slot, sizeof *slot);
 }
 
-/* Initialises a condition variable whose timed waits use the same clock as
+/* Initialises a condition variable whose timed waits use the clock of
  * sgi_system_monotonic_ms. */
 static void init_cond(pthread_cond_t *cond)
 {
@@ -299,8 +299,7 @@ static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_s
     return SEGUE_OK;
 }
 
-/* Closes a slot (a store of this runtime) after its last committer was removed. The
- * loop frees the slot. */
+/* Closes a slot after its last committer was removed. The loop frees the slot later. */
 static void close_slot(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
@@ -317,7 +316,7 @@ static void close_slot(sgi_store_slot *slot)
     sgi_loop_request_turn(rt);
 }
 
-/* Frees slots whose worker has ended, so that joining it does not wait. */
+/* Frees the slots whose worker has ended. Joining an ended worker does not wait. */
 static void free_finished(segue_runtime *rt)
 {
     sgi_store_slot *slot, *next;
@@ -400,8 +399,8 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
 }
 
 /* True when the calling thread is working on the queue. A store that does not block is
- * used only under the lock. So if the queue of such a store is busy, this call comes from
- * inside its work. */
+ * used only under the lock. Therefore, if the queue of such a store is busy, the call
+ * comes from inside the work on the queue. */
 static bool works_here(const store_queue *q)
 {
     return q->busy &&
@@ -464,7 +463,7 @@ void sgi_stores_close(segue_runtime *rt)
     store_queue *q;
     sgi_stores_wait_idle(rt);
     while ((slot = TAILQ_FIRST(&rt->stores.slots))) {
-        /* when its last queue is removed, the slot is closed */
+        /* removing its last queue closes the slot */
         q = TAILQ_FIRST(&slot->queues);
         remove_queue(q);
         sgi_stores_wait_idle(rt);

@@ -1,5 +1,5 @@
-/* The part of the engine that transports use: a transport includes no other header of
- * the engine. None of the headers that are included here defines a struct that is
+/* The part of the engine that transports may use; a transport includes no other header of
+ * the engine. None of the headers that this file includes defines a struct that is
  * private to the engine. */
 #ifndef SGI_TRANSPORT_PORT_H
 #define SGI_TRANSPORT_PORT_H

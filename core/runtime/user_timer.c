@@ -1,5 +1,5 @@
-/* A timer of the application. The timer and its handle have one reference each; the timer
- * gives up its own when free_user is due. */
+/* Timers of the application. A timer has two references: the application's handle has
+ * one, and the timer itself has one until its callbacks have run. */
 #include "runtime/user_timer.h"
 
 struct segue_timer {
@@ -11,7 +11,7 @@ struct segue_timer {
     segue_runtime *runtime;
     sgi_timer_task task;
     bool cancelled;
-    bool begun; /* on_time was called, or will never be called */
+    bool begun; /* true = on_time was called, or will never be called */
 };
 
 static void run_task(segue_timer *t)

@@ -7,16 +7,16 @@
 #include "engine/handle.h"
 #include "runtime/runtime.h"
 
-/* What a timer does when its time has come. */
+/* The callbacks of a timer: on_time, called when the time has come, and free_user. */
 typedef struct sgi_timer_task {
     segue_timer_fn on_time;
     void *user;
     segue_free_fn free_user;
 } sgi_timer_task;
 
-/* Starts a timer. The result has a reference for the caller, which sgi_user_timer_unref
- * drops. NULL when out of memory. The caller holds the lock for all of these
- * functions. */
+/* Starts a timer. The result is a reference of the caller, which sgi_user_timer_unref
+ * drops. Returns NULL when out of memory. The caller of all functions of this header
+ * holds the lock. */
 segue_timer *sgi_user_timer_start(segue_runtime *rt, int64_t delay_ms,
                                   const sgi_timer_task *task);
 segue_status sgi_user_timer_cancel(segue_timer *timer);
