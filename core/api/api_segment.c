@@ -11,7 +11,8 @@ static sgi_json block(const segue_segment *segment)
     return (sgi_json){segment->view.data, segment->view.data_len};
 }
 
-/* Decodes a string member into a buffer of the segment. */
+/* Decodes a JSON string into a buffer of the segment and returns the text. Returns NULL
+ * when the value is not a string or when out of memory. */
 static const char *decode_member(sgi_buf *scratch, sgi_json value)
 {
     sgi_buf_cut(scratch, 0);

@@ -346,8 +346,8 @@ static segue_status make_server(segue_runtime *runtime,
     return SEGUE_OK;
 }
 
-/* Gives in *out a counted reference to the server's store. If the application gives no
- * store, *out is a new memory store. The caller holds the lock. */
+/* Sets *out to a counted reference to the server's store: the application's store or,
+ * when the application gives none, a new memory store. The caller holds the lock. */
 static segue_status take_store(sgi_engine *engine, segue_store *given, segue_store **out)
 {
     segue_store_options memory = {.struct_size = sizeof memory};

@@ -23,9 +23,8 @@ segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime);
  * After SEGUE_OK the caller must call sgi_leave. */
 segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic);
 void sgi_leave(const void *handle);
-/* Releases the lock and returns status. On an error, *error (error may be NULL)
- * receives the message that was set with sgi_refuse. SEGUE_E_WOULD_BLOCK sets no
- * error. */
+/* Releases the lock and returns status. When status is an error other than
+ * SEGUE_E_WOULD_BLOCK, sets *error to the message of sgi_refuse. error may be NULL. */
 segue_status sgi_leave_with_error(const void *handle, segue_status status,
                                   segue_error **error);
 /* These functions do what sgi_enter and sgi_leave_with_error do, for functions whose only

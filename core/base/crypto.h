@@ -71,11 +71,11 @@ typedef enum sgi_crypto_scheme {
 typedef struct sgi_crypto_key sgi_crypto_key;
 
 /* Makes an RSA public key from its numbers, which are big-endian. Returns NULL when the
- * numbers are not a valid key, when the key does not have 2048 to 8192 bits, and when
- * out of memory. */
+ * numbers are not a valid key, when the key does not have 2048 to 8192 bits, or when out
+ * of memory. */
 sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent);
 /* Makes an EC public key. bits: 256 or 384; x and y have this many bits each. Returns
- * NULL when the point is not on the curve, and when out of memory. */
+ * NULL when the point is not on the curve, or when out of memory. */
 sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y);
 sgi_crypto_key *sgi_crypto_key_ed25519(sgi_str x);
 /* Frees the key. key may be NULL. */
@@ -94,7 +94,8 @@ bool sgi_crypto_sha256(uint8_t out[SGI_DIGEST_SIZE], sgi_str text);
  * Returns SGI_CRYPTO_NONE when the text is not a key for one of these schemes, when the
  * key has a password, or when the key is weak. */
 sgi_crypto_scheme sgi_crypto_pem_scheme(sgi_str pem);
-/* Signs the text and appends the signature in the form of RFC 7518. */
+/* Signs the text with a private key in PEM, and appends the signature in the form of RFC
+ * 7518. Returns false on failure. */
 bool sgi_crypto_sign(sgi_str pem, sgi_str text, sgi_buf *signature);
 
 #endif

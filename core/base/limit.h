@@ -12,7 +12,7 @@ typedef struct sgi_limit {
 } sgi_limit;
 
 typedef struct sgi_limit_text {
-    char text[320]; /* a sentence such as "Too many tasks: max_tasks is 100" */
+    char text[320]; /* the error text, such as "Too many tasks: max_tasks is 100" */
     /* the error's data: {"reason":<reason>,"limit":"max_tasks","value":100} */
     char data[128];
 } sgi_limit_text;

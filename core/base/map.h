@@ -16,7 +16,8 @@ typedef struct sgi_map_node {
 typedef struct sgi_map {
     const sgi_mem *mem;
     sgi_map_node **table;
-    size_t size; /* number of chains in the table: a power of two, or 0 */
+    /* number of chains in the table: a power of two; 0 = the table is not allocated */
+    size_t size;
     size_t count;
     uint64_t seed[2];
     sgi_map_node *lone; /* one chain of all nodes; used while `table` is not allocated */

@@ -16,7 +16,9 @@ struct sgi_timer {
      * timer is in the list `spilled` */
     size_t slot;
     sgi_timer_fn fn; /* called each time the timer is due; may set the timer again */
-    sgi_timer *next; /* the next timer in the list `spilled` */
+    /* the next timer in the list `spilled`, which sgi_timer_must_set uses when memory has
+     * run out */
+    sgi_timer *next;
 };
 
 typedef struct sgi_timers {

@@ -108,7 +108,7 @@ void config_free(config *c)
 
 /* ---- the file ---- */
 
-/* The file and the upstream that an error message names. */
+/* Where an error was found: the file and the upstream, for the error message. */
 typedef struct place {
     const char *file;
     const char *upstream;

@@ -54,7 +54,7 @@ struct upstream {
 /* The lists of an upstream, in the order in which they are read. */
 enum { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LISTS };
 
-/* An item of the proxy's server. It is freed when the server no longer uses it. */
+/* An item of the proxy's server. The item is freed when the server no longer uses it. */
 struct item {
     source *source;
     item *next;
@@ -139,7 +139,7 @@ void catalog_open(source *s);
  * all lists. */
 void catalog_read(source *s, unsigned lists);
 void catalog_free(source *s);
-/* Called when the source was lost while its lists were read. */
+/* Called when the session with the source was lost while the source's lists were read. */
 void catalog_lost(source *s);
 
 /* ---- serving (serve.c) ---- */

@@ -58,7 +58,8 @@ void relay_resume(relay *r);
 /* Stores in the call's checkpoint what relay_resume needs, if the call is stored. */
 void relay_checkpoint(relay *r);
 
-/* Called when the upstream asks a question (relay_questions.c). */
+/* Called when the upstream asks a question during the call of a relay
+ * (relay_questions.c). */
 void relay_question(void *user, segue_request *request, const char *key,
                     const char *method, const char *params, size_t len);
 

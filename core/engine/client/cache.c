@@ -171,8 +171,8 @@ static bool may_keep(const segue_request *request)
 
 /* ---- reading from the cache ---- */
 
-/* Drops the private results when the credentials have changed, because the new
- * credentials may be those of another user. */
+/* Drops the private results when the application's credentials have changed. The new
+ * credentials may belong to another user. */
 static void heed_credentials(segue_session *session)
 {
     sgi_cache *cache = &session->cache;

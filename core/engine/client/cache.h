@@ -28,7 +28,7 @@ typedef struct sgi_cache {
 
 void sgi_cache_init(sgi_cache *cache, sgi_engine *engine, int64_t max);
 void sgi_cache_free(sgi_cache *cache);
-/* Removes all results. Called when the server may be another one than before. */
+/* Removes all results. Called when a new connection may lead to another server. */
 void sgi_cache_clear(sgi_cache *cache);
 
 /* Finds a fresh result for this request. *result is a view, valid until the cache

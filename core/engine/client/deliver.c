@@ -1,8 +1,8 @@
 /* Delivers the records of a request to the application. Records wait in `inbox` in the
- * order in which they came. Delivery moves the whole inbox to `taken` and reads it
- * without the lock, so a new record cannot move the bytes that are being read. A segment
- * without credit waits, and so do all records behind it, so that the order is kept. When
- * the inbox is full, the request stops the stream at its source. */
+ * order in which they came. Delivery moves the whole inbox to `taken` and reads `taken`
+ * without the lock. So a new record cannot move the bytes that are being read. A segment
+ * without credit waits, and all records behind this segment wait too, so that the order
+ * is kept. When the inbox is full, the request stops the source of its segments. */
 #include "engine/client/dialects.h"
 
 #include "base/thresholds.h"
@@ -33,9 +33,9 @@ static bool may_ignore_credit(const segue_request *request)
             sgi_session_is_closed(request->session));
 }
 
-/* True for a plain call over HTTP, which has an exchange of its own. Pieces that the
- * client does not read now cannot be fetched later, so the exchange is not read while the
- * inbox is full. */
+/* True for a plain call over HTTP. Such a call has its own exchange, which is not read
+ * while the inbox is full, because the client cannot fetch pieces of the result a second
+ * time. */
 static bool holds_exchange(const segue_request *request)
 {
     return request->phase == SGI_PHASE_WAIT && request->session->conn->exchanging;
@@ -251,8 +251,8 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     }
 }
 
-/* Reads the head of the next record. Returns false when there is no record, or when it is
- * a segment without credit. */
+/* Reads the head of the next record. Returns false when no record waits, or when the next
+ * record is a segment without credit. */
 static bool next_record(segue_request *request, sgi_inbox_head *head)
 {
     if (request->delivery.taken_at == request->delivery.taken.len) {

@@ -1,5 +1,6 @@
 /* The events of a request for the application: segments, progress, log messages, states
- * and questions. They are delivered in the order in which they came (deliver.c). */
+ * and questions. The application gets the events in the order in which they came
+ * (deliver.c). */
 #ifndef SGI_DELIVER_H
 #define SGI_DELIVER_H
 
@@ -12,7 +13,8 @@ typedef enum sgi_record_kind {
     SGI_RECORD_TASK = 1, /* no members; the bytes are the id of the task */
     /* number, event; the bytes are the JSON text of the content block */
     SGI_RECORD_SEGMENT,
-    /* progress, total; the bytes are the message, which may be empty */
+    /* progress, total; the bytes are the text of the progress message, which may be
+     * empty */
     SGI_RECORD_PROGRESS,
     SGI_RECORD_LOG, /* no members; the bytes are the JSON params of the log message */
     /* number: 1 = there is a message, 0 = there is no message; the bytes are: status NUL
@@ -28,8 +30,8 @@ typedef struct sgi_inbox_head {
     /* number of bytes of the record after the head, without the final NUL */
     uint32_t len;
     uint64_t number;
-    /* 1 + the number of the stream event that brought the record; 0 = the event had no
-     * number */
+    /* 1 + the number of the stream event that brought the record; 0 = the stream event
+     * had no number */
     uint64_t event;
     /* for a segment: number up to which all segments are delivered after the delivery of
      * this segment */
@@ -64,7 +66,7 @@ typedef struct sgi_delivery {
     bool behind;
 } sgi_delivery;
 
-/* How the segments of a request are numbered. */
+/* The numbers of a request's segments. */
 typedef struct sgi_segment_numbering {
     uint64_t next;   /* number that the next segment gets */
     uint64_t voided; /* number of segments that the last replacement made void */

@@ -39,7 +39,7 @@ struct sgi_cli_following {
      * due. */
     void (*due)(segue_request *request);
     /* Sends the application's answer to a question of the task, or notes that the answer
-     * has to be sent. */
+     * must be sent later. */
     void (*answered)(segue_request *request, sgi_question *question);
     /* Called when the exchange of the call has ended and brings no more segments. */
     void (*pushed)(segue_request *request, const sgi_outcome *outcome);
@@ -66,16 +66,17 @@ struct sgi_cli_following {
      * `status`, which is SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the
      * server was asked before. */
     bool (*cancel)(segue_request *request, segue_status status);
-    /* Drops all exchanges about the task, because the request ends. */
+    /* Drops all exchanges about the task. Called when the request ends. */
     void (*end)(segue_request *request);
-    /* Writes the task's part of a resume token. */
+    /* Writes the part of a resume token that is about the task. */
     void (*write_token)(const segue_request *request, sgi_jw *w);
     /* True when the progress token of the call stays valid as long as the task. */
     bool (*keeps_call_token)(const segue_request *request);
-    /* Writes members that each message about the task must have. */
+    /* Writes the members that every message about the task must have. */
     void (*write_about)(const segue_request *request, sgi_jw *w);
-    /* Returns a text from the server's description of a task that the client must send
-     * back with its next message about the task; empty = there is no such text. */
+    /* Returns a text in the server's description of a task that the client must send back
+     * with its next message about the task; empty when the description has no such
+     * text. */
     sgi_json (*echo_of)(sgi_json task);
 };
 
@@ -180,8 +181,9 @@ struct sgi_cli_dialect {
     /* Handles the error that answers the call. Returns true when the dialect will send
      * the call again in another form. */
     bool (*change_form)(segue_request *request, sgi_json error);
-    /* Handles a notification. Returns true when the notification belongs to the dialect.
-     * *taken is then set when a request has used it. */
+    /* Handles a notification. Returns false when the notification does not belong to the
+     * dialect. Otherwise sets *taken if a request has used the notification, and returns
+     * true. */
     bool (*notified)(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken);
     /* Used over HTTP. position returns the id of the last stream event that was
@@ -251,10 +253,9 @@ void sgi_cli_session_states_free(segue_session *session);
  * SGI_VERSION_UNKNOWN when no dialect has such a version. */
 sgi_version sgi_cli_own_version(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
-/* sgi_cli_write_plain_capabilities writes the capabilities without members that
- * initialize declares. sgi_cli_write_modern_capabilities writes the capabilities that
- * requests of 2026-07-28 declare. It also writes the members of `given`, except the
- * member named `except`. */
+/* sgi_cli_write_plain_capabilities writes the capabilities without members for
+ * initialize. sgi_cli_write_modern_capabilities writes the capabilities for requests of
+ * 2026-07-28, and also the members of `given` except the member named `except`. */
 void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json given,
                                       sgi_jw *w);
 void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json given,
@@ -294,7 +295,7 @@ bool sgi_cli_change_form(segue_request *request, sgi_json error);
  * with this method. */
 bool sgi_cli_take_notification(segue_session *session, sgi_str method,
                                const sgi_message *msg, bool *taken);
-/* True for a method by which a dialect asks about a request that is not a task
+/* True for a method by which a dialect asks for the state of a resumable request
  * (sgi_cli_inquiry). */
 bool sgi_cli_is_inquiry(sgi_str method);
 sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method);

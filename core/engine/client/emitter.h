@@ -16,7 +16,7 @@ typedef enum sgi_outcome_kind {
     SGI_OUTCOME_RESULT = 0, /* the server sent a result; json is the result object */
     SGI_OUTCOME_ERROR,      /* the server sent an error; json is the error object */
     SGI_OUTCOME_TIMEOUT,
-    /* the connection broke before the answer, or nothing could be sent */
+    /* the connection broke before the answer came, or the request could not be sent */
     SGI_OUTCOME_LOST,
     /* over HTTP: an error status, or another failure that would happen again */
     SGI_OUTCOME_REFUSED,
@@ -24,14 +24,16 @@ typedef enum sgi_outcome_kind {
 
 typedef struct sgi_outcome {
     sgi_outcome_kind kind;
-    sgi_json json;   /* a view into the server's message */
+    sgi_json json;   /* the result or error object, as a view into the server's message */
     const char *why; /* for LOST and REFUSED: a text that describes the failure */
     /* for REFUSED and ERROR: the HTTP status if it is an error status, else 0 */
     int32_t status;
-    bool unsent;     /* for LOST: the request cannot have reached the server */
-    bool too_large;  /* for REFUSED: the answer is larger than max_message_bytes */
+    bool unsent; /* for LOST: true when the request cannot have reached the server */
+    /* for REFUSED: true when the answer is larger than max_message_bytes */
+    bool too_large;
     bool has_reason; /* for REFUSED: `why` says more than the HTTP status */
-    bool needs_auth; /* for REFUSED: the client has no token that the server accepts */
+    /* for REFUSED: true when the client has no access token that the server accepts */
+    bool needs_auth;
     /* For ERROR: the server no longer has the answer that Last-Event-ID asks for, and
      * sent this error in place of the answer. The client can fetch the content of the
      * answer in another way. */
@@ -58,7 +60,7 @@ struct sgi_emitter {
     /* number of the wire session in which the request was written */
     int32_t wire_session;
     bool begun; /* true when an answer has arrived and further answers follow */
-    /* the request has ended, but the session still needs the answer */
+    /* true when the request has ended, but the session still needs the answer */
     bool late;
     /* The emitter asks for the answer of an earlier exchange. If the present exchange
      * fails, the answer of the earlier one is lost. */

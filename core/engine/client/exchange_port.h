@@ -26,7 +26,7 @@ typedef enum sgi_exchange_span {
     /* no time limit of the engine; the exchange ends only with its answer or by the
      * transport */
     SGI_EXCHANGE_LONG,
-    SGI_EXCHANGE_STANDING /* the exchange is open as long as the session */
+    SGI_EXCHANGE_STANDING /* the exchange stays open as long as the session */
 } sgi_exchange_span;
 
 /* The kind of an exchange and the values of its HTTP headers. A header whose value is
@@ -34,7 +34,7 @@ typedef enum sgi_exchange_span {
  * NULL, and an empty name is sent. The values are valid as long as the exchange. */
 typedef struct sgi_exchange_head {
     sgi_exchange_kind kind;
-    bool stateless; /* the message belongs to no wire session */
+    bool stateless; /* true when the message belongs to no wire session */
     sgi_exchange_span span;
     sgi_str version; /* value of the header MCP-Protocol-Version */
     sgi_str method;  /* value of the header Mcp-Method */

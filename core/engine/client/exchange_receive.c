@@ -1,6 +1,6 @@
-/* The receiving side of a client's HTTP exchange: passes the messages of the response to
- * the session, and has the functions by which the transport asks for exchanges and
- * reports what happens to them. exchange_send.c has the sending side. */
+/* The receiving side of a client's HTTP exchange. Passes the messages of the response to
+ * the session. Also has the functions by which the transport gets exchanges and reports
+ * what happens to them. exchange_send.c has the sending side. */
 #include "engine/client/exchange_state.h"
 
 #include "engine/client/server_questions.h"

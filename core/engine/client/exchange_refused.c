@@ -129,7 +129,7 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
     sgi_emitter *emitter = exchange->emitter;
     segue_request *request = emitter ? emitter->request : NULL;
     if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->has_response) {
-        /* a 404 for the first GET means that the server offers no GET stream */
+        /* status 404 for the first GET means that the server offers no GET stream */
         exchange->over = true;
         return;
     }

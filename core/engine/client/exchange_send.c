@@ -52,8 +52,9 @@ bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
     return sgi_facts(exchange->version)->header_repeats;
 }
 
-/* Returns the name of the member of params that the header Mcp-Name repeats. The draft
- * repeats only a task's id (core/docs/requirements.md 2.1). */
+/* Returns the name of the member of params that the header Mcp-Name repeats; NULL when
+ * there is no such member. In the draft the header repeats only the id of a task
+ * (core/docs/requirements.md 2.1). */
 static const char *name_member(const sgi_exchange *exchange, sgi_str method)
 {
     const char *member = sgi_mcp_name_member(method);

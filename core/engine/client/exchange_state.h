@@ -7,8 +7,7 @@
 #include "engine/client/exchange_start.h"
 
 struct sgi_exchange {
-    /* links the exchange into the list of exchanges that the transport has to handle
-     * next */
+    /* link in the list of exchanges that the transport has to handle next */
     TAILQ_ENTRY(sgi_exchange) link;
     bool marked;
     bool taken; /* true when the transport has a reference to the exchange */

@@ -64,8 +64,8 @@ static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
-/* Writes the capabilities for initialize. If the application declares tasks itself, its
- * declaration is used. */
+/* Writes the capabilities for initialize. If the application declares the capability
+ * `tasks`, the application's declaration is used. */
 static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
                                       sgi_json given)
 {
@@ -115,8 +115,8 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
 }
 
 /* Remembers which era the server speaks, so that the next session with a server of a
- * handshake era begins with initialize. A session whose options name the era remembers
- * nothing. */
+ * handshake era begins with initialize. Remembers nothing when the options of the session
+ * name the era. */
 static void remember(segue_session *session, bool legacy)
 {
     if (session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)

@@ -21,11 +21,11 @@ typedef struct sgi_hosting_ops {
     /* True when the host can receive messages. While the result is false, the handshake
      * of the session waits. The host calls sgi_handshake_begin when it is ready. */
     bool (*is_ready)(sgi_hosting *hosting);
-    /* Begins the host's conversation, because the session's handshake is over. */
+    /* Begins the host's conversation. Called when the session's handshake is over. */
     void (*open)(sgi_hosting *hosting);
     /* Reports to the host that the connection is lost. The session may connect again. */
     void (*cut)(sgi_hosting *hosting, const char *why);
-    /* Ends the host's conversation, because the session is over. */
+    /* Ends the host's conversation. Called when the session is over. */
     void (*end)(sgi_hosting *hosting);
     /* Handles a request or a notification of the MCP server. Returns false when the
      * message is not for the host. */
@@ -44,7 +44,7 @@ typedef struct sgi_hosting_ops {
     void (*write_questions)(sgi_jw *w, const segue_server *host, sgi_json given);
 } sgi_hosting_ops;
 
-/* The first member of every host. */
+/* A host of a session. The struct of every host begins with this struct. */
 struct sgi_hosting {
     const sgi_hosting_ops *table;
 };

@@ -1,6 +1,6 @@
-/* Passes events of a session to the requests of the session: the session opens or closes,
- * or the server sends a notification. A notification names its request by a progress
- * token or a task id. A log message does not name a request. */
+/* Passes events of a session to its requests: the session opens or closes, or the server
+ * sends a notification. A notification names its request by a progress token or a task
+ * id. A log message does not name a request. */
 #include "engine/client/dialects.h"
 
 void sgi_requests_on_session_open(segue_session *session)

@@ -12,7 +12,8 @@
 #define KEPT_MAX SGI_THRESHOLD(kept_notes_bytes)
 #define KEPT_MOST (16 * KEPT_MAX)
 
-/* Appends a notification as a record: method, NUL, length of params, params, NUL. */
+/* Appends a notification to the buffer as a record: method, NUL, length of params,
+ * params, NUL. Returns false when out of memory. */
 static bool add(sgi_buf *kept, sgi_str method, sgi_json params)
 {
     size_t mark = kept->len;

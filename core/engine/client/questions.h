@@ -17,7 +17,7 @@ typedef enum sgi_question_state {
     SGI_QUESTION_SETTLED /* the server has acknowledged the answer */
 } sgi_question_state;
 
-/* A question of the server. */
+/* A question of the server for the application, and its answer. */
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
     char *key;
@@ -46,7 +46,7 @@ typedef struct sgi_server_question sgi_server_question;
 /* The questions of one request. */
 typedef struct sgi_questions {
     TAILQ_HEAD(, sgi_question) list;
-    /* the questions for which the server sent requests of its own */
+    /* questions by request: the server sent a request of its own for each of them */
     TAILQ_HEAD(, sgi_server_question) from_server;
     int32_t count; /* number of questions that the server has asked so far */
     /* number of rounds so far; a round is an answer of the server that has questions in

@@ -117,17 +117,18 @@ struct segue_request {
 
     sgi_questions questions;
 
-    sgi_cli_state *states; /* the states of the dialects for this request (dialects.h) */
-    bool taken_over;       /* true when another process began the request */
+    /* the states of the dialects for this request, as a list (dialects.h) */
+    sgi_cli_state *states;
+    bool taken_over; /* true when another process began the request */
     /* the highest progress that was reported; NAN = no progress was reported */
     double last_progress;
 
-    /* The following members are used to deliver events to the application. */
+    /* The following members are for the delivery of events to the application. */
     sgi_ready ready;
     sgi_segment_numbering numbering;
     sgi_delivery delivery;
 
-    /* The following members are the outcome of the request. */
+    /* The following members hold the outcome of the request. */
     segue_status status;
     sgi_buf result;
     segue_error *error;
@@ -195,7 +196,8 @@ void sgi_request_ref(segue_request *request);
 void sgi_request_unref(segue_request *request);
 /* Frees a request. The request must have no references. */
 void sgi_request_free(segue_request *request);
-/* Puts the request into the ready queue, because it has events for the application. */
+/* Puts the request into the ready queue. Called when the request has events for the
+ * application. */
 void sgi_request_queue_callbacks(segue_request *request);
 
 segue_status sgi_request_cancel(segue_request *request);
@@ -239,7 +241,7 @@ void sgi_request_fail_size(segue_request *request);
 /* Drops the received part of the result, because the server sends the whole result
  * again. */
 void sgi_request_forget_received(segue_request *request);
-/* Handles the outcome of the exchange that carries the call. */
+/* Handles the outcome of the exchange that carries the request itself. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
 /* True when the error says that the server is closing and has not begun the call
  * (wire/ending.h). */
@@ -309,7 +311,7 @@ segue_status sgi_request_from_token(segue_session *session, const char *token,
                                     const segue_request_options *options,
                                     const segue_request_events *events,
                                     segue_request **out);
-/* Makes a task handle from a token. */
+/* Makes a task handle from a resume token. */
 segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
                                         segue_task **out);
 /* Like sgi_request_from_token. The token is the one from which the task handle was
@@ -355,7 +357,7 @@ static inline bool sgi_task_state_is_terminal(int32_t state)
            state == SEGUE_TASK_CANCELLED;
 }
 
-/* Makes a handle from the id of a task. */
+/* Makes a task handle from the id of a task. */
 segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
                                         segue_task **out);
 /* Makes a task handle. spec: the content of a token, or only a task_id. token: the text

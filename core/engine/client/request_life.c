@@ -1,5 +1,5 @@
 /* The references of a request. The request stays in memory while the application's
- * handle, its session's list or the ready queue refers to it. */
+ * handle, the session's list or the ready queue has a reference to it. */
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 

@@ -1,5 +1,5 @@
-/* The list of the questions for which a server has sent requests of its own. Also closes
- * these questions when their request ends. */
+/* The list of the questions for which a server has sent requests of its own. When a
+ * request ends, this file closes the questions of the request. */
 #include "engine/client/server_question_list.h"
 
 void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_question)

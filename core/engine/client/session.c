@@ -104,7 +104,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
             sgi_conn_unref(conn);
         return status;
     }
-    session->refs = 2; /* one reference of the handle and one of the conversation */
+    session->refs = 2; /* one reference belongs to the handle, one to the conversation */
     if (events)
         session->events = *events;
     *out = session;
@@ -345,7 +345,7 @@ void sgi_session_lost(segue_session *session, const char *why)
         end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);
-    else if (asked > ms) /* the server can be reached, and has asked for a longer pause */
+    else if (asked > ms) /* the server can be reached, but has asked for a longer pause */
         try_later(session, asked, why);
     else
         try_later(session, ms < left ? ms : left, why);
@@ -462,8 +462,8 @@ static int32_t deliver_closed(segue_session *session)
     return 1;
 }
 
-/* Reports the next attempt to the application. The values are copied first, because the
- * engine may overwrite them while the callback runs without the lock. */
+/* Reports the next attempt to the application. The values are copied before the callback,
+ * because the engine may overwrite them while the callback runs without the lock. */
 static int32_t deliver_retry(segue_session *session)
 {
     sgi_engine *engine = session->engine;

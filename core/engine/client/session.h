@@ -2,9 +2,15 @@
  * flight, and what happens when the connection breaks.
  *
  * The stages are:
- *     NEW -> start -> PROBING -> OPEN (server/discover answered)
- *                       \-> INITIALIZING -> OPEN (any other answer, or none in time)
- *     OPEN, ... -> lost -> LOST -> start ...  or CLOSED when it cannot be reopened */
+ *     NEW, LOST    -> PROBING       a connection is up; server/discover is sent
+ *     NEW, LOST    -> INITIALIZING  a connection is up; initialize is sent first, because
+ *                                   of the options or of an earlier session
+ *     PROBING      -> OPEN          the server answered server/discover
+ *     PROBING      -> INITIALIZING  the server gave an error, or no answer in time
+ *     INITIALIZING -> OPEN          the server answered initialize
+ *     any stage    -> LOST          the connection broke and can be opened again
+ *     any stage    -> CLOSED        the session has ended
+ * session_stage.c has all allowed moves. */
 #ifndef SGI_SESSION_H
 #define SGI_SESSION_H
 
@@ -109,7 +115,7 @@ typedef struct sgi_cli_handshake {
     char *refusal;
 } sgi_cli_handshake;
 
-/* What the client knows of the server's tools. */
+/* The client's knowledge about the server's tools. */
 typedef struct sgi_session_tools {
     sgi_tool_headers headers;
     sgi_tool_schemas schemas;
@@ -219,12 +225,13 @@ struct segue_session {
     /* The following members are the declarations of client and server. */
     sgi_buf meta; /* the members of _meta that every request of 2026-07-28 has, as text */
     sgi_version version;
-    sgi_buf peer; /* the text that segue_session_peer returns */
+    sgi_buf peer; /* the description of the server that segue_session_peer returns */
     sgi_server_declared server;
     sgi_session_log log;
-    sgi_cli_state *states; /* the states of the dialects for this session (dialects.h) */
+    /* the states of the dialects for this session, as a list (dialects.h) */
+    sgi_cli_state *states;
 
-    /* The following members are used to report events to the application. */
+    /* The following members are for the report of events to the application. */
     sgi_ready ready;
     sgi_waiting_notifications notifications;
     sgi_retry_notice retry;
@@ -286,7 +293,7 @@ int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
 /* Begins a new wire session for an open session whose wire session is gone. Exchanges
  * under way continue in the old wire session. */
 void sgi_session_renew(segue_session *session, const char *why);
-/* Opens the session, because the server has accepted notifications/initialized. */
+/* Opens the session. Called when the server has accepted notifications/initialized. */
 void sgi_session_on_initialized_accepted(segue_session *session);
 /* Handles the end of the GET stream. brought_input: a part of the response had
  * arrived. */
@@ -321,7 +328,7 @@ void sgi_log_wish_again(segue_session *session);
 /* ---- handshake.c ---- */
 void sgi_handshake_begin(segue_session *session);
 bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities);
-/* Sends the waiting requests, because the session can be used now. */
+/* Sends the waiting requests. Called when the session can be used. */
 void sgi_session_opened(segue_session *session);
 /* Ends the session with an error, because it cannot be used. */
 void sgi_session_failed(segue_session *session, segue_status status, const char *text);

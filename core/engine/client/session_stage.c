@@ -12,12 +12,14 @@
  * handshake. */
 #define BEGINS (TO(SGI_STAGE_PROBING) | TO(SGI_STAGE_INITIALIZING) | TO(SGI_STAGE_OPEN))
 
-/* PROBING -> PROBING: server/discover is sent once more. PROBING -> INITIALIZING: the
- * server did not answer server/discover, or it knows only the handshake eras.
+/* PROBING -> PROBING: server/discover is sent once more.
+ * PROBING -> INITIALIZING: the server did not answer server/discover, or the server knows
+ * only the handshake eras.
  * INITIALIZING -> PROBING: the server refused initialize, so the answer to
- * server/discover decides. INITIALIZING -> INITIALIZING: initialize is sent once more,
- * with another version. LOST -> CLOSED: the attempts are used up. CLOSED -> TOLD:
- * on_closed is called. */
+ * server/discover decides.
+ * INITIALIZING -> INITIALIZING: initialize is sent once more, with another version.
+ * LOST -> CLOSED: the attempts are used up.
+ * CLOSED -> TOLD: on_closed is called. */
 static const unsigned moves[] = {
     [SGI_STAGE_NEW] = BEGINS | ENDS,
     [SGI_STAGE_PROBING] = BEGINS | ENDS,

@@ -1,9 +1,9 @@
 /* A message that the library sends on behalf of an application's request (such as
  * tasks/get, or tools/list before a call) belongs to the trace of that request. So its
- * _meta repeats the members of the trace. Other members of the application's _meta are
- * meant for the request itself and are not repeated. A request that is sent again has all
- * of its _meta (the parameter `user` of sgi_emitter_send). The values are passed on
- * unchanged. */
+ * _meta repeats the members of the trace, with unchanged values. The other members of the
+ * application's _meta are meant for the request itself and are not repeated. When the
+ * request itself is sent again, the message has all of the application's _meta (the
+ * parameter `user` of sgi_emitter_send). */
 #include "engine/client/trace.h"
 
 #include "engine/client/request.h"

@@ -1,5 +1,5 @@
-/* Decides when an exchange of a request is tried again: at the next interval or, after a
- * failure, with growing pauses. Ends the request when no attempts are left. */
+/* Decides when an exchange of a request is tried again: at the next poll interval or,
+ * after a failure, after growing pauses. Ends the request when no attempt is left. */
 #include "base/backoff.h"
 #include "engine/client/request.h"
 
@@ -70,8 +70,8 @@ static bool are_over(const sgi_tries *tries)
 /* ---- lost exchanges ---- */
 
 /* Counts the time without a server and starts the pause before the next attempt. No time
- * is counted when the exchange had reached the server before it broke, or when the server
- * has asked for a pause. */
+ * is counted when the exchange had reached the server, or when the server has asked for a
+ * pause. */
 static void lose(sgi_tries *tries, const sgi_outcome *outcome)
 {
     segue_request *request = tries->request;

@@ -6,8 +6,8 @@
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
-/* True when this _meta says that segments were replaced or that their text was
- * continued. */
+/* True when this _meta says that segments were replaced, or that the text of a segment is
+ * continued by a later one. */
 bool sgi_meta_has_void_members(sgi_json meta);
 /* Writes the object without the members of these names, and without those members of
  * _meta that are about void segments. names: a list that NULL ends. */

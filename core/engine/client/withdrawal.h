@@ -21,14 +21,15 @@
  * withdrawn by one message, which is never sent again. */
 #define SGI_WITHDRAWALS_MAX SGI_THRESHOLD(withdrawals_max)
 
-/* A call that the application no longer wants. */
+/* A call that the application no longer wants and that the client withdraws. */
 typedef struct sgi_withdrawn_call {
     int64_t id;
     /* number of the wire session in which the call was sent; SGI_NO_WIRE_SESSION = not
      * known */
     int32_t wire_session;
-    const char *key; /* idempotency key of the call; may be NULL */
-    sgi_json token;  /* resume token (SEP-975) of the call; may be empty */
+    const char *key; /* idempotency key of the call; NULL = the call has no key */
+    /* resume token (SEP-975) of the call; empty = the call has no token */
+    sgi_json token;
     /* reason that the server gets; a string literal; NULL = no reason */
     const char *reason;
 } sgi_withdrawn_call;

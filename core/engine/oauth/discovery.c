@@ -258,8 +258,8 @@ static uint32_t read_methods(sgi_json list)
     return methods;
 }
 
-/* True when both issuers are the same text (RFC 8414, section 3.3). Issuers without a path
- * may also differ in a slash at the end, because both texts are the same URL. */
+/* True when both issuers are the same text (RFC 8414, section 3.3). Two issuers without a
+ * path may differ in a slash at the end, because both texts are the same URL. */
 static bool is_issuer(sgi_str named, sgi_str wanted)
 {
     sgi_url url;

@@ -50,8 +50,8 @@ typedef enum sgi_flow_verdict {
     SGI_FLOW_OTHER
 } sgi_flow_verdict;
 
-/* Says whether a request may be sent. Called before each request. Returns SGI_FLOW_GO or
- * SGI_FLOW_WAIT. */
+/* Says whether a request may be sent now: SGI_FLOW_GO or SGI_FLOW_WAIT. Called before
+ * each request. */
 sgi_flow_verdict sgi_flow_before_request(sgi_flow *flow);
 /* Returns the value of the Authorization header; empty when the flow has no token.
  * serial: receives the number of the token, or 0 when the flow has no token. */
@@ -128,9 +128,9 @@ sgi_str sgi_flow_url(const sgi_flow *flow);
 sgi_str sgi_flow_state(const sgi_flow *flow);
 /* Returns how many ms the flow waits for the user's consent. */
 int64_t sgi_flow_consent_timeout_ms(const sgi_flow *flow);
-/* Stops the flow, because the transport of the endpoint ends. */
+/* Stops the flow. Called when the transport of the endpoint ends. */
 void sgi_flow_stop(sgi_flow *flow);
-/* Ends the flow, because the user has not agreed in time. */
+/* Ends the flow. Called when the user has not agreed in time. */
 void sgi_flow_on_consent_timeout(sgi_flow *flow);
 /* Passes a redirect of the browser to the flow that has the state in the URL. redirect:
  * the full URL. Returns SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_INVALID or SEGUE_E_NOMEM.

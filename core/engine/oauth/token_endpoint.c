@@ -120,7 +120,7 @@ static bool show_key(sgi_flow *flow)
     return ok;
 }
 
-/* Completes the request with the client's authentication and sends it. */
+/* Adds the client's authentication to the request and sends the request. */
 static void send_request(sgi_flow *flow)
 {
     sgi_buf *body = &flow->text[SGI_FT_BODY];

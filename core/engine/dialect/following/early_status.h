@@ -26,7 +26,8 @@ typedef struct sgi_early_status_list {
     int32_t count;
 } sgi_early_status_list;
 
-/* Stores the params of a notifications/tasks/status whose task no request follows. */
+/* Stores the params of a notifications/tasks/status. Called when no request follows the
+ * task. */
 void sgi_early_status_keep(segue_session *session, sgi_json params);
 /* Passes the stored status of a task to the request that has just begun to follow the
  * task. */

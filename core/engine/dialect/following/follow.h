@@ -39,14 +39,15 @@ struct sgi_follow {
         /* how the dialect polls by tasks/get; NULL = the dialect has its own functions
          * for tasks/get */
         *look;
-    /* value of conn->credentials when the task was made or resumed */
+    /* value of conn->credentials when the task was made or resumed; shows whether the
+     * credentials have changed since */
     uint32_t credentials;
     /* JSON text of _meta in the answer that made the task; NULL = the answer had no
      * _meta */
     char *meta;
     size_t meta_len;
     int32_t state; /* the task's state, a segue_task_state */
-    /* hash of the status that the application was last told */
+    /* hash of the status that was last reported to the application */
     uint64_t status_reported;
     /* lastUpdatedAt of the message that gave the present state, in ms since 1970; 0 = not
      * known */
@@ -86,7 +87,7 @@ static inline int32_t sgi_follow_state(const segue_request *request)
  * version of the session decides which dialect follows the task. */
 extern const sgi_cli_following sgi_follow_unknown;
 
-/* Gives the request a task with this id. Returns false when out of memory. */
+/* Makes the request follow the task with this id. Returns false when out of memory. */
 bool sgi_follow_new(segue_request *request, sgi_str task_id);
 /* Makes a request follow the task in the answer to its tools/call. meta: _meta of the
  * answer; may be empty. */

@@ -1,6 +1,6 @@
-/* Makes a request follow a task. The id of the task is stored before anything else.
- * on_task runs before any message about the task is sent (R-2557-60), and the session
- * must have the version in which the task was made (R-2557-62). */
+/* Makes a request follow a task. The id of the task is stored first. on_task runs before
+ * any message about the task is sent (R-2557-60). The session must have the version in
+ * which the task was made (R-2557-62). */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -105,7 +105,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     sgi_request_set_phase(request, SGI_PHASE_FOLLOW);
     request->tries.method = "tasks/get";
     keep_meta(request, meta);
-    /* drops the questions of rounds, because a task has its own questions */
+    /* the questions of rounds are dropped, because a task has its own questions */
     sgi_questions_clear(request);
     sgi_task_note_poll(request, task);
     sgi_cli_note_task(request, task, true);

@@ -6,8 +6,7 @@
 #define POLL_MIN_MS SGI_THRESHOLD(poll_least_ms)
 #define POLL_MAX_MS SGI_THRESHOLD(poll_most_ms)
 
-/* Writes the status word and the status text for the application, with a NUL between
- * them. */
+/* Writes the status word, a NUL and the status text into a record for the application. */
 static void write_status(sgi_buf *text, sgi_json status, sgi_json message, int32_t state)
 {
     static const char *const words[] = {"working",   "working", "input_required",

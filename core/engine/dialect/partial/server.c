@@ -6,7 +6,7 @@
 #include "engine/dialect/rows.h"
 #include "engine/server/pieces.h"
 
-/* The segments that one response contains. */
+/* The segments that one response contains: a run of consecutive segments. */
 typedef struct run {
     uint64_t first; /* number of the first segment */
     /* index of the first segment in the list of blocks; the following segments have the

@@ -205,7 +205,8 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     if (notes && request->calling)
         take_piece(request, notes, msg->params);
     else
-        /* no running request has this token (R-776-19) */
+        /* no running request has this partialResultToken, so the piece is dropped
+         * (R-776-19) */
         session->engine->warnings++;
     *taken = true;
     return true;

@@ -44,7 +44,8 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
     if (is_new)
         sgi_lasting_note_position(pieces->reply, entry->seq);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
-        /* an unanswered question is sent again, even to a client that has received it */
+        /* a question without an answer is sent again, even to a client that has received
+         * it */
         send_question(pieces, entry);
     else if (is_new && entry->seq > r->notes.dropped)
         sgi_send_notification_members(pieces->conn, text);

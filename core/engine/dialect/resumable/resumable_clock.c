@@ -164,7 +164,7 @@ void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry)
     sgi_json_int(sgi_json_get((sgi_json){entry->data, entry->len}, "away"), &away);
     r->away = away != 0;
     r->away_ms = entry->at_ms;
-    if (r->marked_seq) { /* only the newest PRESENCE entry is needed */
+    if (r->marked_seq) { /* the new PRESENCE entry replaces the previous one */
         sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
         /* PRESENCE entries have the same length, so this is the length of the dropped
          * entry */

@@ -297,7 +297,7 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
         handshake->declared |= SGI_SAYS_RESUMABLE;
 }
 
-/* True when the client has declared resumableRequests and the dialect is on. */
+/* True when the dialect is switched on and the client has declared resumableRequests. */
 static bool is_for(const sgi_peer *peer)
 {
     return sgi_negotiate(peer->handshake->version, peer->handshake->declared,
@@ -309,7 +309,7 @@ static bool is_for(const sgi_peer *peer)
  * session, its peer is an MCP server, which may not resume requests. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
-    (void)version; /* peer->handshake->version is used instead */
+    (void)version; /* not needed, because peer->handshake->version is used instead */
     return !peer->is_host && is_for(peer);
 }
 

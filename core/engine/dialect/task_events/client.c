@@ -90,8 +90,8 @@ bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 
 /* ---- opening and ending ---- */
 
-/* Removes the stream of the request from the open streams of the session, because it has
- * ended or is dropped. */
+/* Removes the stream of the request from the open streams of the session. Called when the
+ * stream has ended or is dropped. */
 static void forget_stream(segue_request *request)
 {
     if (sgi_task_stream_of(request)->emitter)

@@ -21,7 +21,7 @@ typedef enum sgi_count {
     SGI_COUNT_WRONG
 } sgi_count;
 
-/* What the client knows of the stream of one task. */
+/* The client's knowledge about the stream of one task. */
 typedef struct sgi_task_stream {
     sgi_cli_state state;
     /* a pointer without a reference, because the request contains this state */

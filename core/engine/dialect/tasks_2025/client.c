@@ -343,7 +343,8 @@ static uint8_t modes_to_list(const segue_request *request)
                          ? (uint8_t)request->options.response_modes
                          : session->handshake.modes;
     if (!session->server.modes)
-        return 0; /* the server has no response modes (SEP-1905) */
+        /* the server declares no response modes (SEP-1905), so the call lists none */
+        return 0;
     chosen &= SGI_MODES_ALL;
     return chosen & session->server.modes ? chosen & session->server.modes : chosen;
 }

@@ -140,7 +140,8 @@ uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *r
     return SGI_SAYS_TASK_PARAM;
 }
 
-/* True for this mode: a tool that never makes tasks then gives its result at once. */
+/* True when the modes of the call contain the mode "immediate" (SEP-1905). A tool that
+ * never makes tasks then gives its result at once. */
 bool sgi_tasks_2025_answers_at_once(const sgi_call_request *request)
 {
     return request->modes & SGI_MODE_IMMEDIATE;

@@ -95,7 +95,7 @@ static void want_rest(sgi_task_2025 *task)
         task->fetch_due = true;
 }
 
-/* Waits for pushed segments for one more interval. */
+/* Makes the client wait for pushed segments for one more interval. */
 static void listen_on(segue_request *request)
 {
     /* A full inbox is not read, so segments may still be on the way. The client therefore
@@ -122,7 +122,8 @@ void sgi_2025_send_due(segue_request *request)
     else if (due == SGI_STEP_LISTEN)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->follow->state == SEGUE_TASK_CANCELLED)
-        /* the result of a cancelled task contains nothing more, so it is not fetched */
+        /* the result of a cancelled task contains nothing more, so the result is not
+         * fetched */
         sgi_follow_end_as_cancelled(request);
     else if (due == SGI_STEP_FETCH)
         fetch(request);
@@ -359,7 +360,7 @@ static void look(segue_request *request)
 
 /* ---- tasks/result ---- */
 
-/* Stops pulling segments, because another pull would bring none. */
+/* Stops pulling segments. Called when another pull would bring no segment. */
 static void stop_pulling(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);

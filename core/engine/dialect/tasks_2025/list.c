@@ -15,7 +15,7 @@
 #include "engine/log/refusal.h"
 
 #define PAGE_MAX SGI_THRESHOLD(task_page)
-/* number of records that one job reads from the store */
+/* The number of records that one job reads from the store. */
 #define CHUNK SGI_THRESHOLD(task_chunk)
 /* The largest number of records that one request reads, including records of other
  * dialects. */

@@ -54,8 +54,8 @@ static void end_push(sgi_push *push)
 
 /* ---- responses ---- */
 
-/* True when the request can get only one response. The client fetches the rest by
- * tasks/result. */
+/* True when the request can get only one response. The client then fetches the remaining
+ * segments by tasks/result. */
 static bool is_single(const sgi_push *push)
 {
     return push->conn->no_events || push->conn->unordered;

@@ -27,7 +27,7 @@ typedef struct sgi_tracker {
     uint64_t next;
     uint64_t highest; /* the highest segment number that is known to exist */
     bool complete;    /* true when `highest` is the number of the last segment */
-    size_t max_bytes; /* the limit of held_bytes */
+    size_t max_bytes; /* the largest value of held_bytes */
     size_t held_bytes;
     sgi_buf held; /* the held segments: array of sgi_held_segment *, sorted by number */
     /* hashes (array of uint64_t) of the segments from number first_hash up to next - 1 */

@@ -208,7 +208,7 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Writes the params of a request that was made from a task handle. */
+/* Writes the member requestState, for a request that was made from a task handle. */
 static void write_params(const segue_request *request, sgi_jw *w)
 {
     if (request->task)
