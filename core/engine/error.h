@@ -20,8 +20,7 @@ struct segue_error {
  * a static error. */
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data);
-/* Makes an error and stores it in *out. Does nothing when out is NULL. Returns
- * `status`. */
+/* Makes an error and stores it in *out, unless out is NULL. Returns `status`. */
 segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
                               const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -28,7 +28,8 @@ typedef struct sgi_replay {
     bool primes;
     /* tag of the lasting call to which this stream belongs; "" = no lasting call */
     char tag[9];
-    /* position up to which the next event contains the log of the lasting call */
+    /* position in the log of the lasting call, which is written into the id of the next
+     * event */
     uint64_t at;
     sgi_buf kept; /* the stored events, one after another, as they were sent */
     sgi_buf ends; /* an array with one sgi_replay_mark for each stored event */

@@ -360,7 +360,7 @@ void sgi_send_array(sgi_conn *conn, sgi_str messages)
     begin_kept(&sending, conn);
     sgi_buf_add_char(&conn->out, '[');
     size_t from = conn->out.len;
-    /* all lines except the newline of the last line */
+    /* the messages, without the newline after the last message */
     sgi_buf_add(&conn->out, messages.p, messages.n - 1);
     if (!conn->out.failed) {
         char *at = conn->out.p + from;

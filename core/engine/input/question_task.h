@@ -18,8 +18,10 @@ typedef struct sgi_input sgi_input;
 
 /* The ways in which a question task can end. */
 typedef enum sgi_question_task_end {
-    SGI_QUESTION_TASK_ANSWER = 0, /* with an answer; json = the result */
-    /* with an error; json = the error object, or empty when out of memory */
+    /* the question task has ended with an answer; json: the result */
+    SGI_QUESTION_TASK_ANSWER = 0,
+    /* the question task has ended with an error; json: the error object, or empty when
+     * out of memory */
     SGI_QUESTION_TASK_ERROR,
     /* the client does not know the task any more, so the question is asked again */
     SGI_QUESTION_TASK_AGAIN

@@ -153,8 +153,8 @@ static void detach(hosting *h)
     sgi_conn_unref(conn);
 }
 
-/* Ends the conversation that the host has closed. The reason is that the host server has
- * closed, has not accepted this MCP server, or had no memory for an answer. */
+/* Ends the host's conversation at the request of the host: the host server has closed,
+ * has not accepted this MCP server, or had no memory for an answer. */
 static void end_as_wanted(hosting *h)
 {
     segue_session *session = h->session;

@@ -23,7 +23,7 @@ typedef struct sgi_usage {
  * operation, so a client can always ask about a running operation or cancel it. */
 const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
                                     int32_t *http_status, sgi_limit *limit);
-/* Counts requests: step is 1 when a request begins and -1 when it ends. */
+/* Counts requests. step: 1 when a request begins, -1 when a request ends. */
 void sgi_budget_count_request(const sgi_peer *peer, int32_t step);
 
 /* Sets the principal that owns the operation, and counts the operation's bytes for this

@@ -25,7 +25,7 @@ struct segue_call {
     sgi_op *op;    /* a counted reference */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
     sgi_ready ready;
-    /* the timer that ends the first turn when the handler holds it for too long */
+    /* ends the first turn when the handler holds the turn for too long */
     sgi_timer turn;
     bool held; /* the handler has received this handle and has not freed the handle yet */
     bool invoke_due;

@@ -62,8 +62,8 @@ static void run_answer(segue_call *call, sgi_input *input)
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
     if (!call->lost)
-        /* the question has its outcome, so the client need not answer it in other
-         * places */
+        /* the question has its outcome, so the client need not answer requests that still
+         * ask the question */
         sgi_question_withdraw_sent(input);
     /* the answer must stay in memory while the callback reads the answer */
     sgi_op_lend(call->op);
@@ -149,9 +149,9 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
 
 /* ---- the handler frees its call ---- */
 
-/* True when the closed server leaves the operation to the next server: this server
- * releases the operation in the store. Only tasks are left, and calls whose client can
- * come back with a token or a key. */
+/* True when the closed server must release the operation in the store, so that another
+ * server can continue the operation. This is the case for tasks, and for calls whose
+ * client can come back with a token or a key. */
 static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);

@@ -1,6 +1,6 @@
 /* The parts of a tools/call, or of a question: the tool, the idempotency key and the
- * task. The struct also holds the decision how the server answers the call (dialects.h,
- * negotiate.h). */
+ * task. The struct also holds the decision on how the server answers the call
+ * (dialects.h, negotiate.h). */
 #ifndef SGI_CALL_REQUEST_H
 #define SGI_CALL_REQUEST_H
 
@@ -25,8 +25,8 @@ struct sgi_call_request {
     uint8_t listed_modes;
     /* the listed response modes that the server may use: a set of sgi_response_mode */
     uint8_t modes;
-    /* the form in which the client gets the result while it grows; NULL = only the whole
-     * result is sent */
+    /* the form of the pieces in which the client gets a growing result; NULL = only the
+     * whole result is sent */
     const struct sgi_pieces_form *pieces;
     /* the token with which the client recognises pieces of the result */
     sgi_json token;

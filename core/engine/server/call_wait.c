@@ -106,7 +106,8 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void call_withdrawn(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
-    /* sgi_pieces_drop can drop the last other reference to the operation */
+    /* this reference is needed, because sgi_pieces_drop can drop the last other reference
+     * to the operation */
     sgi_op_ref(op);
     op->served->reply = NULL;
     sgi_pieces_drop(reply);

@@ -40,7 +40,7 @@ static segue_status read_answer(sgi_op *op, sgi_json answer)
 }
 
 /* True when this server wrote the command itself, earlier, while another server owned the
- * operation. by = the name of the server that wrote the command. */
+ * operation. by: the member of the command that identifies the server that wrote it. */
 static bool is_ours(const segue_server *server, sgi_json by)
 {
     sgi_str text;

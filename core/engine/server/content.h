@@ -14,8 +14,8 @@ struct segue_content {
     /* the JSON text of structuredContent; empty = the content has no structuredContent */
     sgi_buf structured;
     bool is_error;
-    /* The role of a message of a prompt. Each new block is wrapped in such a message.
-     * NULL = blocks are not wrapped. */
+    /* The role of the prompt messages into which new blocks are wrapped, one message for
+     * each block. NULL = new blocks are not wrapped. */
     const char *role;
     /* the forms of the blocks that were added so far: a set of sgi_shape */
     uint32_t shapes;

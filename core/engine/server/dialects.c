@@ -1,5 +1,5 @@
 /* Each dialect is one row: a struct of functions (sgi_srv_dialect). The functions of this
- * file ask the rows, in the order of sgi_srv_dialects. */
+ * file call the functions of the rows, in the order of sgi_srv_dialects. */
 #include "engine/server/dialects.h"
 
 #include "engine/server/call_request.h"

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* the largest number of values in a CompleteResult, by the schema */
+/* the maximum number of values in a CompleteResult, as the schema of MCP requires */
 #define COMPLETION_MAX 100
 #define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
 

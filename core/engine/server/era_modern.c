@@ -107,8 +107,8 @@ static uint32_t elicitation_caps(sgi_json elicitation)
     return (form ? SGI_CAP_ELICITATION : 0u) | (url ? SGI_CAP_ELICITATION_URL : 0u);
 }
 
-/* Reads all capabilities in one pass over the text. One pass is fast; every request of
- * 2026-07-28 declares its capabilities. */
+/* Reads all capabilities in one pass over the text. This saves time, because every
+ * request of 2026-07-28 declares capabilities. */
 uint32_t sgi_read_caps(sgi_json capabilities)
 {
     static const sgi_str names[] = {

@@ -9,7 +9,7 @@
 #include "engine/conversation/conn.h"
 #include "engine/log/reader.h"
 
-/* The shortest time between two responses, in ms. */
+/* The minimum time between two responses, in ms. */
 #define SGI_GATHER_MS SGI_THRESHOLD(gather_ms)
 /* A response is full when it has SGI_GATHER_SEGMENTS segments or SGI_GATHER_BYTES
  * bytes. */

@@ -10,8 +10,8 @@
 struct sgi_grant {
     int32_t refs;
     sgi_engine *engine;
-    /* a counted reference to the principal; NULL when an earlier process made the
-     * operation of the grant */
+    /* a counted reference to the principal; NULL = the grant belongs to an operation that
+     * an earlier process made */
     sgi_principal *who;
     /* wall clock time in ms at which the token expires; INT64_MAX = the token never
      * expires */

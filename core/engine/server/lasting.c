@@ -103,7 +103,8 @@ bool sgi_lasting_peer_confirm_written(sgi_peer *peer)
     for (; lasting && !peer->is_exchange; lasting = next) {
         sgi_op *op = lasting->op;
         next = LIST_NEXT(lasting, by_peer);
-        /* the call may end in `passed` and drop the other references to the operation */
+        /* this reference is needed, because `passed` can end the call and drop the other
+         * references to the operation */
         sgi_op_ref(op);
         more |= lasting->form->passed(lasting);
         sgi_op_unref(op);

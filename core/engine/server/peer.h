@@ -62,7 +62,7 @@ struct sgi_peer {
     sgi_question_requests own_questions;
     /* the peer reads messages: recovery has ended and the principal is known */
     bool reading;
-    /* for the callback in which the application names the principal */
+    /* queues the callback in which the application names the principal */
     sgi_ready ready;
     /* the open subscriptions/listen requests of this conversation (subscriptions.c) */
     LIST_HEAD(, sgi_listen) listens;
@@ -243,8 +243,8 @@ void sgi_reply_close(sgi_reply *reply);
 /* Cancels a reply, because the client has gone or does not want the answer any more. */
 void sgi_reply_cancel(sgi_reply *reply);
 
-/* Returns true after refusing the request, because the listener is closing
- * (wire/ending.h). */
+/* If the listener is closing (wire/ending.h), refuses the request and returns true.
+ * Otherwise returns false. */
 bool sgi_refuse_when_ending(const sgi_inbound *in);
 /* Answers the request with an error at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
@@ -261,8 +261,8 @@ void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which);
  * ends the result. */
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type);
-/* Writes the member _meta with serverInfo. Must be the last member of a result in
- * 2026-07-28. */
+/* Writes the member _meta with serverInfo. In a result of 2026-07-28, _meta must be the
+ * last member. */
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server);
 
 /* Begin a result or a notification on a reply. Both functions return false and begin

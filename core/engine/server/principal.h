@@ -13,7 +13,7 @@
 typedef struct sgi_bucket {
     double tokens; /* number of tokens left; -1 = the bucket was never used */
     double full;
-    int64_t refilled_ms; /* monotonic time of the last refill */
+    int64_t refilled_ms; /* monotonic time of the last refill, in ms */
 } sgi_bucket;
 
 struct sgi_wire_session;

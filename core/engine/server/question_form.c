@@ -15,8 +15,8 @@ static const struct {
     {"roots/list", "roots", SGI_CAP_ROOTS},
 };
 
-/* The rules are in 2025-11-25 client/elicitation, "Capabilities", and client/sampling,
- * "Tools in Sampling". */
+/* Follows the rules of 2025-11-25 client/elicitation, "Capabilities", and
+ * client/sampling, "Tools in Sampling", for the capabilities that a question requires. */
 uint32_t sgi_input_required_caps(const char *method, sgi_json params)
 {
     uint32_t needs = SGI_CAP_NOBODY;

@@ -1,14 +1,15 @@
-/* A request (sgi_question_request) holds references to its operation and, when the
- * request was sent, to its conversation. The input of the question points to the request.
- * When a stream for questions becomes available, the call is only queued: the handler's
- * callbacks must run before the questions are sent.
+/* A request (sgi_question_request) holds a reference to its operation and, once the
+ * request was sent, a reference to its conversation. The input of the question points to
+ * the request. When a stream for questions becomes available, the call is only queued:
+ * the handler's callbacks must run before the questions are sent.
  *
  * A client that resumes a broken stream can ask for a question that was sent on the
- * stream, like for every other event. The id of the question stays the same.
+ * stream, as for every other event. The id of the question stays the same.
  *
  * A question that is asked as a task (input/question_task.h) is in the table from its
- * first message to its last. The messages of its question task are sent on the same way
- * as the question. The question task gets the client's answers to these messages. */
+ * first message to its last. The messages of its question task are sent on the same
+ * conversation as the question. The question task gets the client's answers to these
+ * messages. */
 #include "engine/server/question_requests.h"
 
 #include "base/thresholds.h"

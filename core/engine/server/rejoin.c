@@ -45,9 +45,10 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_op_unref(op);
 }
 
-/* A reply that must join an operation in the store. The new operation of the reply could
- * not be created, because the store has an operation with the same idempotency key.
- * Another process, or an earlier run of this process, made the operation in the store. */
+/* A reply that waits for the look-up of an operation in the store, by an idempotency key.
+ * Either the new operation of the reply could not be created, because the store already
+ * has this key, or the request has a requestState. Another process, or an earlier run of
+ * this process, made the operation in the store. */
 typedef struct sgi_rejoin {
     sgi_reply *reply;
     uint8_t digest[SGI_DIGEST_SIZE];
@@ -209,7 +210,8 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
     if (status == SEGUE_OK) {
         if (op->served->round)
             op->served->round->stale = sgi_op_server(op)->seal.shared;
-        /* the client may declare other capabilities than in its earlier request */
+        /* from now on the capabilities of this request count, which can differ from those
+         * of the client's earlier request */
         op->served->caps = in->caps;
         op->served->dialect = dialect;
         go_on(op, reply, request);

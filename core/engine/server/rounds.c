@@ -218,9 +218,8 @@ static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->served->round);
-    /* Only the round ends here if the operation has already ended. The same applies if
-     * another server runs the operation, because that server limits the operation's
-     * time. */
+    /* Only the round ends here if the operation has already ended, or if another server
+     * runs the operation and limits its time. */
     if (sgi_op_has_ended(op) || sgi_op_runs_elsewhere(op))
         sgi_round_end(op);
     else

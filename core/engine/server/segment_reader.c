@@ -20,11 +20,10 @@ void sgi_segment_reader_end(sgi_segment_reader *cursor)
     sgi_fold_free(&cursor->fields);
 }
 
-/* Decides whether a replacement of earlier segments is reported with this segment. The
- * report is delayed until the first segment after the replacement, because a client
- * without that segment may have received no other entry after the replacement. If the
- * first segment after the replacement has left the log, the client has already received
- * it, and no report is needed. */
+/* Decides whether a replacement of earlier segments is reported to the client with this
+ * segment. A replacement is reported with the first segment after it. If that first
+ * segment has left the log, the client has already received it together with the report,
+ * so no report is needed. */
 static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
 {
     if (cursor->just_voided && number > cursor->voided + 1)

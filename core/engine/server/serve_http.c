@@ -18,8 +18,8 @@
 #include "engine/server/withdrawn.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
-/* The verdict for a request after which the server has closed, while the application was
- * naming the principal. */
+/* The verdict for a request that is not served because the server closes. A server can
+ * close while the application names the principal of the request. */
 static const sgi_http_verdict closing = {.status = 503, .ending = true};
 /* The verdict for an answer to a question that another server asked. The client sends the
  * answer again; the next attempt may reach the server that asked. */

@@ -90,8 +90,7 @@ void sgi_task_creator_free(sgi_op *op)
     sgi_release(mem, creator, sizeof *creator);
 }
 
-/* True when the conversation can still send messages before the answer to its request, or
- * has no answer to send. */
+/* True when further messages can be sent on this conversation. */
 static bool is_open(const sgi_conn *conn)
 {
     return conn->up && !conn->closing && !conn->answered && !conn->no_events &&

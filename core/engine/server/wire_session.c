@@ -19,8 +19,8 @@
 /* The maximum number of settled exchanges that one session keeps for clients that
  * resume. */
 #define SETTLED_MAX SGI_THRESHOLD(settled_max)
-/* The maximum number of entries that one search for an exchange or session to drop
- * visits. The search is limited because it runs within a request. */
+/* The maximum number of sessions that are visited in one search for a session or an
+ * exchange to drop. The search is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
 
 /* True when a parked exchange gets no more events, because it was answered, or because it
