@@ -168,7 +168,7 @@ static void hear_bell(napi_env env, napi_value on_wake, void *context, void *dat
     sgnode_host *host = context;
     napi_value receiver, result;
     (void)data;
-    if (!env) /* without an environment, the host was already freed */
+    if (!env) /* the environment has ended, and the host was freed */
         return;
     atomic_store(&host->rung, false);
     if (on_wake && host->runtime && napi_get_undefined(env, &receiver) == napi_ok)

@@ -32,8 +32,9 @@ static void free_transport(void *ptr)
 
 static void free_store(void *ptr)
 {
-    /* Freeing a store may close a file or join a thread, so the GIL is released. */
-    Py_BEGIN_ALLOW_THREADS segue_store_free(ptr);
+    Py_BEGIN_ALLOW_THREADS /* the GIL is released, because freeing a store may close a
+                            * file or join a thread */
+        segue_store_free(ptr);
     Py_END_ALLOW_THREADS
 }
 

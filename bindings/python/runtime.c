@@ -1,6 +1,6 @@
-/* Runtimes and transports: the functions that take options and callbacks. The callback
- * table that the library gets has a user of its own. If a function of the library fails,
- * the library has taken nothing, and this file frees the user. */
+/* Runtimes and transports: the functions that take options and callbacks. Each callback
+ * table that the library gets has its own `user` (struct sgpy_user). If a function of the
+ * library fails, the library has taken nothing, and this file frees the user. */
 #include "shim.h"
 
 PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
@@ -17,8 +17,9 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     }
     host->spare = Py_BuildValue(
         "(OiNsO)", Py_None, SGB_EXCEPTION,
-        PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"), "dispatch",
-        Py_None);
+        PyObject_CallFunction(PyExc_MemoryError, "s",
+                              "an event was lost, because memory was short"),
+        "dispatch", Py_None);
     if (!host->spare) {
         sgpy_options_free(&kept);
         sgpy_host_unref(host);

@@ -109,8 +109,8 @@ static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bear
         full.bearer = &gate;
     }
     segue_error **error = sgpy_error_slot();
-    /* Reading certificates and keys may take time, so the GIL is released. */
-    Py_BEGIN_ALLOW_THREADS status = segue_server_listen(ptr, &full, &listener, error);
+    Py_BEGIN_ALLOW_THREADS /* the GIL is released while certificates and keys are read */
+        status = segue_server_listen(ptr, &full, &listener, error);
     Py_END_ALLOW_THREADS sgpy_options_free(&kept);
     sgpy_options_free(&kept_gate);
     if (status == SEGUE_OK)

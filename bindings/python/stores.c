@@ -27,9 +27,9 @@ static PyObject *open_store(PyObject *object, PyObject *options, open_fn open)
         !sgpy_options_fill(&kept, OPTIONS_STORE, &full, options))
         return NULL;
     segue_error **error = sgpy_error_slot();
-    /* Opening a store reads a file or connects to a server, which may take time, so the
-     * GIL is released. */
-    Py_BEGIN_ALLOW_THREADS status = open(name, &full, &store, error);
+    Py_BEGIN_ALLOW_THREADS /* the GIL is released, because opening a store reads a file
+                            * or connects to a server, which may take time */
+        status = open(name, &full, &store, error);
     Py_END_ALLOW_THREADS sgpy_options_free(&kept);
     return status == SEGUE_OK ? sgpy_wrap(SGPY_STORE, store, NULL) : sgpy_raise(status);
 }

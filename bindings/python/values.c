@@ -80,7 +80,7 @@ PyObject *sgpy_raise(segue_status status)
         return NULL;
     }
     PyObject *arguments = error_tuple(error, status);
-    /* The failure has no details, so the exception class decides whether the error is
+    /* For a failure without details, the exception class decides whether the error is
      * retryable. */
     if (arguments && !error)
         PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
@@ -130,7 +130,7 @@ bool sgpy_name(PyObject *object, bool optional, const char **text)
     if (!sgpy_view(object, optional, text, &len))
         return false;
     if (*text && strlen(*text) != len) {
-        PyErr_SetString(PyExc_ValueError, "a name has a NUL character");
+        PyErr_SetString(PyExc_ValueError, "a name must not have a NUL character");
         return false;
     }
     return true;

@@ -119,8 +119,8 @@ function explain(files: readonly string[], failures: readonly string[]): string 
     return (
         `segue-mcp has no native addon for ${process.platform}-` +
         `${process.arch} (looked for ${files.join(", ")}). The package's install ` +
-        "script builds it: npm rebuild segue-mcp, with scripts allowed, shows what " +
-        "that needs"
+        "script builds the addon. Run npm rebuild segue-mcp, with scripts allowed, to " +
+        "see what the build needs"
     );
 }
 

@@ -206,13 +206,13 @@ function jsonOf(
 }
 
 function advice(vendor: string): string {
-    const begin = `the schema, of "${vendor}", has no JSON Schema`;
+    const begin = `the library "${vendor}" made no JSON Schema of the schema`;
     const how: Record<string, string> = {
         zod:
             "use zod 4.2 or newer, or pass " +
-            "{ schema, jsonSchema: z.toJSONSchema(schema) }; of zod 3 " +
-            '{ schema, jsonSchema: zodToJsonSchema(schema) } of "zod-to-json-schema"',
-        valibot: 'pass toStandardJsonSchema(schema) of "@valibot/to-json-schema"',
+            "{ schema, jsonSchema: z.toJSONSchema(schema) }; with zod 3, pass " +
+            '{ schema, jsonSchema: zodToJsonSchema(schema) } (from "zod-to-json-schema")',
+        valibot: 'pass toStandardJsonSchema(schema) (from "@valibot/to-json-schema")',
     };
     return `${begin}; ${how[vendor] ?? "pass { schema, jsonSchema } instead"}`;
 }

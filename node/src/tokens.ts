@@ -47,7 +47,7 @@ export type SavedEra = "auto" | "modern" | "legacy";
 export interface SavedTask {
     /** A short name, unique in the file. */
     readonly id: string;
-    /** The token for `resume`. It is a secret. */
+    /** The token for `resume`. The token is a secret. */
     readonly token: string;
     /** The URL of the server, or the command that starts it. */
     readonly target: string | readonly string[];
@@ -217,7 +217,7 @@ export class TokenFile {
             const ended = tasks.findIndex((one) => ENDED.has(one.status ?? ""));
             if (ended < 0) {
                 throw new TokenFileError(
-                    `${this.path} is full: ${this.limit} tasks that have not ended`,
+                    `${this.path} is full: none of its ${this.limit} tasks has ended`,
                 );
             }
             tasks.splice(ended, 1);
@@ -344,7 +344,7 @@ function told(task: Stored): SavedTask {
     const { task_id: taskId, era = "auto", status = "working", updated = 0 } = task;
     const { id, token, target, tool, created } = task;
     const made = { id, target, tool, created, taskId: taskId ?? undefined, era, status };
-    // The token is a secret. It is a non-enumerable property, so that it is not printed.
+    // The token is a secret, so the property is not enumerable and is not printed.
     return Object.defineProperty({ ...made, updated }, "token", {
         value: token,
     }) as SavedTask;

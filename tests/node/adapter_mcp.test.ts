@@ -236,7 +236,7 @@ for (const sdk of await load()) {
         const options = { onLog: console.log } as object;
         assert.throws(
             () => new SegueTransport(serverCommand(), options),
-            /onLog is the Client's/,
+            /the option onLog is not allowed: the Client sets it/,
         );
     });
 }

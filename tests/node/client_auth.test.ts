@@ -53,7 +53,10 @@ test("a bearer token", () =>
         await assert.rejects(wrong, UnauthorizedError);
         await assert.rejects(connect(authority.url), (error: unknown) => {
             assert.ok(error instanceof UnauthorizedError);
-            assert.match(error.message, /It has expired; .* as the option auth$/);
+            assert.match(
+                error.message,
+                /It has expired; set the option auth to a token, or to new OAuth\(\) to log in$/,
+            );
             return true;
         });
         const headers = { Authorization: "Bearer secret", "X-More": "7" };

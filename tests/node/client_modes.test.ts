@@ -115,7 +115,7 @@ worldTest("the server keeps to the response modes that are chosen", async (world
 
 worldTest("response modes that cannot be", async (world) => {
     const wrong: [unknown, RegExp][] = [
-        [["streming"], /unknown response mode: "streming"; there are "task", /],
+        [["streming"], /unknown response mode: "streming"; the modes are "task", /],
         [[], /responseModes is empty/],
         ["task", /responseModes has to be an array of names, not "task"/],
     ];

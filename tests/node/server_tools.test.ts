@@ -203,7 +203,7 @@ inEachWorld("results that are checked", async (world) => {
             (error) =>
                 error instanceof RemoteError &&
                 error.rpcCode === -32603 &&
-                /The result of shape is not what it declares: corners/.test(
+                /of the tool shape does not fit its output schema: corners/.test(
                     error.message,
                 ),
         );
@@ -327,7 +327,7 @@ test("definitions that cannot be", async () => {
     assert.throws(() => server.tool("t", {}, undefined as never), /a function/);
     assert.throws(() => server.tool("t", run as never, {} as never), /options/);
     const misspelt = { tsak: "may" } as object;
-    assert.throws(() => server.tool("t", misspelt, run), /tool t: no option "tsak"/);
+    assert.throws(() => server.tool("t", misspelt, run), /tool t has no option "tsak"/);
     assert.throws(() => server.resource("x://y", misspelt, run), /no option "tsak"/);
     assert.throws(() => server.prompt("p", misspelt, run), /no option "tsak"/);
     assert.throws(() => server.tool("", run), /has to be a string that is not empty/);

@@ -109,7 +109,7 @@ test("an ambiguous name is refused", async () => {
 test("a full file gives up what has ended, and nothing else", async () => {
     const file = fresh(3);
     const [first, second, third] = [await put(file), await put(file), await put(file)];
-    await assert.rejects(put(file), /full: 3 tasks/);
+    await assert.rejects(put(file), /full: none of its 3 tasks/);
     assert.deepEqual(await file.all(), [first, second, third]);
     await file.update(second.id, { status: "completed" });
     const fourth = await put(file);

@@ -47,7 +47,7 @@ export type SegueTransportOptions = Omit<
     | "onNotification"
 >;
 
-/** The options that the SDK passes with a message that it sends. */
+/** The options that the SDK passes together with a message. */
 export interface SendOptions {
     /** A token of an earlier request. The new request resumes where that request
      * stopped. */
@@ -137,7 +137,8 @@ export class SegueTransport {
      */
     constructor(target: Target, options: SegueTransportOptions = {}) {
         const wrong = TAKEN.find((name) => name in options);
-        if (wrong !== undefined) throw new TypeError(`${wrong} is the Client's`);
+        if (wrong !== undefined)
+            throw new TypeError(`the option ${wrong} is not allowed: the Client sets it`);
         this.target = target;
         this.options = options;
     }
@@ -170,8 +171,10 @@ export class SegueTransport {
         this.onclose?.();
     }
 
-    /** Takes one message that the SDK sends. The transport answers the message itself or
-     * makes it a request of the session. */
+    /**
+     * Takes one message that the SDK sends. The transport answers the message itself, or
+     * makes a request of the session from the message.
+     */
     async send(
         given: { [name: string]: unknown } | object,
         options: SendOptions = {},
@@ -419,7 +422,7 @@ export class SegueTransport {
 
     private async initialize(params: JsonObject): Promise<JsonObject> {
         if (this.session !== undefined || this.opening !== undefined) {
-            throw new Refused("initialized before", INVALID_REQUEST);
+            throw new Refused("initialize was sent before", INVALID_REQUEST);
         }
         this.can = isObject(params.capabilities) ? params.capabilities : {};
         const info = isObject(params.clientInfo) ? params.clientInfo : {};

@@ -173,7 +173,7 @@ export class OAuth {
         }
         if ((grant === "assertion") !== (assertion !== undefined)) {
             throw new TypeError(
-                'grant "assertion" needs the option assertion, which needs this grant',
+                'grant "assertion" needs the option assertion; no other grant takes it',
             );
         }
         this.grant = grant;

@@ -104,7 +104,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.uris = [...new Set(interests.uris ?? [])];
         this.lists = (Object.keys(NAMES) as List[]).filter((name) => interests[name]);
         if (this.uris.length === 0 && this.lists.length === 0) {
-            throw new TypeError("no list and no resource is named to subscribe to");
+            throw new TypeError("subscribe() needs at least one URI or one list");
         }
         this.onChange = options.onChange;
         this.waiters = new Waiters(session.runtime);

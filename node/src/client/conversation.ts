@@ -116,11 +116,16 @@ const MOST = Number.MAX_SAFE_INTEGER;
 export function milliseconds(time: number | undefined): number | undefined {
     if (time === undefined || time === 0) return undefined;
     if (!(time > 0))
-        throw new RangeError(`a time has to be a number of milliseconds, not ${time}`);
+        throw new RangeError(
+            `a time limit has to be 0 or more milliseconds, not ${time}`,
+        );
     return Math.max(1, Math.min(Math.round(time), MOST));
 }
 
-/** The parts of a session below the methods for users; session.ts adds these methods. */
+/**
+ * The base class of sessions, without most methods for users; session.ts adds these
+ * methods.
+ */
 export class Conversation {
     /** @internal */
     readonly runtime: Runtime;

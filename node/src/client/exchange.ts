@@ -220,7 +220,9 @@ export class Exchange {
         params: string | null,
     ): Promise<void> {
         this.answering ??= new Map();
-        this.answering.get(key)?.abort(new DOMException("asked anew", "AbortError"));
+        this.answering
+            .get(key)
+            ?.abort(new DOMException("the server asked again", "AbortError"));
         const asked = new AbortController();
         this.answering.set(key, asked);
         const answers = this.callbacks.answers ?? this.session.answers;
@@ -256,8 +258,9 @@ export class Exchange {
             native.requestAnswerError(this.handle, key, code, message);
         } catch (error) {
             if (error instanceof UnsupportedError) {
-                // This protocol revision cannot carry an error as an answer. The request
-                // would wait for ever, so it is cancelled.
+                // UnsupportedError means that this protocol revision cannot carry an
+                // error as an answer. The request would wait for ever without an answer,
+                // so the client cancels the request.
                 this.cancel();
             } else if (!isOver(error)) {
                 throw error;
@@ -328,7 +331,10 @@ export class Exchange {
         }
     }
 
-    /** Frees the native handle now, without waiting for the garbage collector. */
+    /**
+     * Frees the library's handle of the request now, without waiting for the garbage
+     * collector.
+     */
     free(): void {
         if (this.handle !== null) {
             native.requestFree(this.handle);

@@ -1,6 +1,6 @@
 /**
- * The items of a server (tools, resources, templates, prompts) and the results of reading
- * them.
+ * The items of a server (tools, resources, templates, prompts), and the results of
+ * requests that read a resource, get a prompt or complete an argument.
  *
  * Items are plain objects with the member names of the protocol (2026-07-28 schema; older
  * revisions have fewer members). Required members were checked when the answer arrived.
@@ -161,7 +161,9 @@ export function readContents(raw: string): ReadResult {
         (one.text === undefined || typeof one.text === "string") &&
         (one.blob === undefined || typeof one.blob === "string");
     if (!Array.isArray(told.contents) || !told.contents.every(fits)) {
-        throw new ProtocolError("resources/read: contents is not a list of contents");
+        throw new ProtocolError(
+            "resources/read: contents is not a list of resource contents",
+        );
     }
     return new ReadResult(told);
 }

@@ -33,7 +33,7 @@ export function modesOf(names: readonly ResponseMode[] | undefined): number {
             const known = Object.keys(MODES).map((one) => JSON.stringify(one));
             throw new TypeError(
                 `unknown response mode: ${JSON.stringify(name)}; ` +
-                    `there are ${known.join(", ")}`,
+                    `the modes are ${known.join(", ")}`,
             );
         }
         modes |= MODES[name] as number;

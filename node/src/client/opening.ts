@@ -41,7 +41,7 @@ import type { Task } from "./task.js";
 export interface Command {
     command: string;
     args?: readonly string[] | undefined;
-    /** Environment variables, in addition to those of this process. */
+    /** Environment variables that are added to the environment of this process. */
     env?: { readonly [name: string]: string | undefined } | undefined;
     /** The working directory of the program. */
     cwd?: string | undefined;
@@ -138,7 +138,10 @@ class Track implements Line {
         }
     }
 
-    /** Makes the transport of the session without attaching it. */
+    /**
+     * Makes the transport of the session. For a server in this process, `attached` serves
+     * the other end later.
+     */
     make(session: Session): Transport {
         this.session = session;
         const { target, runtime } = this;
@@ -429,7 +432,7 @@ export async function openSession(
 /** Adds advice for the user to an UnauthorizedError. Other errors stay unchanged. */
 function explained(error: unknown): unknown {
     if (!(error instanceof UnauthorizedError)) return error;
-    const told = "give a token, or new OAuth() to log in, as the option auth";
+    const told = "set the option auth to a token, or to new OAuth() to log in";
     return new UnauthorizedError(`${error.message}; ${told}`, { cause: error });
 }
 

@@ -53,7 +53,7 @@ export class Suggestions {
      */
     set(name: string, completer: Completer): void {
         if (!this.#names.includes(name)) {
-            throw new TypeError(`there is no argument "${name}" of "${this.#of}"`);
+            throw new TypeError(`"${this.#of}" has no argument "${name}"`);
         }
         this.#byName.set(name, completer);
     }

@@ -19,7 +19,7 @@ import {
     schemaOf,
 } from "../schema.js";
 
-/** The methods of the questions to a client. */
+/** The method names of the questions that a server can ask a client. */
 export const ELICIT = "elicitation/create";
 export const SAMPLE = "sampling/createMessage";
 export const ROOTS = "roots/list";
@@ -61,7 +61,7 @@ export class Form {
             return await checked(this.#schema, value);
         } catch (error) {
             if (!(error instanceof SchemaError)) throw error;
-            throw new ToolError(`The answer does not fit: ${error.message}`);
+            throw new ToolError(`The answer does not fit the form: ${error.message}`);
         }
     }
 }

@@ -401,7 +401,7 @@ const KNOWN: {
 export function checkOptions(what: keyof typeof KNOWN, key: string, given: object): void {
     for (const name in given) {
         if (!Object.hasOwn(KNOWN[what], name)) {
-            throw new TypeError(`${what} ${key}: no option ${JSON.stringify(name)}`);
+            throw new TypeError(`${what} ${key} has no option ${JSON.stringify(name)}`);
         }
     }
 }

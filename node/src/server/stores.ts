@@ -30,8 +30,8 @@ export interface StoreOptions {
      */
     timeoutMs?: number | undefined;
     /**
-     * For Redis and PostgreSQL: a server that is silent for this time loses its tasks to
-     * other servers. In milliseconds; 10000 by default.
+     * For Redis and PostgreSQL: the time in milliseconds after which other servers take
+     * over the tasks of a silent server; 10000 by default.
      */
     leaseMs?: number | undefined;
     /** Maximum number of stored operations of one principal; no limit by default. */

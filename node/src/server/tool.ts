@@ -148,7 +148,7 @@ export class Tool extends Item {
         const why = reasonOf(verdict.issues);
         throw new RpcError(
             INTERNAL,
-            `The result of ${this.key} is not what it declares: ${why}`,
+            `The result of the tool ${this.key} does not fit its output schema: ${why}`,
         );
     }
 
