@@ -134,8 +134,8 @@ static void name_option(sgnode_frame *frame, const char *key)
 static void refuse_key(sgnode_frame *frame, const option_struct *shape, const char *key)
 {
     char message[160];
-    /* If snprintf has cut the message, the message could end in the middle of a character.
-     * A message without the key replaces it. */
+    /* A message that snprintf has cut could end in the middle of a character. A message
+     * without the key then replaces it. */
     if (snprintf(message, sizeof message, "%s has no option %s", shape->name, key) >=
         (int)sizeof message)
         snprintf(message, sizeof message, "%s has no such option", shape->name);

@@ -55,7 +55,7 @@ test("a bearer token", () =>
             assert.ok(error instanceof UnauthorizedError);
             assert.match(
                 error.message,
-                /It has expired; set the option auth to a token, or to new OAuth\(\) to log in$/,
+                /expired; set the option auth to a token, or to new OAuth\(\) to log in$/,
             );
             return true;
         });
