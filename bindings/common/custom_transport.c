@@ -108,7 +108,7 @@ static int32_t reopen_transport(void *self)
 static void free_transport(void *self)
 {
     set_transport(self, NULL);
-    /* the handler of this event also frees custom->user */
+    /* the binding frees custom->user when it takes this event from the side queue */
     emit(self, SGB_TRANSPORT_FREE, 0);
     sgb_transport_unref(self);
 }

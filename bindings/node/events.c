@@ -274,8 +274,8 @@ static bool is_plain(const char *data, size_t len)
     return at + TAIL == len && data[at + 1] == '}';
 }
 
-/* Returns whether a block is plain and its text has no escapes. Such a text needs no
- * decoding. */
+/* Returns whether a block has only the members type and text, and the text has no
+ * escapes. A text without escapes needs no decoding. */
 static bool is_bare(const char *data, size_t len)
 {
     return len >= HEAD + TAIL && memcmp(data, head, HEAD) == 0 &&

@@ -338,8 +338,12 @@ export interface Native {
     serverAttach(server: Server, transport: Transport): void;
     serverClose(server: Server): void;
     serverFree(server: Server): void;
-    /** @param onBearer - a hook that owns the bearer and accepts or refuses it at once or
-     * later */
+    /**
+     * Begins to listen.
+     *
+     * @param onBearer - a hook that gets the token of each request as a Bearer. The hook
+     * owns the Bearer, and must accept or refuse the token, at once or later.
+     */
     serverListen(
         server: Server,
         options?: ListenOptions | null,

@@ -77,7 +77,10 @@ export interface RawRequestOptions extends RequestOptions {
  * try again.
  */
 export interface Reconnect {
-    /** The number of this attempt, counted from 1 since the server was lost. */
+    /**
+     * The number of this attempt. The first attempt after a loss or a success has the
+     * number 1.
+     */
     attempt: number;
     /** The pause before this attempt, in milliseconds. */
     delayMs: number;

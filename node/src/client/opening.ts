@@ -92,7 +92,8 @@ class Limit {
 }
 
 /**
- * The tracks whose user is deciding about a login now, by the OAuth `state` of the login.
+ * The tracks (transports of sessions) whose user is deciding about a login now. The key
+ * is the OAuth `state` of the login.
  */
 const deciding = new Map<string, Track>();
 

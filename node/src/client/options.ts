@@ -178,8 +178,8 @@ export interface ConnectOptions extends AnswerOptions {
     /** true = the client offers DRAFT-2026-v1 (SEP-2557). */
     draftTasks?: boolean | undefined;
     /**
-     * true = the client can fetch the rest of an answer after a broken connection, if a
-     * server of a revision before 2026-07-28 offers SEP-975. Default true.
+     * true = after a broken connection, the client can fetch the rest of an answer
+     * (SEP-975). Only servers of revisions before 2026-07-28 offer SEP-975. Default true.
      */
     resumable?: boolean | undefined;
     /** false = calls carry no idempotency keys. */

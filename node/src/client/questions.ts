@@ -1,11 +1,11 @@
 /**
  * The client's answers to the questions of a server.
  *
- * During a request a server may ask for input of the user (`elicitation/create`), for the
- * answer of a model (`sampling/createMessage`), or for the roots that it may work in
- * (`roots/list`). Each kind has a callback, plain or async. A kind without a callback is
- * not declared as a capability, and a server that asks such a question nevertheless gets
- * an error.
+ * During a request a server may ask three kinds of questions: for input of the user
+ * (`elicitation/create`), for the answer of a model (`sampling/createMessage`), and for
+ * the roots of the client (`roots/list`). Each kind has a callback, plain or async. The
+ * client declares a kind as a capability only if the kind has a callback. A server that
+ * asks a question of another kind gets an error.
  */
 
 import type {
