@@ -1,6 +1,6 @@
-// Compiles the package: build.mjs DIRECTORY. CommonJS is the one implementation, and ES
-// modules get a wrapper of each entry that names the same exports: whoever imports the
-// package by either way has the same classes and the same runtime.
+// Compiles the package: build.mjs DIRECTORY. The implementation is CommonJS. For ES
+// modules, each entry gets a wrapper that names the same exports. So programs of both module
+// systems use the same classes and the same runtime.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -23,14 +23,14 @@ function report(diagnostics) {
     process.exitCode = 1;
 }
 
-/** The entries that package.json names: "index", "adapters/mcp". */
+/** The entries of the package that package.json names: "index", "adapters/mcp". */
 function entries() {
     return Object.values(require("./package.json").exports)
         .filter((entry) => typeof entry === "object")
         .map((entry) => entry.require.default.replace(/^\.\/dist\/|\.js$/g, ""));
 }
 
-/** The names that exist when the program runs, not only for types. */
+/** Returns the names of an entry's exports that exist at run time, without the types. */
 function valuesOf(program, entry) {
     const checker = program.getTypeChecker();
     const source = program.getSourceFile(path.join(root, "src", `${entry}.ts`));

@@ -1,6 +1,7 @@
-// Run by npm when the package has been installed. The addon that the package brought is
-// taken where it can be loaded; else one is built from the C sources in native/ with the
-// system's libraries. npm_config_build_from_source=true builds in any case.
+// npm runs this script when npm has installed the package. If the addon of the package
+// can be loaded, the script does nothing more. Otherwise the script builds an addon from
+// the C sources in native/ with the system's libraries.
+// npm_config_build_from_source=true always builds the addon.
 "use strict";
 const { spawnSync } = require("node:child_process");
 const fs = require("node:fs");
@@ -21,8 +22,8 @@ function fail(message) {
     process.exit(1);
 }
 
-/** Why the addon cannot be loaded; null when it can. In a process of its own, as one that
- * is loaded stays loaded. */
+/** Returns why the addon cannot be loaded; null when the addon can be loaded. A separate
+ * process loads the addon, because a process cannot unload an addon. */
 function whyNot(files) {
     const program = "require(process.argv[1]).loadAddon(process.argv.slice(2))";
     const loader = path.join(root, "dist", "loader.js");

@@ -1,6 +1,6 @@
-// Puts together what `npm pack` packs: stage.mjs DIRECTORY. JavaScript and types, the C
-// sources as far as a build of the addon needs them, and the headers of Node-API. An
-// addon may be put beside it, in prebuilds/.
+// Collects the files that `npm pack` packs: stage.mjs DIRECTORY. The files are JavaScript
+// and types, the C sources that a build of the addon needs, and the headers of Node-API.
+// The caller may add an addon in prebuilds/.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,7 +17,8 @@ function copy(from, to, filter = () => true) {
     cpSync(from, path.join(directory, to), { recursive: true, filter });
 }
 
-/** Of core: sources, the tables they are made from, and the CMake files. */
+/** Returns whether a file of core is packed: sources, the tables that sources include, and
+ * the CMake files. */
 function isSource(file) {
     const inside = path.relative(path.join(tree, "core"), file);
     if (inside.startsWith("examples")) return false;
