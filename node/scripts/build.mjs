@@ -1,6 +1,6 @@
 // Compiles the package: build.mjs DIRECTORY. The implementation is CommonJS. For ES
-// modules, each entry gets a wrapper that names the same exports. So programs of both module
-// systems use the same classes and the same runtime.
+// modules, each entry gets a wrapper that names the same exports. So programs of both
+// module systems use the same classes and the same runtime.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";

@@ -17,8 +17,8 @@ function copy(from, to, filter = () => true) {
     cpSync(from, path.join(directory, to), { recursive: true, filter });
 }
 
-/** Returns whether a file of core is packed: sources, the tables that sources include, and
- * the CMake files. */
+/** Returns whether a file of core is packed: sources, the tables that sources include,
+ * and the CMake files. */
 function isSource(file) {
     const inside = path.relative(path.join(tree, "core"), file);
     if (inside.startsWith("examples")) return false;
