@@ -569,6 +569,33 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
     end();
 }
 
+/* A is out of reach for longer than its lease. B takes the task over, continues it, and
+ * ends before A is back. A owns the task again then, and continues behind B's segments. */
+static void who_is_away_while_another_came_and_went(world *w)
+{
+    for (int asks = 0; asks < 2; asks++) {
+        begin(w);
+        wire *a = world_connect(w, "Ada");
+        wire *b = world_connect(&other, "Ada");
+        const char *made =
+            wire_make_task(a, "1", "story", "\"n\":12,\"delayMs\":300", NULL);
+        char id[64];
+        snprintf(id, sizeof id, "%s", made);
+        world_advance(w, 400);
+        shared_store_away(instance_a, 1);
+        world_advance(w, 2 * LEASE_MS);
+        assert_int_equal(other.server->counts.taken_over, 1);
+        if (asks)
+            state_at(b, id);
+        world_stop(&other);
+        shared_store_away(instance_a, 0);
+        must_be_story(until_state(a, id, "\"completed\""), 12);
+        assert_int_equal(shared_place_finals(place), 1 + asks);
+        end();
+        world_restart(w);
+    }
+}
+
 /* A's handler sends nothing, so no write can be refused. A asks by itself when it is
  * back, and its client learns how the task ended. */
 static void who_was_away_in_silence_hears_of_it(world *w)
@@ -655,6 +682,8 @@ static const scenario leases[] = {
      who_is_away_for_less_than_a_lease_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that is away for a lease is fenced",
      who_is_away_for_a_lease_is_fenced, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a server that was away continues behind another that came and went",
+     who_is_away_while_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a silent server that was away learns of the take-over",
      who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},

@@ -145,8 +145,8 @@ static void tell_failure(const tally *t, int worker, int status)
         printf("SEED=%llu: it takes more than %d s\n", seed, HANGS_S);
     else if (WIFSIGNALED(status))
         printf("SEED=%llu: it ends by signal %d\n", seed, WTERMSIG(status));
-    printf("    again: %s --trace %llu\n    short: %s --shrink %llu\n", program_name, seed,
-           program_name, seed);
+    printf("    again: %s --trace %llu\n", program_name, seed);
+    printf("    short: %s --shrink %llu\n", program_name, seed);
 }
 
 static int play_many(void)

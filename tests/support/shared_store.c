@@ -319,6 +319,19 @@ static void free_store(void *self)
         return;
     }
     pthread_mutex_lock(&p->lock);
+    if (s->leased) {
+        /* its name stays in its operations: whoever has not claimed them is fenced */
+        s->leased = 0;
+        s->dead = s->lapsed = 1;
+        s->wake = NULL;
+        shared_tell_orphans(p, s);
+        free(s->follows);
+        s->follows = NULL;
+        s->follow_count = 0;
+        pthread_mutex_unlock(&p->lock);
+        unref_place(p);
+        return;
+    }
     LIST_REMOVE(s, link);
     for (size_t b = 0; b < SHARED_BUCKETS; b++)
         for (shared_op *o = p->buckets[SHARED_BY_ID][b]; o; o = o->next[SHARED_BY_ID])

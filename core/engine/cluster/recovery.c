@@ -303,13 +303,112 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         one_done(cluster);
 }
 
+/* ---- operations that another server may have continued meanwhile ---- */
+
+/* Returns whether another server has written to the operation: the store has an entry
+ * behind those that this server knows to be durable, and this server has not made it. An
+ * own entry can be in the store, too, when the store's answer to its commit was lost. */
+static bool has_moved_on(const sgi_op *op, const sgi_job *job)
+{
+    const sgi_entry *stored = TAILQ_FIRST(&job->entries), *own;
+    if (!stored || stored->seq <= op->durable)
+        return false;
+    for (own = op->pending; own && own->seq < stored->seq; own = TAILQ_NEXT(own, link))
+        ;
+    return !own || own->seq != stored->seq || own->kind != stored->kind ||
+           own->at_ms != stored->at_ms || own->len != stored->len ||
+           memcmp(own->data, stored->data, own->len) != 0;
+}
+
+static bool read_behind(sgi_cluster *cluster, const sgi_op *op, void (*done)(sgi_job *),
+                        void *user)
+{
+    sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_READ, done, user);
+    if (!job)
+        return false;
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = op->durable;
+    job->max_bytes = 1;
+    sgi_cluster_ref(cluster);
+    sgi_committer_add_job(cluster->committer, job);
+    return true;
+}
+
+static bool is_own(const sgi_op *op)
+{
+    return op && !sgi_op_runs_elsewhere(op) && !sgi_op_has_ended(op);
+}
+
+static void compared(sgi_job *job)
+{
+    sgi_cluster *cluster = job->user;
+    sgi_str id = {(const char *)job->id, sizeof job->id};
+    sgi_op *op = sgi_op_by_id(sgi_map_find(&cluster->by_id, id));
+    bool moved = is_own(op) && job->status == SEGUE_OK && has_moved_on(op, job);
+    if (is_own(op))
+        op->shared->compare =
+            moved || job->status != SEGUE_OK ? SGI_COMPARE_NOT : SGI_COMPARE_WHOLE;
+    sgi_job_free(job);
+    if (moved) {
+        SGI_RARE(moved_on);
+        sgi_op_give_up_to_new_owner(op);
+        sgi_recover_orphans(cluster);
+    }
+    sgi_cluster_unref(cluster);
+}
+
+bool sgi_op_may_have_moved_on(sgi_op *op)
+{
+    sgi_shared *shared = op->shared;
+    bool was_compared = shared->compare == SGI_COMPARE_WHOLE;
+    if (was_compared)
+        shared->compare = SGI_COMPARE_NOT;
+    if (was_compared || sgi_op_has_ended(op) || sgi_op_cluster(op)->committer->closed)
+        return false;
+    if (shared->compare == SGI_COMPARE_NOT &&
+        read_behind(sgi_op_cluster(op), op, compared, sgi_op_cluster(op)))
+        shared->compare = SGI_COMPARE_READING;
+    return shared->compare == SGI_COMPARE_READING;
+}
+
+static void take(sgi_cluster *cluster, sgi_found_record *found);
+
+/* The store has given an operation to this server that it runs already: its lease has
+ * lapsed. If another server has continued the operation in between, and is gone again,
+ * this server takes it over from there. */
+static void compared_claim(sgi_job *job)
+{
+    sgi_found_record *found = job->user;
+    sgi_cluster *cluster = found->user;
+    sgi_op *op = find_known(cluster, found->record.task_id, is_torn(found));
+    segue_status status = job->status;
+    bool moved = is_own(op) && status == SEGUE_OK && has_moved_on(op, job);
+    sgi_job_free(job);
+    found->busy = false;
+    if (moved) {
+        SGI_RARE(moved_on);
+        sgi_op_give_up_to_new_owner(op);
+        take(cluster, found);
+    } else if (is_own(op) && status != SEGUE_OK && status != SEGUE_E_NOT_FOUND) {
+        try_later(cluster);
+    } else {
+        drop_claim(cluster, found);
+    }
+    sgi_cluster_unref(cluster);
+}
+
 static void take(sgi_cluster *cluster, sgi_found_record *found)
 {
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
+    if (op && is_own(op) && sgi_op_is_created(op)) {
+        found->user = cluster;
+        found->busy = read_behind(cluster, op, compared_claim, found);
+        if (!found->busy)
+            try_later(cluster);
+        return;
+    }
     if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
-        /* this server still runs the operation: its lease expired, and no other server
-         * claimed the operation */
         drop_claim(cluster, found);
         return;
     }

@@ -27,6 +27,13 @@ typedef enum sgi_growth {
     SGI_GROWTH_READING_ON
 } sgi_growth;
 
+/* The comparison of an operation of this server with its log in the store. */
+typedef enum sgi_compare {
+    SGI_COMPARE_NOT = 0,
+    SGI_COMPARE_READING,
+    SGI_COMPARE_WHOLE /* no other server has written to it */
+} sgi_compare;
+
 typedef struct sgi_shared {
     sgi_op *op; /* the operation to which this data belongs */
     sgi_map_node by_task;
@@ -41,6 +48,7 @@ typedef struct sgi_shared {
     /* The store has given the operation to this server. This server becomes the owner as
      * soon as it has read the whole log. */
     bool claimed;
+    sgi_compare compare : 8;
     /* While this server owns the operation, the timer ends the operation when its time to
      * live is over, and later removes the ended operation from memory. While this server
      * follows the operation, the timer starts the next check of the log. */

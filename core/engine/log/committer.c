@@ -405,6 +405,9 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     }
     if (status == SEGUE_E_STORE && committer->leased && put_off(committer, op))
         return;
+    if (status == SEGUE_E_STATE && committer->leased && sgi_op_is_created(op) && !again &&
+        op->committer->observer->moved_on(op) && put_off(committer, op))
+        return;
     bool gone = row->doubted && status == SEGUE_E_NOT_FOUND;
     if (row->doubted)
         op->doubted = false;

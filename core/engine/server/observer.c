@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "engine/cluster/following.h"
 #include "engine/cluster/forwarding.h"
+#include "engine/cluster/recovery.h"
 #include "engine/server/question_requests.h"
 #include "engine/server/call.h"
 #include "engine/server/commands.h"
@@ -161,6 +162,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .waiters_fired = waiters_were_fired,
     .lost = not_created,
     .fenced = sgi_op_give_up_to_new_owner,
+    .moved_on = sgi_op_may_have_moved_on,
     .freed = freed,
     .released = released,
     .joined = joined,
