@@ -570,7 +570,7 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
 }
 
 /* A is out of reach for longer than its lease. B takes the task over, continues it, and
- * ends before A is back. A owns the task again then, and continues behind B's segments. */
+ * ends before A is back. Then A owns the task again, and continues after B's segments. */
 static void who_is_away_while_another_came_and_went(world *w)
 {
     for (int asks = 0; asks < 2; asks++) {
