@@ -23,7 +23,7 @@ export interface Annotations {
     lastModified?: string | undefined;
 }
 
-/** A picture of a tool, a resource, a prompt or a server. `src` is a URL. */
+/** A picture that represents a tool, a resource, a prompt or a server. `src` is a URL. */
 export interface Icon {
     src: string;
     mimeType?: string | undefined;

@@ -4,9 +4,9 @@
  *
  * The first message is sent at once. Later messages of the same turn are held back until
  * the pending microtasks have run. In a long turn, the held messages are sent in
- * portions, so that the peer can already work. If a turn spends more than SLOW_MS between
- * two messages, nothing is held back, so that the output of a handler that computes is
- * seen at once.
+ * portions, so that the peer can already work. A turn that spends more than SLOW_MS
+ * between two messages is slow. The messages of a slow turn are not held back, so the
+ * peer sees the output of a handler that computes at once.
  */
 
 import { native, type Runtime } from "./native.js";

@@ -259,8 +259,8 @@ export class Runtime {
         try {
             last = native.runtimeFree(this.handle);
         } catch (error) {
-            // ReentrantError means that a hook called process.exit(). The addon stops the
-            // threads as far as it can.
+            // ReentrantError means that a hook called process.exit(). The addon has
+            // stopped the threads as far as possible, so the error is ignored.
             if (!(error instanceof ReentrantError)) this.report(error);
         }
         if (tell) {

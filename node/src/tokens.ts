@@ -100,8 +100,9 @@ const { O_RDONLY, O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } =
     fs.constants;
 
 /**
- * Returns the default path of the file: `$SEGUE_TOKENS`, else `segue/tasks.json` in
- * `$XDG_STATE_HOME`, by default `~/.local/state`.
+ * Returns the default path of the file: the value of `$SEGUE_TOKENS`. If this variable is
+ * not set, the path is `segue/tasks.json` in the directory `$XDG_STATE_HOME` (default
+ * `~/.local/state`).
  */
 export function defaultTokenPath(): string {
     const chosen = process.env.SEGUE_TOKENS;

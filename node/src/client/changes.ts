@@ -93,7 +93,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     private readonly pending = new Map<string, Change>();
     private listening: Listening | undefined;
     private isOpen = false;
-    /** The number of the connection on which the subscription was last begun. */
+    /** The value of `session.connections` when the client subscribed last. */
     private generation = 0;
     private end: { error: unknown } | undefined;
     private stopListening: (() => void) | undefined;

@@ -271,11 +271,10 @@ export class Exchange {
     // ---- called by a caller that waits for the end
 
     /**
-     * Waits for the end of the request. If the signal is aborted, the request is
-     * cancelled and `wait` still waits for the request's end, so that no event comes
-     * after `wait`.
+     * Waits for the end of the request. Aborting the signal cancels the request. `wait`
+     * then still waits for the end of the request, so that no event comes after `wait`.
      *
-     * @throws the signal's reason.
+     * @throws the signal's reason, when the signal was aborted.
      */
     async wait(signal?: AbortSignal): Promise<Outcome> {
         if (this.outcome === null) {

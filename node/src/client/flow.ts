@@ -58,7 +58,9 @@ export class Flow extends Exchange {
      * half of the window.
      */
     readonly half: number;
-    /** true = the reader detached or left, so the end of the request is no failure. */
+    /**
+     * true = the reader has detached or left. The end of the request is then no failure.
+     */
     isLeft = false;
     /** Called when the request has become a task. */
     onBegin: (() => unknown) | undefined;

@@ -128,8 +128,10 @@ class Track implements Line {
         private readonly options: ConnectOptions,
     ) {}
 
-    /** Prepares what the transport needs, such as the socket for the browser's
-     * redirect. */
+    /**
+     * Prepares the resources that the transport needs, such as the socket for the
+     * browser's redirect.
+     */
     async prepare(): Promise<void> {
         const { auth } = this.options;
         if (auth instanceof OAuth && auth.grant === "code" && !auth.redirectUri) {

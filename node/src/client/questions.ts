@@ -99,7 +99,7 @@ export interface AnswerOptions {
     onInput?: OnInput | undefined;
 }
 
-/** The object that answers the server's questions for the requests of a session. */
+/** An object that answers the server's questions for the requests of a session. */
 export interface Answering {
     /** Whether a callback exists for any kind of question. */
     readonly isThere: boolean;

@@ -311,7 +311,8 @@ export class Context {
     /**
      * Turns the call into a task now. A task outlives the connection.
      *
-     * @param ttlMs - how long the task is kept after its end; default: the tool's option.
+     * @param ttlMs - how long the task is kept after its end, in milliseconds; 0 = the
+     * tool's option `ttlMs`.
      * @returns false when the tool or the client does not allow tasks; the call then
      * stays a plain call.
      */
