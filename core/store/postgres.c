@@ -75,7 +75,7 @@ static segue_status become_owner(opening *o)
 {
     sgi_pg_store *store = o->store;
     if (sgi_crypto_random(NULL, store->me, sizeof store->me))
-        return fail(o, SEGUE_E_STORE, "no randomness");
+        return fail(o, SEGUE_E_STORE, "the system gives no random bytes");
     sgi_pg_begin(store, "SELECT @.enter($1, $2, $3)");
     sgi_pg_arg_id(&store->call, store->me);
     sgi_pg_arg_int64(&store->call, store->lease_ms);

@@ -71,7 +71,7 @@ static segue_status become_owner(opening *o)
     uint8_t chance[4];
     char text[12];
     if (sgi_crypto_random(NULL, chance, sizeof chance))
-        return fail(o, SEGUE_E_STORE, "no randomness");
+        return fail(o, SEGUE_E_STORE, "the system gives no random bytes");
     snprintf(text, sizeof text, "%02x%02x%02x%02x", chance[0], chance[1], chance[2],
              chance[3]);
     sgi_buf_reset(&store->commands, SIZE_MAX);
@@ -84,7 +84,8 @@ static segue_status become_owner(opening *o)
         return status;
     if (sgi_redis_is_text(reply))
         status = fail(o, SEGUE_E_STORE_CORRUPT,
-                      "\"%s\" there was written by a newer version of Segue (format "
+                      "the data with the prefix \"%s\" were written by a newer version "
+                      "of Segue (format "
                       "%.20s, this version reads up to %s)",
                       store->url.prefix, reply->str, SGI_REDIS_FORMAT);
     else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||

@@ -93,8 +93,9 @@ static segue_status take_number(sgi_sqlite_opening *o)
         }
         if (errno != EAGAIN && errno != EACCES)
             return sgi_sqlite_fail(o, SEGUE_E_STORE,
-                                   "the file of owners cannot be locked: %s",
-                                   strerror(errno));
+                                   "the lock file beside the database (%s-owners) "
+                                   "cannot be locked: %s",
+                                   o->path, strerror(errno));
     }
 }
 

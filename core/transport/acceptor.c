@@ -50,7 +50,7 @@ static void try_again(sgi_timer *timer)
 static void pause_accepting(sgi_acceptor *acceptor, int fault)
 {
     char why[SGI_WHY_SIZE];
-    sgi_transport_explain(why, "accepting pauses", fault);
+    sgi_transport_explain(why, "no new connection can be accepted for now", fault);
     sgi_engine_log(engine_of(acceptor), SEGUE_LOG_WARNING, "%s", why);
     acceptor->paused = true;
     sgi_engine_set_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);

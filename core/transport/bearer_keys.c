@@ -137,7 +137,8 @@ static void end_fetch(sgi_bearer_keys *keys, const char *problem)
         problem = take_body(keys, &changed);
     keys->answered = !problem;
     if (problem)
-        sgi_engine_log(engine_of(keys), SEGUE_LOG_WARNING, "key set: %s", problem);
+        sgi_engine_log(engine_of(keys), SEGUE_LOG_WARNING,
+                       "the key set cannot be fetched from jwks_url: %s", problem);
     sgi_buf_free(&keys->body);
     keys->done(keys, changed);
 }

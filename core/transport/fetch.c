@@ -64,9 +64,9 @@ static segue_status check_url(const char *url, char why[SGI_WHY_SIZE])
     if (fault == CURLUE_OUT_OF_MEMORY)
         status = SEGUE_E_NOMEM;
     else if (fault != CURLUE_OK)
-        snprintf(why, SGI_WHY_SIZE, "not a URL");
+        snprintf(why, SGI_WHY_SIZE, "the URL is malformed");
     else if (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0)
-        snprintf(why, SGI_WHY_SIZE, "neither http nor https");
+        snprintf(why, SGI_WHY_SIZE, "the URL is neither http nor https");
     else
         status = SEGUE_OK;
     curl_free(scheme);

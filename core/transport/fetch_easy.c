@@ -331,8 +331,8 @@ static void shut_out(sgi_fetch *fetch, sgi_str what)
 {
     fetch->shut_out = true;
     snprintf(fetch->why, sizeof fetch->why,
-             "%.*s is not a public address: URLs that a server names lead there only "
-             "with allow_private_addresses",
+             "%.*s is not a public address, so a URL that the server named is refused: "
+             "set allow_private_addresses to allow it",
              (int)what.n, what.p);
 }
 

@@ -355,10 +355,10 @@ static segue_status set_oauth(sgi_http_client *client, const segue_oauth_options
 {
     sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
     if (client->auth)
-        return sgi_refuse(engine, SEGUE_E_EXISTS, "the transport uses OAuth already");
+        return sgi_refuse(engine, SEGUE_E_EXISTS, "the transport already uses OAuth");
     if (client->base.state != SGI_TRANSPORT_NEW)
         return sgi_refuse(engine, SEGUE_E_STATE,
-                          "the transport is attached to a session already");
+                          "the transport is already attached to a session");
     if (sgi_http_has_header(client, "authorization"))
         return sgi_refuse(
             engine, SEGUE_E_STATE,

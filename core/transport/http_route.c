@@ -285,9 +285,9 @@ static void route_post(const sgi_http1 *head, sgi_http_head_verdict *route)
     read_accepts(head, &json, &events);
     if (!json && !events)
         refuse(route, 406,
-               "Accept admits neither application/json nor text/event-stream");
+               "The header Accept allows neither application/json nor text/event-stream");
     else if (!is_json(sgi_http1_header(head, SGI_HTTP1_CONTENT_TYPE)))
-        refuse(route, 415, "Content-Type is not application/json");
+        refuse(route, 415, "The header Content-Type is not application/json");
     else
         route->kind = SGI_HTTP_POST;
     route->takes_events = events;
@@ -300,7 +300,7 @@ static void route_get(const sgi_http1 *head, sgi_http_head_verdict *route)
     if (events)
         route->kind = SGI_HTTP_GET;
     else
-        refuse(route, 406, "Accept does not admit text/event-stream");
+        refuse(route, 406, "The header Accept does not allow text/event-stream");
     route->takes_events = events;
 }
 

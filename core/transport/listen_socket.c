@@ -126,7 +126,7 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
                       options->address);
     s->fd = make_socket(address.any.sa_family);
     if (s->fd < 0)
-        return failed(why, "no socket", errno);
+        return failed(why, "the socket cannot be created", errno);
     set_option(s->fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (options->reuse_port)
         set_option(s->fd, SOL_SOCKET, SO_REUSEPORT, 1);
@@ -153,7 +153,7 @@ static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZ
         return refuse(why, "the path exists and is not a socket", path);
     int probe = make_socket(AF_UNIX);
     if (probe < 0)
-        return failed(why, "no socket", errno);
+        return failed(why, "the socket cannot be created", errno);
     int fault = connect(probe, &address->any, sizeof address->un) == 0 ? 0 : errno;
     close(probe);
     if (fault == ECONNREFUSED || fault == ENOENT)
@@ -231,7 +231,7 @@ static segue_status open_unix(sgi_listen_socket *s, const sgi_listen_options *op
     memcpy(address.un.sun_path, path, strlen(path));
     s->fd = make_socket(AF_UNIX);
     if (s->fd < 0 || fchmod(s->fd, mode) != 0)
-        return failed(why, "no socket", errno);
+        return failed(why, "the socket cannot be created", errno);
     int lock = lock_directory(path);
     segue_status status = bind_path(s->fd, &address, why);
     if (status == SEGUE_OK)

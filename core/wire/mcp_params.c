@@ -33,10 +33,12 @@ const char *sgi_mcp_fault_text(sgi_mcp_fault fault)
         [SGI_MCP_FAULT_NAME_EMPTY] = "x-mcp-header is empty",
         [SGI_MCP_FAULT_NAME_TOKEN] =
             "x-mcp-header has a character that an HTTP header name cannot have",
-        [SGI_MCP_FAULT_DUPLICATE] = "x-mcp-header has a name that another parameter has",
-        [SGI_MCP_FAULT_TYPE] = "x-mcp-header is not on a string, integer or boolean",
+        [SGI_MCP_FAULT_DUPLICATE] = "two parameters have the same name in x-mcp-header",
+        [SGI_MCP_FAULT_TYPE] =
+            "x-mcp-header marks a parameter that is not a string, integer or boolean",
         [SGI_MCP_FAULT_PLACE] = "x-mcp-header is only allowed under \"properties\"",
-        [SGI_MCP_FAULT_COUNT] = "too many or too long parameters with x-mcp-header",
+        [SGI_MCP_FAULT_COUNT] =
+            "more than 64 parameters have x-mcp-header, or their names are too long",
         [SGI_MCP_FAULT_DEPTH] = "the schema is nested too deeply",
         [SGI_MCP_FAULT_NOMEM] = "out of memory",
     };

@@ -282,7 +282,7 @@ static void an_http_transport_says_why(void **state)
     assert_int_equal(segue_transport_set_header(http, "Authorization", NULL, NULL),
                      SEGUE_OK);
     assert_int_equal(segue_transport_set_oauth(http, &fresh, NULL), SEGUE_OK);
-    REFUSED(SEGUE_E_EXISTS, "uses OAuth already",
+    REFUSED(SEGUE_E_EXISTS, "already uses OAuth",
             segue_transport_set_oauth(http, &fresh, &error));
     HEADER(SEGUE_E_INVALID, "OAuth", "authorization", "x");
     segue_transport_free(http);
