@@ -225,6 +225,30 @@ static void its_client_is_asked_there(world *w)
     end();
 }
 
+/* A person takes longer than B follows tasks that nobody looks at. */
+static void a_question_keeps_its_task_there(world *w)
+{
+    char answer[256];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", "{\"elicitation\":{}}");
+    wire *b = legacy_connect(&other, "Ada", "{\"elicitation\":{}}");
+    char *id = strdup(legacy_make_task(a, "1", "confirm_delete", NULL, NULL));
+    world_run(w);
+    legacy_ask_about(b, "2", "tasks/result", id, NULL);
+    char *question = strdup(json_at(wire_request(b, "elicitation/create"), "id"));
+    wire_send(b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                 "\"params\":{\"requestId\":2}}");
+    world_advance(w, 120000);
+    assert_int_equal(other.server->cluster.followed, 1);
+    snprintf(answer, sizeof answer,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":" ACCEPT "}", question);
+    wire_send(b, answer);
+    legacy_get_until(a, id, "completed");
+    free(question);
+    free(id);
+    end();
+}
+
 static void segments_are_fetched_there(world *w)
 {
     begin(w);
@@ -406,6 +430,8 @@ static const scenario scenarios[] = {
      ONLY_HERE, NULL},
     {"a task's client is asked at another server", its_client_is_asked_there, ONLY_HERE,
      NULL},
+    {"a question keeps its task at another server", a_question_keeps_its_task_there,
+     ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
     {"R-1905-30 segments are fetched at another server", segments_are_fetched_there,
      ONLY_HERE, NULL},
     {"AS-52 a call is found by its key at another server", a_call_is_found_by_its_key,

@@ -218,9 +218,19 @@ static void moved(sgi_op *op)
         op->served->lasting->form->moved(op->served->lasting);
 }
 
+/* A client was asked a question of the operation: its answer must find the operation. */
+static bool asks_here(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->question_request)
+            return true;
+    return false;
+}
+
 static bool is_looked_at(const sgi_op *op)
 {
-    return op->served->lasting && op->served->lasting->peer;
+    return (op->served->lasting && op->served->lasting->peer) || asks_here(op);
 }
 
 const sgi_cluster_observer sgi_server_cluster_observer = {

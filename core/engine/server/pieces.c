@@ -2,6 +2,7 @@
 
 #include "engine/log/dropping.h"
 #include "engine/conversation/batch.h"
+#include "engine/log/refusal.h"
 #include "engine/server/call.h"
 #include "engine/server/lasting.h"
 #include "engine/server/tool_call.h"
@@ -94,18 +95,31 @@ static void finish(sgi_pieces *pieces)
 static void fail(sgi_pieces *pieces)
 {
     sgi_reply *reply = pieces->reply;
+    sgi_op *op = pieces->cursor.reader.op;
     bool ended = pieces->ended;
+    /* the client adds what comes to the pieces that it has, so it must not get the whole
+     * result */
+    bool adds = pieces->begun && pieces->form && pieces->form->finish;
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
                    "the store cannot read back the pieces of a result");
-    if (ended) {
+    if (ended && !adds) {
         /* the answer has the whole result, so the client misses nothing */
         answer(pieces);
         return;
     }
-    /* Only pieces can report replaced segments on a channel, so the channel is closed and
-     * the client has to resume. */
-    if (pieces->resumes)
+    if (pieces->resumes) {
+        /* Only pieces can report replaced segments on a channel, so the channel is closed
+         * and the client has to resume. */
         sgi_conn_close(pieces->conn);
+    } else if (adds) {
+        sgi_op_ref(op);
+        sgi_reply_separate_from_op(reply, op);
+        sgi_pieces_drop(reply);
+        sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+        sgi_reply_close(reply);
+        sgi_op_unref(op);
+        return;
+    }
     sgi_pieces_drop(reply);
 }
 

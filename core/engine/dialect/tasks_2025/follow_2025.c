@@ -575,7 +575,8 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_response reply;
-    if (outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone) {
+    bool is_error = outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone;
+    if (is_error && !is_refusal(request, outcome->json)) {
         sgi_2025_fail(request, outcome->json);
         return;
     }
