@@ -5,12 +5,15 @@
  * the tables that are not in the flushed log cannot be on the disk, because PostgreSQL
  * writes no page before its log. label: threads */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -347,20 +350,56 @@ static void clock_that_jumps_back_does_not_prolong_leases(void **state)
 
 /* ---- the server ---- */
 
-static bool begin(char path[32])
+/* PostgreSQL runs as another user, who may be unable to read the directory of the build.
+ * So the library is copied to a place that every user can read. */
+static bool copy_library(const char *to)
 {
-    strcpy(path, "/tmp/segue-disk-XXXXXX");
-    int fd = mkstemp(path);
-    if (fd < 0 || fchmod(fd, 0666) || ftruncate(fd, sizeof *disk))
+    struct stat about;
+    int in = open(SEGUE_FAILING_DISK_LIBRARY, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+    bool ok = in >= 0 && out >= 0 && !fstat(in, &about) && !fchmod(out, 0755);
+    while (ok && about.st_size > 0) {
+        ssize_t copied = sendfile(out, in, NULL, (size_t)about.st_size);
+        ok = copied > 0;
+        about.st_size -= copied;
+    }
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return ok;
+}
+
+typedef struct place {
+    char directory[32], page[48], library[48];
+} place;
+
+static bool begin(place *p)
+{
+    strcpy(p->directory, "/tmp/segue-disk-XXXXXX");
+    if (!mkdtemp(p->directory) || chmod(p->directory, 0755))
+        return false;
+    snprintf(p->page, sizeof p->page, "%s/page", p->directory);
+    snprintf(p->library, sizeof p->library, "%s/library.so", p->directory);
+    int fd = open(p->page, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 || fchmod(fd, 0666) || ftruncate(fd, sizeof *disk) ||
+        !copy_library(p->library))
         return false;
     void *memory = mmap(NULL, sizeof *disk, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (memory == MAP_FAILED)
         return false;
     disk = memory;
-    setenv("SEGUE_FAILING_DISK", path, 1);
-    setenv("LD_PRELOAD", SEGUE_FAILING_DISK_LIBRARY, 1);
+    setenv("SEGUE_FAILING_DISK", p->page, 1);
+    setenv("LD_PRELOAD", p->library, 1);
     return true;
+}
+
+static void end(const place *p)
+{
+    unlink(p->page);
+    unlink(p->library);
+    rmdir(p->directory);
 }
 
 int main(void)
@@ -381,11 +420,13 @@ int main(void)
         cmocka_unit_test_setup(clock_that_jumps_forward_fences, clear),
         cmocka_unit_test_setup(clock_that_jumps_back_does_not_prolong_leases, clear),
     };
-    char path[32];
-    if (!begin(path) || !postgres_server_start(extra, &server))
+    place p;
+    if (!begin(&p) || !postgres_server_start(extra, &server)) {
+        end(&p);
         return 1;
+    }
     int failures = cmocka_run_group_tests(cases, NULL, NULL);
     postgres_server_stop(server);
-    unlink(path);
+    end(&p);
     return failures;
 }
