@@ -6,6 +6,9 @@ text of a version. Such a file asks the rows of the dialects (engine/server/dial
 engine/client/dialects.h) or asks for a fact of the version (sgi_version_facts).
 EXCEPTIONS says what else
 there is, and why.
+
+core/docs/adding-a-dialect.md lists every file that names its example, the dialect PN. The
+list is complete, and has no file that does not name PN.
 """
 
 import re
@@ -41,6 +44,39 @@ EXCEPTIONS = {
 }
 
 
+PAGE = "core/docs/adding-a-dialect.md"
+HEADING = "## Every file that names PN\n"
+TREES = ("bindings", "core", "node/src", "python/src", "tests")
+# What only PN has.
+WORDS = re.compile(r"partial_results?\b(?!_required)|PARTIAL_RESULTS|partialResult"
+                   r"|DIALECT_PN|CAP_PARTIAL|\bPN\b|SEP-2998")
+
+
+def listed(page):
+    """Returns the files of the page's list."""
+    return set(re.findall(r"`([\w./-]+/[\w.-]+\.\w+)`", page.partition(HEADING)[2]))
+
+
+def is_ours(path):
+    return not {"node_modules", "__pycache__"} & set(path.parts)
+
+
+def compare(names, page):
+    """Returns what is wrong with the list, given the files that name PN."""
+    wanted = listed(page)
+    return ([f"{PAGE}:1: does not list {name}, which names PN"
+             for name in sorted(names - wanted)] +
+            [f"{PAGE}:1: lists {name}, which does not name PN"
+             for name in sorted(wanted - names)])
+
+
+def check_list():
+    names = {path.as_posix() for path in lint.files(*(f"{t}/**/*" for t in TREES))
+             if is_ours(path) and path.as_posix() != PAGE
+             and WORDS.search((lint.ROOT / path).read_text("utf-8", "replace"))}
+    return compare(names, lint.read(PAGE))
+
+
 def check(path, text):
     """Returns [(rule, line, what)] of one file."""
     if path.startswith(HOMES):
@@ -52,7 +88,7 @@ def check(path, text):
 
 def self_check():
     wrong = {
-        "if (dialects & SGI_DIALECT_PN)": "names the bit of a dialect",
+        "if (dialects & SGI_DIALECT_P)": "names the bit of a dialect",
         "on & SEGUE_DIALECT_PARTIAL": "names a switch of a dialect",
         "x(SGI_VERSION_2025_03_26)": "names a version",
         "version >= SGI_VERSION_MODERN": "compares versions",
@@ -75,6 +111,16 @@ def self_check():
         lint.expect(not check("core/engine/server/x.c", text), f"{text} was refused")
 
 
+    page = f"`a/b.c`\n{HEADING}| `c/d.c`, `c/e.json` | rows |\n"
+    lint.expect(not compare({"c/d.c", "c/e.json"}, page), "a right list was refused")
+    lint.expect(compare({"c/d.c"}, page), "a file without PN was let pass")
+    lint.expect(compare({"a/b.c", "c/d.c", "c/e.json"}, page), "a gap was let pass")
+    for text in ("_meta.partialResultToken", "SGI_DIALECT_PN", "a piece of PN,"):
+        lint.expect(WORDS.search(text), f"{text} was let pass")
+    for text in ("partial_results_required", "allowPartial", "SGI_DIALECT_P"):
+        lint.expect(not WORDS.search(text), f"{text} was refused")
+
+
 def main():
     self_check()
     paths = lint.files("core/**/*.[ch]")
@@ -90,6 +136,7 @@ def main():
                 findings.append(f"{name}:{line}: {rule}: {what}")
     findings += [f"{name}:1: needs no exception any more: {rule}"
                  for name, rule in sorted(EXCEPTIONS - used)]
+    findings += check_list()
     lint.finish(findings, f"{len(paths)} files")
 
 

@@ -23,7 +23,7 @@ static history_switch switched_on;
 
 static void tune(segue_server_options *options)
 {
-    options->dialects_off = HISTORY_ALL_DIALECTS & ~switched_on.dialect;
+    options->dialects_off = history_all_dialects() & ~switched_on.dialect;
     options->dialects_on = switched_on.dialect;
     options->draft_ways = SEGUE_WAY_NO_PARTIAL_INDEX ^ switched_on.way;
 }

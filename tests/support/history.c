@@ -30,6 +30,14 @@ const history_switch history_switches[] = {
     {NULL, 0, 0},
 };
 
+uint32_t history_all_dialects(void)
+{
+    uint32_t all = 0;
+    for (const history_switch *s = history_switches; s->name; s++)
+        all |= s->dialect;
+    return all;
+}
+
 void history_add(history *h, const char *format, ...)
 {
     va_list args, again;

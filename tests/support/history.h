@@ -15,7 +15,8 @@ typedef struct history_switch {
 
 /* All switches, ended by a NULL name. */
 extern const history_switch history_switches[];
-#define HISTORY_ALL_DIALECTS ((uint32_t)0x1ff)
+/* The dialects of all switches. */
+uint32_t history_all_dialects(void);
 
 typedef struct history {
     bool is_modern;
