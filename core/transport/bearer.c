@@ -313,7 +313,7 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
         return SEGUE_E_STATE;
     segue_status status = sgi_bearer_keys_reload(&mine->keys, why);
     sgi_runtime_lock(rt);
-    /* Tokens in the cache may be signed with a key that is now removed. */
+    /* The cache is cleared, because its tokens may be signed with a removed key. */
     if (status == SEGUE_OK)
         sgi_bearer_cache_clear(&mine->cache);
     unref(mine);

@@ -181,7 +181,7 @@ void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed)
 {
     sgi_bearer_gate *gate = SGI_OWNER(keys, sgi_bearer_gate, keys);
     sgi_bearer_check *check;
-    /* tokens in the cache may be signed with a key that is now removed */
+    /* the cache is cleared, because its tokens may be signed with a removed key */
     if (changed)
         sgi_bearer_cache_clear(&gate->cache);
     while ((check = TAILQ_FIRST(&gate->waiting))) {

@@ -55,31 +55,37 @@ struct sgi_fetch {
     size_t size; /* size of the block of memory that holds this struct and the
                   * request's headers */
     sgi_fetch_stage stage;
-    bool counted; /* the exchange is counted in fetcher->busy */
+    bool counted; /* true = the exchange is counted in fetcher->busy */
     bool cancelled;
     bool paused;
-    /* libcurl keeps bytes that on_bytes refused because of a pause */
+    /* true = libcurl keeps bytes that on_bytes refused because of a pause */
     bool held;
-    bool headed;                 /* the callback `head` was called */
-    bool asked;                  /* the exchange is in the pool's to_do list */
+    bool headed;                 /* true = the callback `head` was called */
+    bool asked;                  /* true = the exchange is in the pool's to_do list */
     TAILQ_ENTRY(sgi_fetch) link; /* entry in the pool's list of exchanges */
-    /* entry in to_do, or in the fetcher's list of waiting exchanges */
+    /* entry in the pool's to_do list, or in the fetcher's list of waiting exchanges */
     TAILQ_ENTRY(sgi_fetch) to_do;
-    /* the method; like the URL, the headers and the body it never changes */
+    /* the method, the URL, the headers and the body never change */
     sgi_fetch_method method;
-    const char *url; /* text in this block, or the fetcher's URL */
+    /* the URL, as a text in this block of memory or of the fetcher's settings */
+    const char *url;
     struct curl_slist *headers;
     sgi_buf body;
     sgi_fetch_lane lane;
     /* true = the server must not process the request twice (see sgi_fetch_request) */
     bool once;
-    bool public_only; /* see sgi_fetch_request; like `excepted` it never changes */
+    /* true = only public addresses are allowed, and `excepted`; both members never
+     * change */
+    bool public_only;
     sgi_ip_address excepted;
-    bool shut_out; /* loop: a connection was refused because its address is not public */
+    /* loop: true = a connection was refused because its address is not public */
+    bool shut_out;
     /* loop: number of bytes of the body that were sent; only used if `once` is set */
     size_t sent;
-    sgi_buf head;          /* lines of the response's head: name, colon, value, CRLF */
-    sgi_fetch_fault fault; /* the fault, if this code has ended the transfer itself */
+    /* the lines of the response's head: name, colon, value, CR LF */
+    sgi_buf head;
+    /* the fault, if this code and not libcurl has ended the transfer */
+    sgi_fetch_fault fault;
     char why[SGI_WHY_SIZE];
     CURL *easy;                 /* loop: libcurl's handle */
     char text[CURL_ERROR_SIZE]; /* loop: the error text of libcurl */
@@ -95,22 +101,25 @@ typedef struct sgi_fetch_watch {
 LIST_HEAD(sgi_fetch_watches, sgi_fetch_watch);
 
 struct sgi_fetch_pool {
-    sgi_carrier carrier; /* the first member; attached while there are exchanges */
+    /* the first member; the carrier is attached while there are exchanges */
+    sgi_carrier carrier;
     struct sgi_fetch_list fetches; /* all exchanges that are not freed */
     struct sgi_fetch_list to_do;
     size_t to_do_count;
     size_t fetchers;
     sgi_stop_hook on_stop;
-    bool stopping; /* the runtime is ending; running exchanges may finish */
-    bool closed;   /* the runtime is ending; no exchange is accepted any more */
-    bool orphaned; /* the carrier was destroyed; the last fetcher frees the memory */
-    /* loop: libcurl's pool, made at first use; all members after it are "loop" too */
+    bool stopping; /* true = the runtime is ending; running exchanges can finish */
+    bool closed;   /* true = the runtime is ending; no exchange is accepted any more */
+    /* true = the carrier was destroyed, and the last fetcher frees the memory */
+    bool orphaned;
+    /* loop: libcurl's pool, made at first use; the members from `multi` on are "loop"
+     * members */
     CURLM *multi;
     size_t live; /* number of exchanges that libcurl runs */
     ev_timer timer;
     struct sgi_fetch_watches watched;
     struct sgi_fetch_watches spare;
-    size_t watches; /* number of watches, both in use and spare */
+    size_t watches; /* number of watches in `watched` and `spare` together */
 };
 
 /* ---- fetch_pool.c ---- */

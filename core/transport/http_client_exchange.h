@@ -55,7 +55,6 @@ struct sgi_http_client {
     sgi_timer linger;
 };
 
-/* One exchange of the conversation (http_client_exchange.c). */
 /* Whether a request waits for headers from the application's callback. A run of the
  * callback serves only the requests that waited when the run began. A request that is
  * refused during a run waits for the next run. */

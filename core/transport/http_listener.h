@@ -54,9 +54,11 @@ struct segue_listener {
     sgi_bearer_gate *bearer;
     sgi_http1_limits limits;
     sgi_http_date date;
-    /* a buffer in which the answers of the loop are built; empty between uses */
+    /* the buffer in which answers are built, with head and framing; empty between uses */
     sgi_buf room;
-    sgi_buf text; /* a buffer for the body of a short answer, such as an error message */
+    /* the buffer for the engine's output or the body of a short answer; empty between
+     * uses */
+    sgi_buf text;
     TAILQ_HEAD(, sgi_http_conn) conns;
     sgi_timer deadline; /* fires when closing must be finished */
     /* fires when the closing listener next checks whether a client can still come back */

@@ -1,17 +1,15 @@
-/* The way of output from the engine to the link. Output is built in the listener's
- * buffer `room`: head and body in one write, events in chunks of up to EVENTS_MAX with
- * their framing. One flush gets output from the engine once; when there is more
- * output, the engine asks for another flush, so that other connections get their turn
- * first.
+/* Passes output from the engine to the link. Output is built in the listener's buffer
+ * `room`: head and body in one write, events in chunks of up to EVENTS_MAX with their
+ * framing. One flush gets output from the engine once. When there is more output, the
+ * engine asks for another flush, so that other connections get their turn first.
  *
  * Bytes that the link does not accept stay in `rest`. While `rest` has bytes, no more
- * output is fetched from the engine, so a slow reader slows its streams down. `ends`
+ * output is fetched from the engine, so a slow reader slows its own streams down. `ends`
  * means that the answer is complete after the bytes of `rest`; the exchange is then no
- * longer needed and may be gone.
+ * longer needed and may have been freed.
  *
- * A stream of the handshake revisions may be taken over by another connection at any
- * time. Then this connection must no longer read the stream; sgi_serve_end_exchange
- * handles that. */
+ * Another connection can take over a stream of the handshake revisions at any time. Then
+ * this connection must no longer read the stream; sgi_serve_end_exchange ensures this. */
 #include "wire/ending.h"
 
 #include "base/thresholds.h"
@@ -20,7 +18,7 @@
 #define EVENTS_MAX SGI_THRESHOLD(http_events_bytes)
 #define KEEP_ROOM (SGI_LINK_WRITE_MAX + 4096)
 #define KEEP_TEXT ((size_t)4 * 1024)
-/* bytes reserved for a head and for the end of a chunk */
+/* number of bytes that are reserved for a head and for the end of a chunk */
 #define HEAD_ROOM ((size_t)2 * 1024)
 
 static sgi_engine *engine_of(const sgi_http_conn *conn)
@@ -30,7 +28,7 @@ static sgi_engine *engine_of(const sgi_http_conn *conn)
 
 /* ---- the link ---- */
 
-/* Sends the bytes that were built in `room`. */
+/* Sends the bytes of the listener's buffer `room`, and empties the buffer. */
 static void send_room(sgi_http_conn *conn)
 {
     segue_listener *listener = conn->listener;
@@ -117,7 +115,7 @@ static const struct {
         {503, "The server cannot check the access token now: try again later"},
 };
 
-/* The value of Retry-After in seconds when the keys that check tokens are missing. */
+/* The default of Retry-After in seconds, when the keys that check tokens are missing. */
 #define RETRY_S 5
 
 static int32_t retry_s(int64_t ms)
@@ -164,8 +162,8 @@ static sgi_str take(sgi_str *text, size_t most)
     return part;
 }
 
-/* Sends the next part of the text. When it contains the last byte of a complete answer,
- * the end of the answer follows. */
+/* Sends the next part of the text. After the last byte of a complete answer, also sends
+ * the end of the answer. */
 static void send_part(sgi_http_conn *conn, sgi_str *text)
 {
     sgi_buf *room = &conn->listener->room;
@@ -183,7 +181,8 @@ static void send_part(sgi_http_conn *conn, sgi_str *text)
     send_room(conn);
 }
 
-/* Sends the text in parts. Returns true when the link has accepted the whole text. */
+/* Sends the text in parts. Returns true when the link has accepted the whole text. *text
+ * receives the rest. */
 static bool send_text(sgi_http_conn *conn, sgi_str *text)
 {
     do
@@ -226,7 +225,8 @@ static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, siz
     add_head(conn, &head);
 }
 
-/* Stores the buffer of the text in the connection, to send its rest later. */
+/* Moves the listener's text buffer into the connection, whose last bytes `rest` are sent
+ * later. */
 static void keep_rest(sgi_http_conn *conn, sgi_str rest)
 {
     sgi_buf *text = &conn->listener->text;
@@ -236,8 +236,8 @@ static void keep_rest(sgi_http_conn *conn, sgi_str rest)
     *text = empty;
 }
 
-/* Sends the exchange's output. A handler may write its answer during sgi_conn_output,
- * so whether the answer is complete is known only after that call. */
+/* Sends the exchange's output. A handler can write its answer during sgi_conn_output, so
+ * whether the answer is complete is determined after that call. */
 static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
 {
     sgi_buf *text = &conn->listener->text;
@@ -256,7 +256,7 @@ static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
         sgi_http_conn_next(conn);
 }
 
-/* Sends the bytes of `rest`. Returns false when some of them are left, or when the
+/* Sends the bytes of `rest`. Returns false when some bytes are left, or when the
  * connection is gone. */
 static bool send_rest(sgi_http_conn *conn)
 {
@@ -323,8 +323,8 @@ void sgi_http_end_expired(sgi_http_conn *conn)
         sgi_http_end_exchange(conn);
 }
 
-/* Ends the running exchange. An answer that has begun ends as its framing requires. If
- * no answer has begun, the request is refused. */
+/* Ends the running exchange. An answer that has begun ends as its framing requires. If no
+ * answer has begun, the request is refused with 503. */
 void sgi_http_end_exchange(sgi_http_conn *conn)
 {
     sgi_http_flush(conn);

@@ -1,25 +1,24 @@
-/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has it, and
- * the output that the socket has not accepted yet.
+/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has TLS, and the
+ * output that the socket has not accepted yet.
  *
- * A write is one send(2) to the socket at once, from any code on the loop thread.
- * Usually a write needs no callback, no copy and no change of a watcher. With TLS the
- * records are built in the guest's buffer and are also sent at once. Only bytes that
- * the socket does not accept are copied into `out`, which is freed when it is empty,
- * so an idle link holds no buffer. `out` holds at most one write, with the few bytes
- * that TLS adds; MAX_PENDING limits `out` if an owner writes without waiting for
- * `writable`.
+ * A write is one send(2) to the socket at once, from any code on the loop thread. Usually
+ * a write needs no callback, no copy and no change of a watcher. With TLS the records are
+ * built in the guest's buffer and are also sent at once. Only bytes that the socket does
+ * not accept are copied into `out`. An empty `out` is freed, so an idle link holds no
+ * buffer. `out` holds at most one write, with the few bytes that TLS adds; MAX_PENDING
+ * limits `out` if an owner writes without waiting for `writable`.
  *
- * A write that fails is not reported inside the call, but by a timer without delay;
- * `fault` has the error until then.
+ * A failed write is not reported inside the call, but by a timer without delay; `fault`
+ * has the error until then.
  *
- * Closing: the link forgets its owner at once and closes by itself. While output is
- * left nothing is read, because a peer that has ended its side may still read. Then
- * this side is shut down and input is dropped until the peer ends: closing a socket
- * with unread input makes the system send a reset, which can overtake the last answer.
- * A TLS failure is handled in the same way, so that its alert is sent.
+ * Closing: the link forgets its owner at once and closes by itself. While output is left,
+ * nothing is read, because a peer that has ended its side can still read. Then this side
+ * is shut down, and input is dropped until the peer ends: closing a socket with unread
+ * input makes the system send a reset, which can overtake the last answer. A TLS failure
+ * is handled in the same way, so that its alert is sent.
  *
- * `engaged` counts the functions on the stack that use the link. The last of them
- * frees the link if it is gone. */
+ * `engaged` counts the functions on the stack that use the link. The last of these
+ * functions frees a link that is gone. */
 #include "transport/link.h"
 
 #include <errno.h>
@@ -54,15 +53,16 @@ struct sgi_link {
     const sgi_link_events *events;
     void *user;
     sgi_tls *tls;
-    sgi_buf out; /* bytes that are not sent yet; they begin at `at` */
+    sgi_buf out; /* bytes that are not sent yet; the first of them is at position `at` */
     size_t at;
-    int64_t last_ms; /* the time at which flushing ends at the latest */
+    int64_t last_ms; /* the latest time at which flushing ends; monotonic clock, ms */
     sgi_timer timer;
     link_stage stage;
-    int fault;     /* errno of a failed write that is not reported yet */
+    /* errno of a failed write that is not reported to the owner yet; 0 = none */
+    int fault;
     int engaged;   /* number of functions on the stack that use the link */
     bool waiting;  /* true = the owner must wait for the event `writable` */
-    uint64_t sent; /* number of bytes that the system has accepted */
+    uint64_t sent; /* number of bytes that the system has accepted on this link */
 };
 
 static const char peer_closed[] = "the peer closed the connection";
@@ -100,7 +100,8 @@ static void release(sgi_link *link)
     sgi_release(mem, link, sizeof *link);
 }
 
-/* Ends the link. The caller must have called engage, so the memory stays valid. */
+/* Ends the link and closes its socket. The caller must have called engage, so the memory
+ * stays valid. */
 static void leave(sgi_link *link)
 {
     link->stage = GONE;
@@ -122,7 +123,7 @@ static void break_off(sgi_link *link, const char *why)
     tell_closed(link, why);
 }
 
-/* Ends the link after the time limit of closing. */
+/* Ends the link when the time limit of closing is over. */
 static void give_up(sgi_timer *timer)
 {
     sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
@@ -152,7 +153,8 @@ static void fail(sgi_link *link, int fault)
     sgi_engine_set_timer(engine_of(link), &link->timer, 0, tell_fault);
 }
 
-/* Sends as many bytes as the socket accepts and returns their number. */
+/* Sends as many bytes as the socket accepts, and returns their number. After an error
+ * returns 0 and reports the error later. */
 static size_t send_some(sgi_link *link, const char *bytes, size_t len)
 {
     ssize_t sent;
@@ -183,7 +185,8 @@ static void keep(sgi_link *link, const char *bytes, size_t len)
         fail(link, ENOMEM);
 }
 
-/* Sends bytes that are already encrypted, or plain bytes when there is no TLS. */
+/* Sends bytes to the socket: encrypted bytes, or plain bytes on a link without TLS. Keeps
+ * the bytes that the socket does not accept. */
 static void put(sgi_link *link, const char *bytes, size_t len)
 {
     size_t sent = 0;
@@ -197,7 +200,8 @@ static void put(sgi_link *link, const char *bytes, size_t len)
         sgi_guest_want_writable(&link->socket);
 }
 
-/* Sends the bytes that TLS has put into the guest's buffer. */
+/* Sends the encrypted bytes that TLS has put into the guest's buffer, and empties the
+ * buffer. */
 static void put_room(sgi_link *link, sgi_buf *room)
 {
     put(link, room->p, room->len);
@@ -238,8 +242,7 @@ static void wait_for_flush(sgi_link *link)
     sgi_engine_set_timer(engine_of(link), &link->timer, delay, give_up);
 }
 
-/* Starts closing after the owner has closed the link. The caller must have called
- * engage. */
+/* Starts closing a link that its owner has closed. The caller must have called engage. */
 static void finish(sgi_link *link)
 {
     if (link->tls) {
@@ -291,7 +294,8 @@ void sgi_link_set_reading(sgi_link *link, bool on)
 
 /* ---- events ---- */
 
-/* Sends waiting output. The caller must have called engage. */
+/* Sends waiting output as far as the socket accepts it. The caller must have called
+ * engage. */
 static void flush(sgi_link *link)
 {
     size_t sent = send_some(link, link->out.p + link->at, pending(link));
@@ -336,7 +340,8 @@ static void tls_ended(sgi_link *link, sgi_tls_result result)
     events->closed(link->user, why);
 }
 
-/* Decrypts input and passes it to the owner, as long as the owner wants it. */
+/* Decrypts received bytes and passes the plain bytes to the owner, until the link is
+ * closed. */
 static void read_tls(sgi_link *link, const char *bytes, size_t len)
 {
     char *scratch = sgi_runtime_scratch(link->rt);
@@ -432,7 +437,7 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Sets TCP options. They have no effect on sockets that are not TCP. */
+/* Sets options of TCP. The options have no effect on sockets of other kinds. */
 static void tune(int fd)
 {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

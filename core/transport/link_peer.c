@@ -1,5 +1,5 @@
-/* The address of the peer of a connected socket, and whether it is on this machine. When
- * the system does not know the address, the peer is anonymous. */
+/* Determines the address of the peer of a connected socket, and whether the peer is on
+ * this machine. When the system does not know the address, the address is empty. */
 #include "transport/link.h"
 
 #include <netinet/in.h>

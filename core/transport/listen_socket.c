@@ -1,15 +1,15 @@
-/* Opening listening sockets.
+/* Opens listening sockets.
  *
- * A Unix socket leaves a file behind when its server dies. A try to connect shows
- * whether a server still listens: if the connection is refused, the file is replaced.
- * Two servers that start at once might both find the same dead file, or one might
- * remove the other's new file before the other listens. So everything is done under a
- * lock on the directory, which needs no lock file. The mode is set before the file
- * appears, so that the file is never open to all users, and again afterwards, because
- * the process's umask removes bits. At close the file is removed only if its inode is
- * still the same; the inode is not reused while the socket is open.
+ * A Unix socket leaves a file behind when its server dies. A try to connect shows whether
+ * a server still listens: if the connection is refused, the file is replaced. Without a
+ * lock, two servers that start at once could both find the same dead file, or one server
+ * could remove the other server's new file before the other listens. Therefore everything
+ * is done under a lock on the directory, which needs no lock file. The mode is set before
+ * the file appears, so that the file is never open to all users, and again afterwards,
+ * because the process's umask removes bits. At close the file is removed only if its
+ * inode is still the same; the inode is not reused while the socket is open.
  *
- * Inherited sockets follow sd_listen_fds(3): descriptors from 3 on, only for the
+ * Inherited sockets follow sd_listen_fds(3): the descriptors from 3 on, only for the
  * process that LISTEN_PID names. */
 #include "transport/listen_socket.h"
 
@@ -31,7 +31,7 @@
 #define DEFAULT_MODE 0600
 #define FIRST_INHERITED 3
 #define LOCK_TRIES 100
-#define LOCK_PAUSE_NS 10000000 /* a pause of 10 ms */
+#define LOCK_PAUSE_NS 10000000 /* the pause between two tries to lock: 10 ms */
 
 typedef union any_address {
     struct sockaddr any;
@@ -69,7 +69,8 @@ static void set_option(int fd, int level, int name, int value)
 
 /* ---- TCP sockets ---- */
 
-/* Parses an address and returns its length, or 0 when the address is invalid. */
+/* Parses an IP address. Returns the length of the socket address, or 0 when the text is
+ * not an IP address. */
 static socklen_t parse_address(const char *text, int32_t port, any_address *address)
 {
     *address = (any_address){0};
@@ -99,8 +100,8 @@ static int32_t port_of(int fd)
     return address.any.sa_family == AF_INET6 ? ntohs(address.in6.sin6_port) : 0;
 }
 
-/* Writes an error that names the address and the port, because the usual error is that
- * the port is in use. */
+/* Writes an error that names the address and the port, because the most frequent error is
+ * a port that is in use. Returns the status of the error. */
 static segue_status failed_at(const sgi_listen_options *options, char why[SGI_WHY_SIZE],
                               int fault)
 {
@@ -141,8 +142,8 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
 
 /* ---- Unix sockets ---- */
 
-/* Checks whether a server listens on the path. SEGUE_OK means that no server listens,
- * so the file may be removed. */
+/* Checks whether a server listens on the path. Returns SEGUE_OK when no server listens,
+ * so that the file may be removed. */
 static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZE])
 {
     const char *path = address->un.sun_path;
@@ -165,8 +166,8 @@ static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZ
     return failed(why, path, fault);
 }
 
-/* Locks the directory and returns a descriptor that holds the lock. Returns -1 when the
- * directory cannot be locked, for example because it is not readable. The socket is
+/* Locks the directory of the path. Returns a descriptor that holds the lock, or -1 when
+ * the directory cannot be locked, for example because it is not readable. The socket is
  * then opened without the lock. */
 static int lock_directory(const char *path)
 {
@@ -201,7 +202,8 @@ static segue_status bind_path(int fd, const any_address *address, char why[SGI_W
                : failed(why, address->un.sun_path, errno);
 }
 
-/* Stores path and inode of the file, which is to be removed at close. */
+/* Stores path and inode of the socket's file, so that the file can be removed at
+ * close. */
 static segue_status keep_path(sgi_listen_socket *s, const char *path,
                               char why[SGI_WHY_SIZE])
 {
@@ -257,7 +259,8 @@ static int64_t number_of(const char *name)
     return errno || *end ? -1 : value;
 }
 
-/* Returns the index of a name in LISTEN_FDNAMES, or -1 when the name is not in it. */
+/* Returns the index of a name in the environment variable LISTEN_FDNAMES, or -1 when the
+ * variable does not have the name. */
 static int64_t index_of(const char *wanted)
 {
     const char *at = getenv("LISTEN_FDNAMES");

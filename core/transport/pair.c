@@ -1,8 +1,7 @@
 /* Two connected ends in one runtime. An end passes its output to the other end while
  * the other end wants input. Output that the other end does not want yet stays at the
- * sender; when the other end resumes reading, the sender continues. Output is never
- * passed on inside a call of the engine: the loop passes it on, a limited amount per
- * turn.
+ * sender; when the other end resumes reading, the sender continues. A call of the engine
+ * never passes output on: the loop passes it on, a limited amount per turn.
  *
  *     NEW -- attach --> open -- own close: after the output is passed on --> gone
  *                         \---- the other end is gone: lost -----------------/
@@ -21,7 +20,8 @@ typedef struct pair_end {
     struct pair_end *other;
     bool open;
     bool closing;
-    /* output of the conversation; the bytes from `at` on are not passed on yet */
+    /* output of the conversation; the bytes from position `at` on were not passed on
+     * yet */
     sgi_buf rest;
     size_t at;
 } pair_end;
@@ -31,7 +31,7 @@ static pair_end *end_of(segue_transport *transport)
     return SGI_OWNER(transport, pair_end, base);
 }
 
-/* Fetches output from the conversation if none is left. Returns true when there is
+/* Fetches output from the conversation if `rest` is empty. Returns true when there is
  * output to pass on. */
 static bool take_output(pair_end *from)
 {
@@ -106,10 +106,10 @@ static void finish(segue_transport *transport)
     pair_end *end = end_of(transport);
     end->closing = true;
     if (end->other && end->other->base.carrier.attached)
-        /* an end that has not started asks for the output when it starts */
+        /* if the other end has not started yet, it fetches the output when it starts */
         pump(transport);
     else
-        /* the other end is gone, so nobody can take the output */
+        /* the other end is gone or was not attached, so nothing can take the output */
         sgi_transport_end(transport);
 }
 

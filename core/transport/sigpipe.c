@@ -9,7 +9,7 @@ static void fill(sigset_t *set)
     sigaddset(set, SIGPIPE);
 }
 
-/* True when SIGPIPE is pending. Only a blocked signal can be pending. */
+/* True when SIGPIPE is blocked and pending. Only a blocked signal can be pending. */
 static bool is_pending(const sigset_t *blocked)
 {
     sigset_t pending;

@@ -1,4 +1,4 @@
-/* Blocks SIGPIPE in the calling thread, for code that writes by other means than
+/* Blocks SIGPIPE in the calling thread, for code that writes to a socket or pipe without
  * send(MSG_NOSIGNAL). The signal settings of the process are not changed. */
 #ifndef SGI_SIGPIPE_H
 #define SGI_SIGPIPE_H
@@ -13,12 +13,12 @@ typedef struct sgi_sigpipe {
     sigset_t old;
 } sgi_sigpipe;
 
-/* Blocks SIGPIPE. rt: the caller is on the loop thread of this runtime; the call does
- * nothing if all signals are blocked on this thread anyway. NULL = any thread may
- * call. */
+/* Blocks SIGPIPE in the calling thread. rt: the runtime whose loop thread makes the call,
+ * which does nothing if all signals are already blocked on that thread; NULL = any
+ * thread. */
 void sgi_sigpipe_block(sgi_sigpipe *held, const segue_runtime *rt);
-/* Restores the signal mask. raised: a write may have raised SIGPIPE, so a pending
- * SIGPIPE is removed first. */
+/* Restores the signal mask that sgi_sigpipe_block changed. raised: true = a write may
+ * have raised SIGPIPE, so a pending SIGPIPE is removed first. */
 void sgi_sigpipe_unblock(const sgi_sigpipe *held, bool raised);
 
 #endif

@@ -5,30 +5,30 @@
  *                                \----------abandon--------------------/
  *
  * on_event has two kinds of callers. Watchers that libwebsockets has started on the
- * runtime's loop call it without the lock. Calls of this file into the library
- * (adopting, dropping, destroying), made with the lock, cause calls of on_event too.
- * The handle's opaque pointer tells the callers apart: it is set after adopting and
- * cleared before dropping, so a call from inside finds NULL and neither locks nor
- * reports anything.
+ * runtime's loop call it without the lock. Calls of this file into libwebsockets
+ * (adopting, dropping, destroying), made with the lock, also cause calls of on_event. The
+ * opaque pointer of a socket's handle distinguishes the callers: it is set after adopting
+ * and cleared before dropping. Therefore a call from inside this file finds NULL, and
+ * neither locks nor reports anything.
  *
  * `current` is the socket whose event is being reported. If this socket is dropped
- * during its event, the library closes it when the callback returns -1; closing it
+ * during its event, libwebsockets closes it when the callback returns -1; closing it
  * earlier is not allowed. Other sockets are closed at once.
  *
- * Output never uses lws_write. lws_write stores what it cannot send, and meanwhile the
- * raw role of 4.1.6 neither reads nor notices the end of a connection, and spins when
- * there is input. The owner writes to the descriptor itself and only asks for an event
- * when the descriptor is writable.
+ * Output never uses lws_write. lws_write stores what it cannot send; while it stores
+ * output, the raw role of 4.1.6 neither reads nor notices the end of a connection, and
+ * spins when there is input. The owner writes to the descriptor itself and only asks for
+ * an event when the descriptor is writable.
  *
  * Effects of libwebsockets on the process are undone or prevented. Making a context
  * ignores SIGPIPE, so the signal setting is restored (all writes here are
- * send(MSG_NOSIGNAL), and the library sends nothing). libwebsockets prints to standard
+ * send(MSG_NOSIGNAL), and libwebsockets sends nothing). libwebsockets prints to standard
  * error, so its log is off. It installs no signal handlers on a loop that is not its
  * own. It has state per process (its log level, loading its plug-in), so a mutex
  * protects making and destroying contexts. It allocates memory by its own means: per
  * context 16 bytes for each descriptor that the process may open at that time, and
- * SERVICE_SIZE. A descriptor beyond these tables is refused here, because the library
- * writes past their end when it closes such a descriptor.
+ * SERVICE_SIZE. This file refuses a descriptor beyond these tables, because
+ * libwebsockets writes past their end when it closes such a descriptor.
  *
  * The runtime's lock is taken before the mutex, never while holding the mutex. */
 #include "transport/socket_guest.h"
@@ -43,22 +43,22 @@
 #include "transport/wake_descriptor.h"
 
 /* If the process may open more descriptors than ABSURD_LIMIT, libwebsockets makes its
- * tables for LIMIT_INSTEAD descriptors. */
+ * tables for only LIMIT_INSTEAD descriptors. */
 #define ABSURD_LIMIT 10000000
 #define LIMIT_INSTEAD 2560
 
-/* The size of the service buffer is enough for one read; the library reserves the
- * beginning of the buffer. */
+/* The size of the service buffer, enough for one read. libwebsockets reserves the first
+ * LWS_PRE bytes of the buffer for itself. */
 #define SERVICE_SIZE (SGI_READ_SIZE + LWS_PRE)
 
 struct sgi_socket_guest {
     sgi_carrier carrier;
     struct lws_context *context;
     struct lws_vhost *vhost;
-    /* the socket whose event is reported; NULL also after this socket was dropped in
-     * its event */
+    /* the socket whose event is being reported; NULL = no event is being reported, or the
+     * socket was dropped in its event */
     sgi_guest_socket *current;
-    /* the guest ends with its last socket, and accepts no new one */
+    /* true = the guest accepts no new socket, and ends with its last socket */
     bool closing;
     /* the first descriptor number that does not fit into the tables of libwebsockets */
     int fd_limit;
@@ -70,8 +70,8 @@ static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- events ---- */
 
-/* Reports an event; bytes: NULL = the event is `writable`. The result tells
- * libwebsockets to continue or to close the socket. */
+/* Reports an event to the owner of a socket. bytes: NULL = the event is `writable`.
+ * Returns 0 to continue, or -1 to make libwebsockets close the socket. */
 static int tell(sgi_guest_socket *socket, const char *bytes, size_t len)
 {
     sgi_socket_guest *guest = socket->guest;

@@ -1,6 +1,6 @@
-/* libwebsockets as a guest of the runtime's loop: it watches and reads connected
- * sockets in its raw-skt role and reports their events. A runtime has one guest, which
- * is made for its first socket. All functions run on the loop thread with the lock
+/* libwebsockets as a guest of the runtime's loop: it watches and reads connected sockets
+ * in its raw-skt role, and reports their events. A runtime has one guest, which is made
+ * for the runtime's first socket. All functions run on the loop thread with the lock
  * held. */
 #ifndef SGI_SOCKET_GUEST_H
 #define SGI_SOCKET_GUEST_H
@@ -10,37 +10,41 @@
 typedef struct sgi_socket_guest sgi_socket_guest;
 typedef struct sgi_guest_socket sgi_guest_socket;
 
-/* Events of a socket. Each callback may drop any socket, also the socket of the event. */
+/* The events of a socket. Each callback may drop any socket, even the socket of the
+ * event. */
 typedef struct sgi_guest_events {
     void (*bytes)(sgi_guest_socket *socket, const char *bytes, size_t len);
     void (*writable)(sgi_guest_socket *socket);
-    /* Called when the peer has disconnected (ends is false) or when the runtime ends
-     * (ends is true). The descriptor is already closed, and no further event comes. */
+    /* Called when the peer has disconnected (ends: false) or when the runtime ends (ends:
+     * true). The descriptor is already closed, and no further event comes. */
     void (*gone)(sgi_guest_socket *socket, bool ends);
 } sgi_guest_events;
 
-/* A socket; a member of the object that owns it. */
+/* A socket of the guest. The struct is a member of the object that owns the socket. */
 struct sgi_guest_socket {
     sgi_socket_guest *guest;
     const sgi_guest_events *events;
     /* libwebsockets' object for the socket; NULL = the socket was not adopted */
     void *handle;
-    int fd; /* the descriptor, for writing; the guest reads and closes it */
+    /* the descriptor; the owner writes to it, and the guest reads and closes it */
+    int fd;
     LIST_ENTRY(sgi_guest_socket) link;
 };
 
-/* Takes over the descriptor and starts reading it. On failure the guest closes it. */
+/* Takes over the descriptor and starts reading it. On failure the function closes the
+ * descriptor. */
 segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd,
                              const sgi_guest_events *events);
-/* Returns a buffer of the socket's guest for output that is built and sent at once. The
- * buffer is empty between uses. */
+/* Returns a buffer for output that is built and sent at once. All sockets of the guest
+ * share the buffer, which is empty between uses. */
 sgi_buf *sgi_guest_scratch(const sgi_guest_socket *socket);
-/* Asks for one call of `writable`. The call comes as soon as the descriptor accepts
- * bytes again. */
+/* Asks for one call of `writable`, which comes as soon as the descriptor accepts bytes
+ * again. */
 void sgi_guest_want_writable(sgi_guest_socket *socket);
-/* Turns reading on or off. While it is off, the end of the connection is not noticed. */
+/* Turns reading on or off. While reading is off, the end of the connection is not
+ * noticed. */
 void sgi_guest_set_reading(sgi_guest_socket *socket, bool on);
-/* Closes the descriptor; no event comes any more. The socket's memory may then be
+/* Closes the descriptor; no event comes any more. The memory of the socket may then be
  * freed. */
 void sgi_guest_close(sgi_guest_socket *socket);
 

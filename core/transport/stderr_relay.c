@@ -1,14 +1,14 @@
-/* Passes lines of a child's standard error to the application. The loop thread cuts
- * its input into lines and queues them; the thread that runs callbacks delivers them.
- * There are two buffers: `queue` is filled under the lock, while `current` is
- * delivered without the lock. So a line does not move during its callback.
+/* Passes lines of a child's standard error to the application. The loop thread cuts the
+ * input into lines and queues them; the thread that runs callbacks delivers them. There
+ * are two buffers: `queue` is filled under the lock, while `current` is delivered without
+ * the lock. Therefore a line does not move during its callback.
  *
- * Each buffer holds at most MAX_WAITING bytes. Further lines are not left in the pipe
- * but dropped, because a child must not block when the application does not read its
- * log. One line then says how many bytes were dropped.
+ * Each buffer holds at most MAX_WAITING bytes. Further lines are dropped and not left in
+ * the pipe, because a child must not block when the application does not read its log. A
+ * line then reports how many bytes were dropped.
  *
- * A line is stored as its length, its bytes and a NUL. The transport owns the relay
- * until sgi_stderr_relay_end; from then on the queue of callbacks owns it. */
+ * A line is stored as its length, its bytes and a NUL. The transport owns the relay until
+ * sgi_stderr_relay_end; from then on the queue of callbacks owns the relay. */
 #include "transport/stderr_relay.h"
 
 #include <stdio.h>
@@ -134,7 +134,7 @@ static const char *next_line(sgi_stderr_relay *relay, size_t *len)
     return text;
 }
 
-/* Frees the relay and calls free_user, the last callback. */
+/* Frees the relay, and calls free_user as the last callback. */
 static int32_t finish(sgi_stderr_relay *relay)
 {
     sgi_engine *engine = relay->engine;

@@ -1,19 +1,20 @@
-/* A stream reads while the conversation wants input, and writes the conversation's
- * output one buffer at a time. It fetches the next buffer only when the last one is
- * written. So waiting output stays in the engine, where senders can see how much waits.
+/* A stream reads while the conversation wants input, and writes the conversation's output
+ * one buffer at a time. The stream fetches the next buffer only when the last one is
+ * written. Therefore waiting output stays in the engine, where senders can see how much
+ * output waits.
  *
  *   running --eof--> at_eof --quiet--> settled --written--> broken
  *      \--write fails-----------------------------------------/
  *
- * The end of the input does not end the conversation at once, because a peer may close
- * its writing side and still read (`printf ... | server`). First the peer's requests
- * are answered, as far as callbacks that are due now do so, and the answers are
- * written. A peer that reads nothing for SGI_LINGER_MS is given up. After a write has
- * failed, input that the peer sent before is still read.
+ * The end of the input does not end the conversation at once, because a peer can close
+ * its writing side and still read (`printf ... | server`). First the callbacks that are
+ * due now run and answer the peer's requests, and the answers are written. The stream
+ * stops waiting for a peer that reads nothing for SGI_LINGER_MS. After a failed write,
+ * input that the peer has already sent is still read.
  *
  * The loop reads without the lock: its thread is the only reader and owns the scratch
  * buffer. It reads a few times per event; a short read means that no more input has
- * come yet. While the input is lent (runtime/inlet.h), any thread may read it with the
+ * arrived yet. While the input is lent (runtime/inlet.h), any thread may read it with the
  * lock.
  *
  * Small output of an idle stream is written by the thread that made it
@@ -77,8 +78,8 @@ void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
                            .out_flags = -1};
 }
 
-/* Makes the descriptor non-blocking. Returns its old flags, which are to be restored,
- * or -1 when nothing was changed. */
+/* Makes the descriptor non-blocking. Returns its old flags, which restore_flags needs, or
+ * -1 when nothing was changed. */
 static int set_nonblocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -87,8 +88,9 @@ static int set_nonblocking(int fd)
     return flags;
 }
 
-/* Restores the descriptor to blocking. Only O_NONBLOCK is cleared, because another
- * process that shares the open file may have changed other flags. */
+/* Makes the descriptor blocking again, if set_nonblocking has changed it. Only O_NONBLOCK
+ * is cleared, because another process that shares the open file may have changed other
+ * flags. */
 static void restore_flags(int fd, int *saved)
 {
     int flags = *saved < 0 ? -1 : fcntl(fd, F_GETFL);
@@ -168,15 +170,15 @@ static void give_up(sgi_timer *timer)
     }
 }
 
-/* Restarts the linger timer after each write. The timer ends the wait for a peer that
- * does not read. */
+/* Restarts the linger timer. Called after each write; the timer ends the wait for a peer
+ * that does not read. */
 static void start_lingering(sgi_stream *stream)
 {
     sgi_engine_set_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
 }
 
-/* Called when the conversation has no more output. Reports the end if the owner or the
- * end of the input waits until all output is written. */
+/* Called when the conversation has no more output. Reports the end of the stream if the
+ * owner is finishing the stream, or if the input has ended. */
 static void check_end(sgi_stream *stream)
 {
     if (stream->finishing) {
@@ -212,8 +214,8 @@ static void feed(sgi_stream *stream, const char *bytes, size_t len)
         sgi_inlet_close(&stream->inlet);
 }
 
-/* Reads once without the lock and handles the bytes with the lock. Returns true when
- * there may be more to read at once. */
+/* Reads once without the lock, and handles the bytes with the lock. Returns true when
+ * more bytes can be read at once. */
 static bool read_once(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
@@ -245,8 +247,9 @@ static void on_readable(sgi_inlet *inlet)
             break;
 }
 
-/* Reads once on the application's thread. Returns false at the end of the input. Only
- * the loop handles this end, because it ends the conversation. */
+/* Reads once on the application's thread. Returns false at the end of the input, or after
+ * a read of SGI_FLOOD_SIZE bytes or more. Only the loop handles the end of the input,
+ * because the end of the input ends the conversation. */
 static bool read_here(sgi_inlet *inlet, char *room)
 {
     sgi_stream *stream = SGI_OWNER(inlet, sgi_stream, inlet);
@@ -296,9 +299,9 @@ static ssize_t write_some(const sgi_stream *stream)
     return write(stream->out, bytes, len);
 }
 
-/* Writes the bytes of `rest`. Returns 0 when all of them are written, otherwise the
- * errno that stopped the writing. After a partial write the peer's buffer is full, so
- * the watcher continues. looping: the runtime whose loop thread makes this call, or
+/* Writes the bytes of `rest`. Returns 0 when all bytes are written, otherwise the errno
+ * that stopped the writing. A partial write counts as EAGAIN, because it shows that the
+ * peer's buffer is full. looping: the runtime whose loop thread makes this call, or
  * NULL. */
 static int write_rest(sgi_stream *stream, const segue_runtime *looping)
 {
@@ -329,8 +332,8 @@ static void output_failed(sgi_stream *stream, int fault)
     break_off(stream, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
 }
 
-/* Writes the bytes of `rest`. Returns true when all of them are written. The caller
- * holds the lock, which is released while writing. */
+/* Writes the bytes of `rest`. Returns true when all bytes are written. The caller holds
+ * the lock, which is released while the function writes. */
 static bool push_rest(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
@@ -355,9 +358,9 @@ static bool push_rest(sgi_stream *stream)
     return true;
 }
 
-/* Writes one buffer per turn. The engine reports that there is more output, but not
- * that there is none. So when the remaining output must be written before the end,
- * this function asks for another flush. */
+/* Writes one buffer per turn. The engine reports that there is more output, but does not
+ * report that there is no more output. Therefore, when the remaining output must be
+ * written before the end, the function asks for another flush. */
 void sgi_stream_flush(sgi_stream *stream)
 {
     if (!stream->running || stream->out < 0 || ev_is_active(&stream->writable))

@@ -1,20 +1,20 @@
-/* TLS by OpenSSL over a BIO of this file: its read function gives the bytes that were
- * fed, and its write function appends to the caller's buffer. So OpenSSL makes no
- * system call, no write must be repeated, and all bytes are sent in one place. TLS is
- * done here and not in libwebsockets, because of its version 4.1.6. In the raw role of
- * that version, a connection with waiting output is not read and spins, an established
- * connection is closed by the handshake's timeout, the name that a client sends chooses
- * among all listeners of the process, and handshakes are written with SIGPIPE.
+/* TLS by OpenSSL over a BIO of this file. The BIO's read function returns the bytes that
+ * were fed, and its write function appends to the caller's buffer. Therefore OpenSSL
+ * makes no system call, no write must be repeated, and all bytes are sent in one place.
+ * This file and not libwebsockets does TLS, because of four faults of libwebsockets
+ * 4.1.6. In its raw role, a connection with waiting output is not read and spins; an
+ * established connection is closed by the handshake's timeout; the name that a client
+ * sends chooses among all listeners of the process; handshakes are written with SIGPIPE.
  *
  * A setup never changes and has a reference count. A reload makes a new setup; existing
- * connections keep the old one.
+ * connections keep the old setup.
  *
  * Sessions are not resumed where clients show certificates: a resumed session would
  * bypass the certificate files of a reload. Renegotiation is off.
  * SSL_MODE_RELEASE_BUFFERS frees the record buffers while a connection is idle.
  *
- * OpenSSL allocates memory by its own means. Its error queue belongs to the thread and
- * is cleared before each call, so errors in the queue belong to this connection. */
+ * OpenSSL allocates memory by its own means. Its error queue belongs to the thread and is
+ * cleared before each call, so errors in the queue belong to this connection. */
 #include "transport/tls.h"
 
 #include <stdatomic.h>
@@ -36,17 +36,18 @@ struct sgi_tls {
     SSL *ssl;
     const char *in;
     size_t in_len;
-    sgi_buf *out; /* the caller's buffer; set only during a call */
+    /* the buffer of the caller, which receives bytes to send; set only during a call */
+    sgi_buf *out;
     bool failed;
-    /* a static text of OpenSSL with the reason of the failure; NULL = unknown */
+    /* OpenSSL's static text about the reason of the failure; NULL = unknown */
     const char *fault;
 };
 
 /* ---- the files ---- */
 
-/* Writes the reason that OpenSSL gives, without its numbers. OpenSSL has no texts for
- * system errors (such as a missing file), so strerror_r gives the texts of these
- * errors. */
+/* Writes an error with the reason that OpenSSL gives, without OpenSSL's numbers. For
+ * system errors (such as a missing file) OpenSSL has no texts, so strerror_r gives these
+ * texts. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
 {
     char text[96];
@@ -59,8 +60,8 @@ static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char 
     return SEGUE_E_INVALID;
 }
 
-/* Refuses a key file that needs a passphrase. Without this function OpenSSL would ask
- * for the passphrase on the terminal. */
+/* OpenSSL's callback for a passphrase. Refuses a key file that needs a passphrase.
+ * Without this callback OpenSSL would ask for the passphrase on the terminal. */
 static int no_passphrase(char *text, int size, int writing, void *user)
 {
     (void)text;
@@ -70,8 +71,8 @@ static int no_passphrase(char *text, int size, int writing, void *user)
     return -1;
 }
 
-/* Chooses the protocol http/1.1. A client that offers protocols must offer http/1.1
- * (RFC 7301). */
+/* OpenSSL's callback that chooses the application protocol (ALPN, RFC 7301). Chooses
+ * http/1.1. A client that offers protocols without http/1.1 is refused. */
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *len,
                            const unsigned char *offered, unsigned int offered_len,
                            void *user)
@@ -344,8 +345,8 @@ void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE])
              tls->fault ? tls->fault : "unknown reason");
 }
 
-/* Appends the subject of the client's certificate in UTF-8. Control characters and
- * separators are escaped, so that the text is unambiguous. */
+/* Appends the subject of the client's verified certificate in UTF-8. Control characters
+ * and separators are escaped, so that the text is unambiguous. */
 bool sgi_tls_subject(const sgi_tls *tls, sgi_buf *into)
 {
     char *text;

@@ -1,6 +1,7 @@
-/* The eventfd has no public name. It is found by its counter, which /proc shows: each
- * lws_cancel_service adds one, and no other eventfd of the process gains just SIGNALS by
- * chance in the same moment. */
+/* Finds the eventfd of a context of libwebsockets, which has no public name. The eventfd
+ * is found by its counter, which /proc shows: each lws_cancel_service adds one to the
+ * counter, and no other eventfd of the process gains exactly SIGNALS by chance in the
+ * same moment. */
 #include "transport/wake_descriptor.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #define SIGNALS 61
 #define COUNT_KEY "eventfd-count:"
 
-/* Returns false if fd is no eventfd. */
+/* Reads the counter of an eventfd from /proc. Returns false when fd is not an eventfd. */
 static bool read_count(int fd, uint64_t *count)
 {
     char path[64], line[128];
@@ -34,7 +35,7 @@ static bool read_count(int fd, uint64_t *count)
     return found;
 }
 
-/* Returns whether `fd` is an eventfd with that name in /proc/self/fd. */
+/* True when the descriptor with this name in /proc/self/fd is an eventfd. */
 static bool is_eventfd(DIR *descriptors, const char *name)
 {
     char target[32];
@@ -45,7 +46,8 @@ static bool is_eventfd(DIR *descriptors, const char *name)
     return strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
-/* Returns whether SIGNALS wake-ups of the context are what this eventfd gains. */
+/* True when SIGNALS wake-ups of the context increase the counter of this eventfd by
+ * exactly SIGNALS. */
 static bool is_woken(int fd, struct lws_context *context)
 {
     uint64_t before, after;
