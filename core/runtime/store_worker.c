@@ -463,7 +463,7 @@ void sgi_stores_close(segue_runtime *rt)
     store_queue *q;
     sgi_stores_wait_idle(rt);
     while ((slot = TAILQ_FIRST(&rt->stores.slots))) {
-        /* removing its last queue closes the slot */
+        /* removing the last queue of a slot also closes the slot */
         q = TAILQ_FIRST(&slot->queues);
         remove_queue(q);
         sgi_stores_wait_idle(rt);

@@ -36,7 +36,7 @@ void sgi_pg_begin_write(sgi_pg_store *store, const char *sql)
 typedef enum deed {
     GIVE_UP,   /* the error is permanent */
     TRY_AGAIN, /* the call had no effect, and the cause of the error can pass soon */
-    RECONNECT, /* like TRY_AGAIN, except that the next try needs a new connection */
+    RECONNECT, /* the call had no effect, and can succeed on a new connection */
 } deed;
 
 typedef struct fault {

@@ -22,7 +22,7 @@
  * that ended lately, and releases those that are open again. A claim can also be lost.
  * The data then show that the first owner was silent while other owners were not,
  * unless more than half of a lease is missing. Such an owner is recorded as away, and
- * cannot vouch for its logs. */
+ * cannot confirm that its logs are complete. */
 #include "store/postgres_store.h"
 
 #define RECALL_STEP 64

@@ -267,7 +267,8 @@ static bool open_ear(watch *w)
     if (sgi_pg_connect(store, &store->ear, limit_of(store)) != SEGUE_OK ||
         !subscribe(w) || !follow_all(w))
         return false;
-    if (w->was_deaf) /* no news can be missed before the first subscription */
+    /* news may have been missed, unless this is the first subscription */
+    if (w->was_deaf)
         note_all(store, false);
     return true;
 }

@@ -94,7 +94,7 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
 {
     if (len < ENTRY_HEAD)
         return false;
-    /* the caller asked only for later entries; the bundle begins before these */
+    /* entries of the bundle before the first requested entry are skipped */
     if (seq <= r->last)
         return true;
     segue_store_entry entry = {.seq = seq,

@@ -243,7 +243,8 @@ static void open_ear(watch *w)
     if (ok) {
         w->ear_failures = 0;
         w->heard_at = sgi_redis_monotonic_ms();
-        if (w->was_deaf) /* no news can be missed before the first try to subscribe */
+        /* news may have been missed, unless this is the first try to subscribe */
+        if (w->was_deaf)
             note_all(store, false);
         w->was_deaf = true;
     } else {

@@ -6,9 +6,9 @@
  *                                           CHUNK -> TRAILER ------------------> END
  *     any state -> FAULT, which is final
  *
- * A line is collected, and is checked when its newline has arrived. Therefore every byte
- * is looked at once, and the result never depends on how the input is cut into pieces. A
- * line longer than its limit is refused before its bytes are copied.
+ * A line is collected, and is checked when its newline has arrived. Therefore each byte
+ * is examined only once, and the result never depends on how the input is cut into
+ * pieces. A line longer than its limit is refused before its bytes are copied.
  *
  * The head stays in `head` until the reset. A line between chunks is collected in
  * `body` after the received bytes of the body, and is cut off when it has been read.
@@ -22,7 +22,8 @@
 #define KEEP_HEAD ((size_t)2 * 1024)
 #define KEEP_FIELDS 32u
 #define KEEP_BODY ((size_t)2 * 1024)
-/* The largest value of any limit. Offsets in the head are 32-bit numbers. */
+/* The largest allowed value of a limit, in bytes. Offsets in the head are 32-bit
+ * numbers. */
 #define MAX_ANY ((size_t)1 << 30)
 #define SIZE_DIGITS 16u
 

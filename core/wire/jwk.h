@@ -16,8 +16,8 @@ typedef struct sgi_jwk {
     /* offset of kid in `names`; used while `names` grows, because the view is then
      * invalid */
     size_t kid_at;
-    /* the signature schemes for which the key may be used; one bit 1 << sgi_crypto_scheme
-     * each */
+    /* the signature schemes for which the key may be used; a set bit 1 <<
+     * sgi_crypto_scheme allows a scheme */
     uint32_t schemes;
     sgi_crypto_key *key;
 } sgi_jwk;

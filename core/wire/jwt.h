@@ -11,7 +11,8 @@
 
 /* The conditions that a token must meet. The texts are views of the caller's memory. */
 typedef struct sgi_jwt_rules {
-    /* the accepted signature schemes; one bit 1 << sgi_crypto_scheme each */
+    /* the accepted signature schemes; a set bit 1 << sgi_crypto_scheme accepts a
+     * scheme */
     uint32_t schemes;
     sgi_str issuer;
     /* the names of this server, separated by blanks; the token's audience must contain
