@@ -70,7 +70,7 @@ void sgi_flow_agree(sgi_flow *flow)
         sgi_flow_fail(flow, "no random bytes are available");
     if (flow->stage == SGI_FLOW_IDLE || sgi_flow_is_out_of_memory(flow))
         return;
-    flow->stage = SGI_FLOW_AGREE;
+    sgi_flow_set_stage(flow, SGI_FLOW_AGREE);
     flow->listed = true;
     TAILQ_INSERT_TAIL(&flow->engine->flows, flow, link);
 }

@@ -29,10 +29,44 @@
 
 #include "wire/challenge.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #define REDIRECTS_MAX 3
+
+/* ---- the stage ---- */
+
+#define TO(stage) (1u << SGI_FLOW_##stage)
+#define TO_A_TOKEN (TO(AGREE) | TO(VOUCH) | TO(TOKEN))
+
+/* The allowed changes of the stage. Every stage may also change to IDLE, which ends the
+ * flow. IDLE -> RESOURCE, VOUCH or TOKEN: the flow has no vault. RESOURCE -> RESOURCE and
+ * SERVER -> SERVER: the flow tries the next URL, or follows a redirect. TOKEN -> REGISTER:
+ * the authorization server does not know the client any more. TOKEN -> AGREE, VOUCH or
+ * TOKEN: the refresh token or the kept code was refused. A change that is not in the table
+ * is a defect of the caller and stops a debug build. */
+static const unsigned moves[] = {
+    [SGI_FLOW_IDLE] = TO(LOAD_TOKEN) | TO(RESOURCE) | TO(VOUCH) | TO(TOKEN),
+    [SGI_FLOW_LOAD_TOKEN] = TO(RESOURCE) | TO(LOAD_CLIENT) | TO(VOUCH) | TO(TOKEN),
+    [SGI_FLOW_RESOURCE] =
+        TO(RESOURCE) | TO(SERVER) | TO(LOAD_CLIENT) | TO(REGISTER) | TO_A_TOKEN,
+    [SGI_FLOW_SERVER] = TO(SERVER) | TO(LOAD_CLIENT) | TO(REGISTER) | TO_A_TOKEN,
+    [SGI_FLOW_LOAD_CLIENT] = TO(REGISTER) | TO(AGREE) | TO(TOKEN),
+    [SGI_FLOW_REGISTER] = TO(SAVE_CLIENT) | TO(AGREE) | TO(TOKEN),
+    [SGI_FLOW_SAVE_CLIENT] = TO(AGREE) | TO(TOKEN),
+    [SGI_FLOW_AGREE] = TO(TOKEN),
+    [SGI_FLOW_VOUCH] = TO(TOKEN),
+    [SGI_FLOW_TOKEN] = TO(SAVE_TOKEN) | TO(REGISTER) | TO_A_TOKEN,
+    [SGI_FLOW_SAVE_TOKEN] = 0,
+};
+
+void sgi_flow_set_stage(sgi_flow *flow, sgi_flow_stage to)
+{
+    assert(to == SGI_FLOW_IDLE || moves[flow->stage] & 1u << to);
+    (void)moves;
+    flow->stage = to;
+}
 
 /* ---- freeing a flow ---- */
 
@@ -57,7 +91,7 @@ void sgi_flow_set_moved_callback(sgi_flow *flow, void (*moved)(void *user), void
 void sgi_flow_finish(sgi_flow *flow)
 {
     sgi_flow_stop_waiting(flow);
-    flow->stage = SGI_FLOW_IDLE;
+    sgi_flow_set_stage(flow, SGI_FLOW_IDLE);
     flow->starved = false;
     for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
         if (flow->text[i].failed)
@@ -149,7 +183,7 @@ static void begin(sgi_flow *flow, sgi_flow_purpose purpose)
     flow->code_is_kept = sgi_flow_text_is_set(flow, SGI_FT_CODE);
     if (flow->has_load) {
         sgi_flow_key_token(flow);
-        flow->stage = SGI_FLOW_LOAD_TOKEN;
+        sgi_flow_set_stage(flow, SGI_FLOW_LOAD_TOKEN);
         sgi_flow_is_out_of_memory(flow);
     } else {
         go_on(flow, false);
@@ -337,7 +371,7 @@ void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage)
     if (sgi_flow_is_out_of_memory(flow))
         return;
     if (sgi_flow_may_use(flow, sgi_flow_text_of(flow, SGI_FT_URL)))
-        flow->stage = stage;
+        sgi_flow_set_stage(flow, stage);
     else
         sgi_flow_fail(flow, "the URL of the authorization server is not allowed: the URL "
                             "has to be https");

@@ -160,6 +160,8 @@ static inline bool sgi_flow_text_is_set(const sgi_flow *flow, sgi_flow_text whic
 
 /* ---- flow.c ---- */
 
+/* Changes the stage. The table of allowed changes is in flow.c. */
+void sgi_flow_set_stage(sgi_flow *flow, sgi_flow_stage to);
 /* Empties a text and returns its buffer, so that the caller can write a new text. If the
  * old text was incomplete because memory ran out, sets `starved`. */
 sgi_buf *sgi_flow_text_begin(sgi_flow *flow, sgi_flow_text which);

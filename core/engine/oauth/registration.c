@@ -93,7 +93,7 @@ void sgi_flow_identify(sgi_flow *flow)
         sgi_flow_obtain(flow);
     } else if (flow->has_load) {
         sgi_flow_key_client(flow);
-        flow->stage = SGI_FLOW_LOAD_CLIENT;
+        sgi_flow_set_stage(flow, SGI_FLOW_LOAD_CLIENT);
         sgi_flow_is_out_of_memory(flow);
     } else {
         ask_registration(flow);
@@ -229,6 +229,6 @@ void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body)
     }
     sgi_flow_key_client(flow);
     sgi_flow_write_client(flow);
-    flow->stage = SGI_FLOW_SAVE_CLIENT;
+    sgi_flow_set_stage(flow, SGI_FLOW_SAVE_CLIENT);
     sgi_flow_is_out_of_memory(flow);
 }

@@ -185,7 +185,7 @@ static void ask_for_ourselves(sgi_flow *flow)
 {
     sgi_flow_choose_scopes(flow);
     if (flow->grant == SEGUE_OAUTH_ASSERTION) {
-        flow->stage = SGI_FLOW_VOUCH;
+        sgi_flow_set_stage(flow, SGI_FLOW_VOUCH);
         sgi_flow_is_out_of_memory(flow);
         return;
     }
@@ -332,7 +332,7 @@ static void keep_token(sgi_flow *flow, sgi_json object)
     }
     sgi_flow_key_token(flow);
     sgi_flow_write_token(flow);
-    flow->stage = SGI_FLOW_SAVE_TOKEN;
+    sgi_flow_set_stage(flow, SGI_FLOW_SAVE_TOKEN);
     sgi_flow_is_out_of_memory(flow);
 }
 
