@@ -143,11 +143,21 @@ static bool take_inbox(custom *c)
     return c->reading.len > 0;
 }
 
+/* Output does not hold up the last input of a connection that the application has closed:
+ * nothing sends that output any more. */
+static bool wants_input(const custom *c)
+{
+    sgi_conn *conn = sgi_transport_conn(&c->base);
+    if (c->said_closed)
+        sgi_conn_drop_output(conn);
+    return sgi_conn_wants_input(conn);
+}
+
 /* Passes the waiting input to the conversation while the conversation wants input. */
 static void read_inbox(custom *c)
 {
     sgi_conn *conn = sgi_transport_conn(&c->base);
-    bool wanted = sgi_conn_wants_input(conn);
+    bool wanted = wants_input(c);
     while (wanted && take_inbox(c)) {
         size_t len = c->reading.len - c->read;
         if (len > FEED_BYTES)
@@ -155,7 +165,7 @@ static void read_inbox(custom *c)
         size_t at = c->read;
         c->read += len;
         sgi_conn_add_input(conn, c->reading.p + at, len);
-        wanted = sgi_conn_wants_input(conn);
+        wanted = wants_input(c);
     }
     bool full = !wanted || waiting(c) > max_waiting(c);
     if (c->refused && !full)

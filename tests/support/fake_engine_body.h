@@ -132,6 +132,11 @@ bool sgi_conn_wants_input(sgi_conn *conn)
     return wants;
 }
 
+void sgi_conn_drop_output(sgi_conn *conn)
+{
+    sgi_buf_reset(&conn->out, SIZE_MAX);
+}
+
 void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
 {
     if (!conn->up)

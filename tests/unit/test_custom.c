@@ -336,6 +336,26 @@ static void the_end_waits_for_what_was_fed_before(void **state)
     suite_tear_down(&rig);
 }
 
+/* The engine wants no input before its output is sent, which nobody does any more. */
+static void the_end_does_not_wait_for_output(void **state)
+{
+    static char text[2 << 20];
+    suite_rig rig;
+    (void)state;
+    loop *l = set_up(&rig, &custom_kind);
+    l->deaf = true;
+    fake_conn_send(rig.conn, "first\n", 6);
+    settle(&rig);
+    fake_conn_send(rig.conn, text, sizeof text);
+    sgi_transport_feed(l->transport, "last words\n", 11);
+    settle(&rig);
+    assert_int_equal(rig.conn->in_len, 0);
+    sgi_transport_closed(l->transport);
+    RUN_UNTIL(rig.rt, rig.conn->detached);
+    assert_int_equal(rig.conn->in_len, 11);
+    suite_tear_down(&rig);
+}
+
 static void close_waits_for_output_and_for_closed(void **state)
 {
     suite_rig rig;
@@ -482,6 +502,7 @@ int main(void)
         cmocka_unit_test(feeding_is_bounded_and_pause_tells),
         cmocka_unit_test(a_refused_feed_is_told_when_to_go_on),
         cmocka_unit_test(the_end_waits_for_what_was_fed_before),
+        cmocka_unit_test(the_end_does_not_wait_for_output),
         cmocka_unit_test(close_waits_for_output_and_for_closed),
         cmocka_unit_test(a_loss_can_be_mended),
         cmocka_unit_test(a_refusal_to_reopen_is_final),

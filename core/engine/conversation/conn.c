@@ -214,6 +214,11 @@ bool sgi_conn_wants_input(sgi_conn *conn)
     return wants;
 }
 
+void sgi_conn_drop_output(sgi_conn *conn)
+{
+    sgi_buf_reset(&conn->out, SPARE_ROOM);
+}
+
 void sgi_conn_resume_input(sgi_conn *conn)
 {
     if (!conn->stalled || !conn->up || !sgi_conn_wants_input(conn))

@@ -24,6 +24,10 @@ void sgi_conn_message(sgi_conn *conn, sgi_str text);
  * stop reading until host.input is called. */
 bool sgi_conn_wants_input(sgi_conn *conn);
 
+/* Discards the messages that wait for the transport. Called when the peer can receive
+ * nothing more, and its last messages are still to be read. */
+void sgi_conn_drop_output(sgi_conn *conn);
+
 /* Moves all output into `into`, which must be empty. Memory that `into` owns is used
  * again for later output. `into` stays empty when there is no output; host.output then
  * reports new output. */
