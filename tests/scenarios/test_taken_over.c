@@ -596,6 +596,29 @@ static void who_is_away_while_another_came_and_went(world *w)
     }
 }
 
+/* The same while a handler waits for an answer. The answer reaches the new handler, though
+ * the earlier one has not ended yet. */
+static void who_asked_before_another_came_and_went(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    world_connect(&other, "Ada");
+    const char *made = wire_make_task(a, "1", "confirm_delete", NULL, CAPS_ALL);
+    char id[64];
+    snprintf(id, sizeof id, "%s", made);
+    until_state(a, id, "\"input_required\"");
+    shared_store_away(instance_a, 1);
+    world_advance(w, 3 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    world_stop(&other);
+    shared_store_away(instance_a, 0);
+    world_advance(w, 2 * LEASE_MS);
+    until_state(a, id, "\"input_required\"");
+    wire_task(a, "3", "tasks/update", id, ANSWER("input-1"));
+    until_state(a, id, "\"completed\"");
+    end();
+}
+
 /* A's handler sends nothing, so no write can be refused. A asks by itself when it is
  * back, and its client learns how the task ended. */
 static void who_was_away_in_silence_hears_of_it(world *w)
@@ -684,6 +707,8 @@ static const scenario leases[] = {
      who_is_away_for_a_lease_is_fenced, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that was away continues behind another that came and went",
      who_is_away_while_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a question of before another server came and went is answered",
+     who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a silent server that was away learns of the take-over",
      who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},

@@ -122,6 +122,8 @@ typedef struct sgi_input {
     bool failed;
     int32_t bad_answers;
     bool bound;     /* a handler of this process waits for the answer */
+    /* the call whose handler asked; the handler of an earlier call may still be ending */
+    segue_call *asker;
     bool delivered; /* the handler has received the outcome of the question */
     segue_input_fn on_input;
     void *user;

@@ -92,7 +92,7 @@ sgi_input *sgi_call_due_answer(const segue_call *call)
     bool ended =
         sgi_op_has_ended(op) || sgi_op_server(op)->stage == SGI_SERVER_DEAD || call->lost;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (input->bound && !input->delivered &&
+        if (input->bound && input->asker == call && !input->delivered &&
             ((input->answered && input->answered <= sgi_op_horizon(op)) || ended))
             return input;
     return NULL;

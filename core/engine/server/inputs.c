@@ -204,6 +204,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     if (status != SEGUE_OK)
         return status;
     input->bound = true;
+    input->asker = call;
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
