@@ -158,6 +158,7 @@ static void init(sgi_pg_store *store, const sgi_mem *mem)
     store->mem = *mem;
     store->stop_fd = -1;
     store->operations = -1;
+    store->refused_as = SEGUE_E_STORE;
     sgi_feed_init(&store->feed, &store->mem);
     sgi_pg_call_init(&store->call, &store->mem);
     sgi_pg_call_init(&store->ear_call, &store->mem);
@@ -194,7 +195,7 @@ static segue_status start(opening *o, const segue_store_options *options)
     if (!status && !sgi_pg_watch_start(store))
         status = fail(o, SEGUE_E_STORE, "the system cannot start a thread");
     if (!status && *store->refused)
-        status = fail(o, SEGUE_E_STORE, store->refused);
+        status = fail(o, store->refused_as, store->refused);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 #define SGI_PG_ARGS_MAX 20
-#define SGI_PG_FAULT 200
+#define SGI_PG_FAULT 400
 
 typedef struct sgi_pg_link {
     const char *url;

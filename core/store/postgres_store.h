@@ -58,9 +58,10 @@ typedef struct sgi_pg_store {
     int64_t operations;
     bool tried; /* true = the thread's first attempt to listen is over */
     pthread_cond_t has_tried;
-    /* Only the thread uses the following members, except `refused`, which is read after
-     * `tried` was set. */
+    /* Only the thread uses the following members, except `refused` and `refused_as`,
+     * which are read after `tried` was set. */
     char refused[SGI_PG_FAULT]; /* the reason why the thread could not listen */
+    segue_status refused_as;
     pthread_t thread;
     bool has_thread;
     int stop_fd; /* an eventfd that becomes readable when the store closes */

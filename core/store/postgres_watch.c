@@ -13,8 +13,10 @@
  *
  * LISTEN belongs to a session, so it does not work through a pooler that gives each
  * transaction another session (pgbouncer, pool_mode transaction). On its first connection
- * the thread therefore sends a message to itself. If the message does not come back,
- * opening the store fails with the hint that the URL needs the option listen.
+ * the thread therefore sends itself a message, over the connection that runs the calls.
+ * Only then does the message show that LISTEN works: a pooler passes on a message that a
+ * transaction of the same connection has sent, and loses all others. If the message does
+ * not come, opening the store fails, and the error says what to do.
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
  * operations. The thread then reports `doubt`: the server finds out by a commit which
@@ -37,6 +39,15 @@
 /* number of messages after which the listeners are woken, even if more messages arrive */
 #define HEAR_MOST 256
 #define PROBE_MS 2000
+
+static const char DEAF[] =
+    "LISTEN does not work on this connection, which seems to lead through a pooler in "
+    "transaction mode: give the URL of the PostgreSQL server itself as the option "
+    "listen, "
+    "or use a pool in session mode";
+static const char DEAF_LISTEN[] =
+    "the connection of the option listen gets no changes: it has to lead to the same "
+    "database as the URL, and not through a pooler in transaction mode";
 
 static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
@@ -238,12 +249,26 @@ static bool probe(watch *w)
         return false;
     if (w->probed)
         return true;
-    snprintf(
-        store->ear.fault, sizeof store->ear.fault,
-        "LISTEN does not work on this connection, which seems to lead through a "
-        "pooler in transaction mode: give the URL of the server itself as the option "
-        "listen");
+    sgi_text_format(store->ear.fault, sizeof store->ear.fault, "%s",
+                    *store->url.listen ? DEAF_LISTEN : DEAF);
+    store->refused_as = SEGUE_E_UNSUPPORTED;
     sgi_pg_link_close(&store->ear);
+    return false;
+}
+
+/* Sends this thread a message over the connection that runs the calls. The thread may use
+ * that connection, because opening the store waits for the thread. */
+static bool send_probe(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    char text[sizeof w->name + 1];
+    snprintf(text, sizeof text, "P%s", w->name);
+    sgi_pg_begin(store, "SELECT pg_catalog.pg_notify($1, $2)::text");
+    sgi_pg_arg_text(&store->call, w->channel);
+    sgi_pg_arg_text(&store->call, text);
+    if (sgi_pg_execute_alone(store) == SEGUE_OK)
+        return true;
+    sgi_text_format(store->ear.fault, sizeof store->ear.fault, "%s", store->link.fault);
     return false;
 }
 
@@ -256,9 +281,7 @@ static bool subscribe(watch *w)
         return false;
     if (w->probed)
         return true;
-    /* The message is sent by a transaction of its own, after LISTEN was committed. */
-    snprintf(sql, sizeof sql, "NOTIFY \"%s\", 'P%s'", w->channel, w->name);
-    return run(w, sql) && probe(w);
+    return send_probe(w) && probe(w);
 }
 
 static bool open_ear(watch *w)

@@ -66,7 +66,8 @@ static const struct passwd *other_user(void)
     return user || getuid() ? user : getpwnam("nobody");
 }
 
-/* Becomes the program; the process ends with the test. */
+/* Becomes the program, which is one of PostgreSQL's or an absolute path; the process ends
+ * with the test. */
 static void become(const postgres_server *server, const char **args)
 {
     char path[200];
@@ -81,7 +82,9 @@ static void become(const postgres_server *server, const char **args)
         !freopen("log", "a", stdout) || !freopen("log", "a", stderr))
         _exit(126);
     setpgid(0, 0);
-    snprintf(path, sizeof path, "%s/%s", server->programs, args[0]);
+    bool is_path = *args[0] == '/';
+    snprintf(path, sizeof path, "%s%s%s", is_path ? "" : server->programs,
+             is_path ? "" : "/", args[0]);
     args[0] = path; /* programs look for others beside the file that they are named by */
     execv(path, (char *const *)(uintptr_t)args);
     _exit(127);
@@ -99,6 +102,20 @@ static bool run(const postgres_server *server, const char **args)
     if (status)
         fprintf(stderr, "%s failed: see %s/log\n", args[0], server->directory);
     return !status;
+}
+
+bool postgres_server_give_file(const char *path)
+{
+    const struct passwd *user = other_user();
+    return !chmod(path, 0600) && (!user || !chown(path, user->pw_uid, user->pw_gid));
+}
+
+pid_t postgres_server_run_beside(const postgres_server *server, const char **args)
+{
+    pid_t pid = fork();
+    if (!pid)
+        become(server, args);
+    return pid;
 }
 
 static void run_server(const postgres_server *server)
@@ -298,6 +315,11 @@ const char *postgres_server_url(const postgres_server *server)
 const char *postgres_server_unix_url(const postgres_server *server)
 {
     return server->unix_url;
+}
+
+const char *postgres_server_directory(const postgres_server *server)
+{
+    return server->directory;
 }
 
 const char *postgres_server_data(const postgres_server *server)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef struct postgres_server postgres_server;
 
@@ -25,7 +26,9 @@ uint16_t postgres_server_port(const postgres_server *server);
 /* Return URLs for the superuser "segue" and the database "postgres". */
 const char *postgres_server_url(const postgres_server *server);
 const char *postgres_server_unix_url(const postgres_server *server);
-/* The directory of its data. */
+/* The directory of its socket, which the server's user owns. */
+const char *postgres_server_directory(const postgres_server *server);
+/* The directory of its data, inside the other directory. */
 const char *postgres_server_data(const postgres_server *server);
 
 /* Ends the server: SIGTERM = it waits for clients, SIGINT = it ends their sessions,
@@ -33,6 +36,14 @@ const char *postgres_server_data(const postgres_server *server);
 void postgres_server_signal(postgres_server *server, int number);
 /* Starts the server again with the same port and directory. */
 bool postgres_server_again(postgres_server *server);
+
+/* Makes the user of the servers the only one who can read and write the file. Returns
+ * false when that fails. */
+bool postgres_server_give_file(const char *path);
+/* Starts another program as the server's user, in the server's directory; args[0] is its
+ * path. The program ends with the test program. Its output goes to the server's log.
+ * Returns its process id, or -1. */
+pid_t postgres_server_run_beside(const postgres_server *server, const char **args);
 
 /* Runs SQL text, formatted as printf does. Returns the first value of the result as a
  * number, 0 when there is none; -1 = an error (with a message) or no server. */
