@@ -301,7 +301,7 @@ def test_structured_results_keep_their_word(world: ServerWorld) -> None:
         assert tools["shape"].output_schema["required"] == ["corners"]
         assert tools["loose"].output_schema is None
         assert (await session.call("shape", corners=3)).structured == {"corners": 3}
-        with pytest.raises(segue.RemoteError, match="not what it declares"):
+        with pytest.raises(segue.RemoteError, match="does not fit its declared type"):
             await session.call("shape", corners="three")
         assert (await session.call("numbers")).structured == {"result": [1, 2]}
         with pytest.raises(segue.ToolError, match="no shape"):

@@ -27,8 +27,8 @@ _PACKAGES = {
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 }
-# libwebsockets loads the library of this package when a server begins to listen, so the
-# linker does not name it.
+# Always needed: libwebsockets loads the library of this package only when a server begins
+# to listen, so the linker does not report a missing one.
 _ALWAYS = "libwebsockets-evlib-ev"
 _MISSING = re.compile(r"(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)")
 

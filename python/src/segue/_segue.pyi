@@ -207,7 +207,7 @@ class Shelf: ...
 
 @final
 class Segment:
-    """One segment of a streamed result (segue_segment_*). It is immutable."""
+    """One segment of a streamed result (segue_segment_*). A segment never changes."""
 
     @property
     def number(self) -> int: ...  # the number of the segment: 1, 2, 3, ...

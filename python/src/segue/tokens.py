@@ -248,7 +248,9 @@ class TokenFile:
                 "move it away to start with an empty file"
             ) from error
         if content.format != _FORMAT:
-            raise TokenFileError(f"{self.path} was written by a newer version of segue")
+            raise TokenFileError(
+                f"{self.path} was written by a newer version of segue: update segue"
+            )
         return content.tasks
 
     def _change(self, change: Callable[[list[SavedTask]], SavedTask]) -> SavedTask:

@@ -323,7 +323,9 @@ async def transport(
     taken = {"on_elicit", "on_sample", "roots", "on_input", "on_log", "on_notification"}
     wrong = sorted(taken & set(options))
     if wrong:
-        raise TypeError(f"{wrong[0]} is the ClientSession's")
+        raise TypeError(
+            f"{wrong[0]} is the ClientSession's: pass the callback to ClientSession"
+        )
     told, read = anyio.create_memory_object_stream[Any](_QUEUE)
     write, said = anyio.create_memory_object_stream[Any](0)
     bridge = _Bridge(target, options, told)

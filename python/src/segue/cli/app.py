@@ -24,10 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Look at MCP servers, call their tools and resume their tasks.",
     epilog=(
-        "SERVER is a URL, or in quotes a command that starts one: 'python server.py'. "
-        "Exit codes: 0 done, 1 the tool reports an error, 2 wrong usage, 3 the server "
-        "answers with an error, 4 no connection, 5 not authorized, 6 timeout, 7 the task "
-        "is gone, 8 internal, 130 Ctrl-C."
+        "SERVER is a URL or, in quotes, a command that starts a server: "
+        "'python server.py'. Exit codes: 0 done, 1 the tool reports an error, 2 wrong "
+        "usage, 3 the server answers with an error, 4 no connection, 5 not authorized, "
+        "6 timeout, 7 the task is gone, 8 internal, 130 Ctrl-C."
     ),
 )
 task_app = typer.Typer(
@@ -68,12 +68,16 @@ Login = Annotated[
 ]
 Era = Annotated[
     Literal["auto", "modern", "legacy"],
-    typer.Option("--era", help="modern: only 2026-07-28; legacy: only handshake."),
+    typer.Option(
+        "--era", help="modern: only 2026-07-28; legacy: only the older revisions."
+    ),
 ]
 Answers = Annotated[
     list[str] | None,
     typer.Option(
-        "--answer", metavar="KEY=VALUE", help="Field of a form that is asked for."
+        "--answer",
+        metavar="KEY=VALUE",
+        help="Answer to a field of a form that the tool asks for.",
     ),
 ]
 
@@ -184,21 +188,23 @@ def call_command(
         ),
     ] = None,
     stream: Annotated[
-        bool, typer.Option("--stream", "-s", help="Show segments as they come.")
+        bool, typer.Option("--stream", "-s", help="Show segments as they arrive.")
     ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Leave the task running, print its id.")
+        bool,
+        typer.Option("--detach", "-d", help="Leave the task running and print its id."),
     ] = False,
     no_task: Annotated[
-        bool, typer.Option("--no-task", help="Make a plain call.")
+        bool, typer.Option("--no-task", help="Make a plain call, not a task.")
     ] = False,
     response_mode: Annotated[
         list[str] | None,
         typer.Option(
             "--response-mode",
             metavar="MODE",
-            help="How a server of 2025-11-25 may answer what it can run as a task: task, "
-            "immediate or streaming; give it again for each mode. Default: all.",
+            help="How a server of 2025-11-25 may answer a call that it can run as a "
+            "task: task, immediate or streaming. Repeat the option for each mode. "
+            "Default: all.",
         ),
     ] = None,
     timeout: Annotated[

@@ -45,7 +45,8 @@ class Asker:
             return segue.ElicitResult("decline")
         if content is None:
             self._screen.note(
-                "Declined, because the input is no terminal: pass --answer to answer."
+                "Declined, because standard input is not a terminal: "
+                "pass --answer KEY=VALUE."
             )
             return segue.ElicitResult("decline")
         return segue.ElicitResult("accept", content)

@@ -145,7 +145,7 @@ class Follower:
             raise
         except segue.Error:
             self._screen.stop_progress()
-            self._come_back("The task may go on.")
+            self._come_back("The task may still run on the server.")
             raise
         self._screen.stop_progress()
         self._forget()
@@ -186,13 +186,13 @@ class Follower:
         self._screen.end_segments()
         saved = self.detach(run)
         if saved is None:
-            self._screen.note("Interrupted; the call is cancelled.")
+            self._screen.note("Interrupted. The call is cancelled.")
             return
         is_child = not isinstance(self._target, str)
         self._come_back(
-            "Interrupted; the task goes on if the server has a persistent store."
+            "Interrupted. The task continues if the server has a persistent store."
             if is_child
-            else "Interrupted; the task goes on."
+            else "Interrupted. The task continues on the server."
         )
         if self._screen.as_json:
             self._screen.json({"event": "detached", "id": saved.id})
@@ -202,9 +202,9 @@ class Follower:
         if self._saved is None:
             return
         self._screen.note(
-            f"{why} Come back:  segue task resume {self._saved.id}\n"
-            f"From its first segment: segue task watch {self._saved.id}   "
-            f"Stop it: segue task cancel {self._saved.id}"
+            f"{why} To continue: segue task resume {self._saved.id}\n"
+            f"To show it from its first segment: segue task watch {self._saved.id}\n"
+            f"To cancel it: segue task cancel {self._saved.id}"
         )
 
     def _note_end(self, status: str) -> None:

@@ -143,7 +143,7 @@ async def remove(screen: Screen, names: Sequence[str], *, is_all_ended: bool) ->
     if screen.as_json:
         screen.json({"removed": gone})
     else:
-        screen.note(f"Forgotten: {', '.join(gone) or 'none'}")
+        screen.note(f"Removed: {', '.join(gone) or 'none'}")
     return Exit.OK
 
 
@@ -162,7 +162,8 @@ async def _task(session: segue.Session, saved: SavedTask) -> segue.Task:
         if task_id is None:
             await task.cancel()
             raise UsageError(
-                "the token belongs to a call that is no task: it can only be resumed"
+                "the token belongs to a call that is not a task: only segue task resume "
+                "can continue it"
             )
         # the task may have ended already
         with contextlib.suppress(segue.NotResumableError):

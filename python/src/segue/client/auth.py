@@ -37,8 +37,8 @@ class TokenStorage(Protocol):
     and must not block for long."""
 
     def load(self, key: str) -> str | None:
-        """Returns the value that `save` stored last under the key, or None when there is
-        no value.
+        """Returns the value that `save` stored last under the key, or None when the key
+        has no value.
         """
 
     def save(self, key: str, value: str) -> None:
@@ -154,7 +154,7 @@ class OAuth:
         allow_private_addresses: bool = False,
     ) -> None:
         if grant not in _GRANTS:
-            raise ValueError(f"unknown grant: {grant!r}")
+            raise ValueError(f"unknown grant: {grant!r}; there are {', '.join(_GRANTS)}")
         if (grant == "assertion") != (assertion is not None):
             raise ValueError(
                 'grant "assertion" needs assertion=, and assertion= needs this grant'

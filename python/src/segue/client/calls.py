@@ -312,7 +312,7 @@ class Calls(Conversation):
                 )
             except errors.InvalidError:
                 raise errors.InvalidError(
-                    "this is not a token of this library, or it is damaged"
+                    "the token is damaged, or is not a token of this library"
                 ) from None
             flow.mark(0)
             return flow

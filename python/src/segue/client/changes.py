@@ -74,7 +74,9 @@ class Changes:
         self._uris = list(dict.fromkeys(uris))
         self._lists: list[Any] = [name for name in _NAMES if name in set(lists)]
         if not self._uris and not self._lists:
-            raise ValueError("no list and no resource is named to subscribe to")
+            raise ValueError(
+                "a subscription needs at least one URI, or tools, resources or prompts"
+            )
         self._pending: dict[Change, None] = {}
         self._waiters: list[asyncio.Future[None]] = []
         self._listening: _Listening | None = None

@@ -96,7 +96,7 @@ class Prompt(_Item, frozen=True):
 class ReadResult(
     msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 ):
-    """The answer to `resources/read`. It stays fresh for `ttl_ms` milliseconds."""
+    """The answer to `resources/read`, which stays fresh for `ttl_ms` milliseconds."""
 
     contents: list[ResourceContents]
     ttl_ms: int | None = None

@@ -59,8 +59,8 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
         """The ways in which the server offers long-running work, by the names of their
         proposals.
 
-        Proposals that a client may use without the server declaring them (SEP-975,
-        SEP-2998, PR 776) are not listed.
+        Some proposals need no declaration of the server (SEP-975, SEP-2998, PR 776). They
+        are not listed.
         """
         found = []
         tasks = self.capabilities.get("tasks")

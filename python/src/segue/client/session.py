@@ -184,7 +184,9 @@ class Session(Calls):
             RemoteError: The server does not log (before 2026-07-28).
         """
         if level not in LEVELS:
-            raise ValueError(f"unknown log level: {level!r}")
+            raise ValueError(
+                f"unknown log level: {level!r}; there are {', '.join(LEVELS)}"
+            )
         if self.peer.era == "legacy":
             await self.request_raw("logging/setLevel", {"level": level})
         self._log_level = level

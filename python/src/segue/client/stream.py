@@ -241,7 +241,9 @@ class Stream(Reader):
         """
         flow = self._flow
         if flow is None or flow.outcome is None or flow.queue:
-            raise errors.StateError("the stream has not been read to its end")
+            raise errors.StateError(
+                "the stream has not been read to its end: read it, or use collect()"
+            )
         if flow.outcome[0] != OK:
             raise flow.failure()
         return self._take_result(flow.outcome[1] or b"{}")

@@ -106,7 +106,9 @@ def parts_of(token: str) -> tuple[str, int]:
     if not plus:
         return bare, 0
     if not (place.isascii() and place.isdigit() and len(place) <= _PLACE_MOST):
-        raise errors.InvalidError("this is not a token of this library, or it is damaged")
+        raise errors.InvalidError(
+            "the token is damaged, or is not a token of this library"
+        )
     return bare, int(place)
 
 
@@ -208,7 +210,7 @@ class Task(Reader):
     async def _ask(self, verb: Any) -> bytes:
         name = self.task_id or self._name or self.token
         if name is None:
-            raise errors.StateError("the server did not make a task of this call")
+            raise errors.StateError("the call is not a task: the server made no task")
         exchange = Exchange(self._session)
         try:
             handle = attached(self._session.handle, name)
@@ -216,7 +218,7 @@ class Task(Reader):
             # This token can only send the call again with its idempotency key. Such a
             # call has no status.
             raise errors.StateError(
-                "the server did not make a task of this call"
+                "the call is not a task: the server made no task"
             ) from None
         exchange.handle = verb(handle, exchange.on_event, exchange.mask_of_events())
         status, raw, _ = await exchange.wait()

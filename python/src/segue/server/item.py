@@ -286,14 +286,14 @@ class Item(ABC):
                 self._answer_failure(call, error, replies)
             except errors.Error as why:  # the call has ended in the meantime
                 log.debug(
-                    "%s %r: the client could not be told of the failure: %s",
+                    "%s %r: the failure could not be reported to the client: %s",
                     self.what,
                     self.key,
                     why,
                 )
             except Exception:
                 log.exception(
-                    "%s %r: the client could not be told of the failure",
+                    "%s %r: the failure could not be reported to the client",
                     self.what,
                     self.key,
                 )
@@ -324,7 +324,7 @@ class Item(ABC):
             _segue.call_fail(call, code, message, data)
         except errors.InvalidError:
             log.warning(
-                "%s %r: %d is a code that the protocol reserves",
+                "%s %r: the protocol reserves the code %d, so the client gets -32603",
                 self.what,
                 self.key,
                 code,
@@ -339,7 +339,7 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
 
 
 def end_turn(call: _segue.Call) -> None:
-    """Reports that an async handler has made its first step. This ends the call's first
+    """Reports that an async handler has made its first step, which ends the call's first
     turn. The first turn of a plain function lasts until the function ends, at most
     `first_turn_ms`.
     """

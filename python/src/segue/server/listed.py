@@ -53,9 +53,13 @@ class Completing(Item):
             _segue.call_set_completion(call, values, total, has_more)
             _segue.call_complete(call)
         except errors.Error as error:
-            log.debug("%s %r: no suggestions: %s", self.what, self.key, error)
+            log.debug(
+                "%s %r: the suggestions could not be sent: %s", self.what, self.key, error
+            )
         except Exception as error:
-            log.exception("%s %r: suggestions failed", self.what, self.key)
+            log.exception(
+                "%s %r: the function that suggests values failed", self.what, self.key
+            )
             message = message_of(str(error) or type(error).__name__)
             _segue.call_fail(call, -32603, message)
         finally:
@@ -119,7 +123,7 @@ class Resource(Completing):
         given = set(self.variables)
         if not takes <= given or set(self.signature.required) - given or given - takes:
             raise TypeError(
-                f"resource {self.key!r}: its variables are {sorted(given)}, and "
+                f"resource {self.key!r} has the variables {sorted(given)}, but "
                 f"{named(self.function)} takes {sorted(takes)}"
             )
 

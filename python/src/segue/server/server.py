@@ -1,4 +1,6 @@
-"""`segue.Server`: its items, which decorators add, and the ways to serve them."""
+"""`segue.Server`: the items of a server, which decorators add, and the ways to serve
+them.
+"""
 
 from __future__ import annotations
 
@@ -220,7 +222,7 @@ class Server:
                 None,
             )
             if not isinstance(item, Completing) or argument not in item.signature.names:
-                raise ValueError(f"there is no argument {argument!r} of {of!r}")
+                raise ValueError(f"{of!r} has no argument {argument!r}")
             had = item.completes
             item.suggestions.by_name[argument] = Complete(function)
             if not had:

@@ -181,7 +181,7 @@ class Tool(Item):
             except Exception as error:
                 raise McpError(
                     -32603,
-                    f"The result of {self.key} is not what it declares: "
+                    f"The result of {self.key} does not fit its declared type: "
                     f"{schema.reason(error)}",
                 ) from error
         return schema.encode({"result": value} if self._wraps else value)
