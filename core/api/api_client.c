@@ -10,7 +10,7 @@
 
 /* ---- session ---- */
 
-/* Connects a session with its runtime, which ends the session when the runtime is freed.
+/* Connects a session with its runtime: the hook closes the session when the runtime ends.
  * The tie is freed together with the session. */
 typedef struct session_tie {
     sgi_stop_hook hook;

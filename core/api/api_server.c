@@ -141,7 +141,7 @@ void segue_content_free(segue_content *content)
 
 /* ---- server ---- */
 
-/* Connects a server with its runtime, which ends the server when the runtime is freed.
+/* Connects a server with its runtime: the hook closes the server when the runtime ends.
  * The tie is freed together with the server. */
 typedef struct server_tie {
     sgi_stop_hook hook;

@@ -56,13 +56,12 @@ static void print_failed(const source *s)
     for (size_t i = u->error_count - count; i < u->error_count; i++)
         printf("  | %s\n", u->errors[i % STDERR_LINES]);
     if (s->config->argv)
-        printf("  to mend it: run %s yourself, and see what it writes\n",
+        printf("  to correct this: run %s yourself, and read what it prints\n",
                s->config->argv[0]);
     else
-        printf(
-            "  to mend it: does %s answer, is the path right (often /mcp), and does it "
-            "need a header (--header)?\n",
-            s->config->url);
+        printf("  to correct this: check that %s answers, that its path is right (often "
+               "/mcp), and whether it needs a header (--header)\n",
+               s->config->url);
 }
 
 bool check_print(const proxy *p)

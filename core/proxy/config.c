@@ -193,7 +193,7 @@ static bool take_rule(const place *at, source_config *s, json name, json object)
 {
     tool_rule *rule = calloc(1, sizeof *rule);
     if (!rule)
-        return wrong(at, "tools", "needs more memory than there is");
+        return wrong(at, "tools", "cannot be read: out of memory");
     rule->next = s->rules;
     s->rules = rule;
     rule->name = json_string(name);
@@ -223,7 +223,7 @@ static bool take_source(const place *at, source_config *s, json object)
     if (!take_string(at, object, "command", &command))
         return false;
     if (command && !add_to_list(&s->argv, command))
-        return wrong(at, "command", "needs more memory than there is");
+        return wrong(at, "command", "cannot be read: out of memory");
     if (!take_strings(at, object, "args", &s->argv) ||
         !take_pairs(at, object, "env", "=", &s->env) ||
         !take_string(at, object, "cwd", &s->dir) ||

@@ -82,7 +82,8 @@ static void give(const handle *h, segue_call *call)
     else
         status = segue_call_complete_json(call, h->result.p, h->result.len, NULL);
     if (status != SEGUE_OK)
-        segue_call_fail(call, -32603, "The result cannot be given", NULL, 0, NULL);
+        segue_call_fail(call, -32603, "The proxy cannot send the result of the call",
+                        NULL, 0, NULL);
     segue_call_free(call);
 }
 
@@ -249,9 +250,11 @@ static handle *find(proxy *p, segue_call *call)
 
 static void unknown(segue_call *call)
 {
-    segue_call_fail(call, -32602,
-                    "There is no such handle: it is wrong, or was kept for an hour", NULL,
-                    0, NULL);
+    segue_call_fail(
+        call, -32602,
+        "There is no such handle: the handle is wrong, or its call ended more "
+        "than an hour ago",
+        NULL, 0, NULL);
     segue_call_free(call);
 }
 

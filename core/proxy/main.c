@@ -93,7 +93,8 @@ static void start_is_over(void *user)
         if (s->settled)
             continue;
         upstream *u = s->upstreams;
-        snprintf(u->last_error, sizeof u->last_error, "it did not answer in time");
+        snprintf(u->last_error, sizeof u->last_error,
+                 "the server did not answer in time");
         catalog_lost(s);
     }
 }

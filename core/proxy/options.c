@@ -16,19 +16,19 @@ static const char help[] = USAGE
     "Stands in front of MCP servers, and makes their calls durable, resumable and\n"
     "streamed, in every revision of the protocol.\n"
     "\n"
-    "Below:\n"
+    "The side of the clients:\n"
     "  --listen HOST:PORT    serve Streamable HTTP at /mcp; default: standard input and\n"
     "                        output. Also unix:PATH and systemd\n"
     "  --path PATH           path of the endpoint instead of /mcp\n"
     "  --cert FILE           certificate chain (PEM) for TLS\n"
-    "  --key FILE            its key; default: in the file of --cert\n"
+    "  --key FILE            key of the certificate; default: in the file of --cert\n"
     "  --client-ca FILE      require client certificates of this authority\n"
     "  --hosts NAMES         allowed names in Host, separated by commas\n"
     "  --origins ORIGINS     allowed origins, separated by commas\n"
     "  --cors                web pages of allowed origins may call\n"
     "  --issuer URL          require a JWT of this authorization server\n"
-    "  --jwks-url URL        its keys\n"
-    "  --jwks-file FILE      its keys, in a file\n"
+    "  --jwks-url URL        keys of the authorization server\n"
+    "  --jwks-file FILE      keys of the authorization server, in a file\n"
     "  --resource URL        the URL by which clients know the endpoint\n"
     "  --scopes SCOPES       scopes that every request needs, separated by blanks\n"
     "\n"
@@ -36,21 +36,21 @@ static const char help[] = USAGE
     "  --store FILE|URL      keep calls in a SQLite file, at redis://HOST:PORT or at\n"
     "                        postgresql://HOST/DATABASE\n"
     "  --on-close keep|cancel\n"
-    "                        a call whose client closes its connection goes on\n"
+    "                        a call whose client closes its connection continues\n"
     "                        (default), or is cancelled\n"
-    "  --task-after TIME     a call that runs longer becomes a task, where the client\n"
-    "                        knows tasks; default 20s\n"
-    "  --handle              answer a call that runs longer with a handle, where the\n"
-    "                        client knows no tasks\n"
+    "  --task-after TIME     a call that runs longer becomes a task, if the client\n"
+    "                        supports tasks; default 20s\n"
+    "  --handle              answer a call that runs longer with a handle, if the\n"
+    "                        client does not support tasks\n"
     "  --heartbeat TIME      report progress at this interval; default 15s, 0 = never\n"
     "  --trust-hints         send a call again whose tool says that this is harmless\n"
-    "  --timeout TIME        the longest time of one call; default: none\n"
+    "  --timeout TIME        the longest time of one call; default: no limit\n"
     "\n"
-    "Above:\n"
+    "The side of the upstreams (MCP servers):\n"
     "  --config FILE         the upstreams, in the form {\"mcpServers\":{NAME:{...}}}\n"
     "  --header 'NAME: TEXT' send this header to the upstream at URL\n"
     "  --per all|principal   one upstream for all, or one for each principal\n"
-    "  --max-upstreams N     the largest number of them; default 100\n"
+    "  --max-upstreams N     the largest number of upstreams; default 100\n"
     "  --idle TIME           end an upstream that is unused for this time; default: "
     "never\n"
     "  --start-timeout TIME  the longest time to wait for the upstreams; default 60s\n"
@@ -58,7 +58,7 @@ static const char help[] = USAGE
     "Other:\n"
     "  --log text|json       form of the log on standard error\n"
     "  --log-level LEVEL     debug, info, warning (default) or error\n"
-    "  --check               start the upstreams, say what they can do, and end\n"
+    "  --check               start the upstreams, print what they offer, and end\n"
     "  --help, --version\n"
     "\n"
     "Times are a number with ms, s, m or h. Exit status: 0 ended well, 1 failed, 2 "
@@ -290,7 +290,7 @@ static int take_options(reading *r, int argc, char **argv, int *at)
         if (!take)
             return usage("unknown option ", name);
         if (!equals && *at + 1 == argc)
-            return usage("there is no value after ", name);
+            return usage("a value is missing after ", name);
         why = take(r, equals ? equals + 1 : argv[++*at]);
         if (why) {
             fprintf(stderr, "segue-proxy: %s %s\n", name, why);
@@ -319,12 +319,17 @@ static int take_upstream(reading *r, int argc, char **argv, int at)
 {
     bool is_command = at < argc && !strcmp(argv[at], "--");
     if (r->c->file)
-        return at < argc ? usage("--config names the upstreams, not ", argv[at]) : -1;
+        return at < argc ? usage("the upstreams are in the file of --config; remove the "
+                                 "argument ",
+                                 argv[at])
+                         : -1;
     if (is_command && at + 1 == argc)
-        return usage("there is no command after --", "");
+        return usage("a command is missing after --", "");
     if (!is_command && (at + 1 != argc || !is_url(argv[at])))
-        return at == argc ? usage("there is no upstream", "")
-                          : usage("not a URL, and not after --: ", argv[at]);
+        return at == argc
+                   ? usage("name an upstream: a command after --, a URL, or --config", "")
+                   : usage("neither an option nor a URL (a command follows --): ",
+                           argv[at]);
     source_config *s = config_add(r->c, name_of(argv[is_command ? at + 1 : at]));
     if (!s)
         return 1;

@@ -124,11 +124,12 @@ static void fail_lost(relay *r, segue_status status, json received,
     char words[700];
     const char *why = segue_error_read(error)->message;
     if (segue_error_read(error)->unsent) {
-        snprintf(words, sizeof words, "it cannot be reached: %s",
+        snprintf(words, sizeof words, "the server cannot be reached: %s",
                  r->up->last_error[0] ? r->up->last_error : why);
         relay_fail(r, "upstream_unavailable", words);
     } else if (status == SEGUE_E_TIMEOUT) {
-        relay_fail(r, "timeout", "it did not answer in time; the call was cancelled");
+        relay_fail(r, "timeout",
+                   "the server did not answer in time; the call was cancelled");
     } else if (r->is_tool) {
         snprintf(words, sizeof words,
                  "outcome unknown: %s. The call may have run, so it is not sent again",
@@ -386,10 +387,11 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
     relay *r = params->failed ? NULL : calloc(1, sizeof *r);
     upstream *up = r ? source_upstream(to, call) : NULL;
     if (!up || !make_key(r->key)) {
-        segue_call_fail(call, -32603,
-                        r ? "There are too many upstreams of this kind now"
-                          : "Out of memory",
-                        NULL, 0, NULL);
+        segue_call_fail(
+            call, -32603,
+            r ? "The proxy has too many upstreams at present (--max-upstreams)"
+              : "Out of memory",
+            NULL, 0, NULL);
         segue_call_free(call);
         text_free(params);
         free(r);

@@ -83,8 +83,8 @@ void relay_stray_question(void *user, segue_request *request, const char *key,
         return;
     }
     log_event(SEGUE_LOG_INFO, "question_refused", u->source->config->name,
-              "%s was asked outside of a call", method);
-    segue_request_answer_error(request, key, -32601,
-                               "The proxy cannot tell which client is meant", NULL, 0,
-                               NULL);
+              "%s belongs to no call, so no client can answer it", method);
+    segue_request_answer_error(
+        request, key, -32601,
+        "The question belongs to no call, so no client can answer it", NULL, 0, NULL);
 }

@@ -158,7 +158,7 @@ static void tell_failures(const proxy *p)
         if (!s->failed)
             continue;
         log_event(SEGUE_LOG_ERROR, "upstream_failed", s->config->name,
-                  "it cannot be used: %s", u->last_error);
+                  "the server cannot be used: %s", u->last_error);
         size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
         for (size_t i = u->error_count - count; i < u->error_count; i++)
             log_event(SEGUE_LOG_ERROR, "stderr", s->config->name, "| %s",

@@ -108,7 +108,7 @@ static void on_open(void *user, segue_session *session)
     u->can = read_features((json){peer, strlen(peer)});
     u->open = true;
     u->failures = 0;
-    log_event(SEGUE_LOG_INFO, "upstream_open", s->config->name, "it is open");
+    log_event(SEGUE_LOG_INFO, "upstream_open", s->config->name, "the session is open");
     if (u != s->upstreams) {
         free(peer);
         return;
@@ -315,7 +315,7 @@ static void idle_is_over(void *user)
     if (!u->session || u->calls)
         return;
     log_event(SEGUE_LOG_INFO, "upstream_idle", u->source->config->name,
-              "it is unused and ends");
+              "no call uses the server, so its session is closed");
     segue_session_close(u->session);
 }
 

@@ -163,7 +163,7 @@ static void without_an_answer_it_ends_all_the_same(void **state)
         kit_advance(&k, GRACE_MS);
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
         assert_string_equal(r->message, "the request was cancelled, but the server has "
-                                        "not confirmed it: the tool may go on");
+                                        "not confirmed it: the tool may still run");
         /* the request has ended already */
         kit_result(&k, cancel, "%s", eras[i].acknowledged);
         kit_end(&k);
@@ -199,7 +199,7 @@ static void a_refusal_is_no_answer(void **state)
         kit_error(&k, hear_cancel(&k), -32601, NULL);
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
         assert_string_equal(r->message, "the request was cancelled, but the server has "
-                                        "not confirmed it: the tool may go on");
+                                        "not confirmed it: the tool may still run");
         kit_end(&k);
     }
 }

@@ -270,7 +270,7 @@ static void it_is_told_for_so_long(void **state)
         script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
     }
     assert_int_equal(count, SGI_WITHDRAWAL_MS / SGI_WITHDRAWAL_AGAIN_MS);
-    assert_non_null(strstr(s.k.last_warning, "the tool may go on"));
+    assert_non_null(strstr(s.k.last_warning, "the tool may still run"));
     script_advance(&s, SGI_WITHDRAWAL_MS);
     script_expect_silence(&s);
     script_end(&s);

@@ -212,7 +212,7 @@ static void it_is_told_for_so_long(void **state)
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         kit_advance(&k, SGI_WITHDRAWAL_MS - !late);
         assert_int_equal(k.session->withdrawals.count, !late);
-        assert_int_equal(strstr(k.last_warning, "the tool may go on") != NULL, late);
+        assert_int_equal(strstr(k.last_warning, "the tool may still run") != NULL, late);
         kit_end(&k);
     }
 }

@@ -256,10 +256,10 @@ void sgi_questions_take_round(segue_request *request, sgi_json result)
         problem = "the server's result has an invalid inputRequests or requestState";
     } else if (++request->questions.rounds > ROUNDS_MAX) {
         status = SEGUE_E_LIMIT;
-        problem = "the server asks in too many rounds";
+        problem = "the server asked too many rounds of questions";
     } else if (!keep_state(request, state)) {
         status = SEGUE_E_NOMEM;
-        problem = "out of memory for a round";
+        problem = "out of memory for a round of questions";
     } else {
         problem = take_all(request, inputs, &status);
         if (!problem && !state.n && TAILQ_EMPTY(&request->questions.list))

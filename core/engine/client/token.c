@@ -234,8 +234,8 @@ segue_status sgi_task_handle_from_token(segue_session *session, const char *toke
     segue_status status = open_said(session->engine, text, &o);
     if (status == SEGUE_OK && !o.spec.task_id.n && !o.spec.resume_token.n)
         status = sgi_refuse(session->engine, SEGUE_E_UNSUPPORTED,
-                            "the token belongs to a call that is no task: such a call "
-                            "can only be resumed");
+                            "the token belongs to a call that is not a task: resume the "
+                            "call with the token instead");
     if (status == SEGUE_OK)
         status = sgi_task_handle_new(session, &o.spec, text, out);
     close_token(&o);

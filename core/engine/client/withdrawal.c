@@ -22,7 +22,7 @@
 #include "engine/client/dialects.h"
 #include "engine/conversation/sending.h"
 
-#define MAY_GO_ON "the tool may go on"
+#define MAY_GO_ON "the tool may still run"
 
 typedef enum sgi_withdrawal_state {
     SGI_WITHDRAWAL_WAITS = 0,

@@ -27,7 +27,7 @@ static void end(segue_request *request, const char *text)
 static void end_unconfirmed(segue_request *request)
 {
     end(request, "the request was cancelled, but the server has not confirmed it: the "
-                 "tool may go on");
+                 "tool may still run");
 }
 
 void sgi_follow_end_as_cancelled(segue_request *request)

@@ -246,5 +246,5 @@ const char *sgi_task_unknown_text(const segue_request *request)
     return request->follow->credentials == request->session->conn->credentials
                ? "the server does not know the task"
                : "the server does not know the task. The credentials have changed since "
-                 "it was started: it may belong to another user";
+                 "the task was started: the task may belong to another user";
 }

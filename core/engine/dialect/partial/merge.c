@@ -191,7 +191,7 @@ static sgi_merged take_block(sgi_partial_merge *merge, sgi_json block, int64_t i
     if (merge->lacks)
         return add_block(merge, block);
     if (index < 0 || index > (int64_t)merge->count)
-        return wrong(merge, "a piece of the result is missing before this one");
+        return wrong(merge, "the server left out a piece of the result");
     if (index < (int64_t)merge->count)
         return go_on(merge, (size_t)index, block);
     return add_block(merge, block);
@@ -207,9 +207,10 @@ static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *ne
     int64_t index = *next >= 0 ? *next : merge->base + (int64_t)merge->count;
     sgi_buf bare;
     if (sgi_json_kind_of(item) != SGI_JSON_OBJECT)
-        return wrong(merge, "a block is not an object");
+        return wrong(merge, "the server sent a block that is not an object");
     if (!read_index(own, &index))
-        return wrong(merge, "an index is not a valid place in the list");
+        return wrong(merge,
+                     "the server sent an index that is not a valid place in the list");
     sgi_buf_init(&bare, merge->env->mem);
     if (own.n)
         write_without(item, names, &bare);
@@ -234,7 +235,7 @@ static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t ind
     sgi_json item;
     int64_t count = 0;
     if (list.n && sgi_json_kind_of(list) != SGI_JSON_ARRAY)
-        return wrong(merge, "a list of blocks is not an array");
+        return wrong(merge, "the server sent a list of blocks that is not an array");
     for (size_t at = 0;
          merged == SGI_MERGED && list.n && sgi_json_next_item(list, &at, &item);) {
         if (count++ >= repeats)
@@ -309,9 +310,10 @@ sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
     bool replaces = sgi_json_string_is(strategy, SGI_STR("replace"));
     bool appends = sgi_json_string_is(strategy, SGI_STR("append"));
     if (strategy.n && !replaces && !appends)
-        return wrong(merge, "a mergeStrategy is unknown");
+        return wrong(merge, "the server sent an unknown mergeStrategy");
     if (!read_index(sgi_json_get(meta, "index"), &index))
-        return wrong(merge, "an index is not a valid place in the list");
+        return wrong(merge,
+                     "the server sent an index that is not a valid place in the list");
     int64_t repeats = repeats_of(merge, meta);
     if (replaces && !repeats) {
         merge->base = 0;
