@@ -390,7 +390,7 @@ typedef struct segue_http_options {
     const char *key_password;   /* password of key_file; NULL = none */
     const char *proxy;          /* URL of a proxy; NULL = the proxy of the environment
                                    variables HTTPS_PROXY and NO_PROXY; "" = no proxy */
-    const char *unix_socket;    /* connect to this socket, not to the host of the URL */
+    const char *unix_socket;    /* path of a Unix socket to use, not the URL's host */
     int32_t insecure;           /* 1 = certificates are not verified */
     int32_t http1;              /* 1 = use HTTP/1.1 even if the server offers HTTP/2 */
     int32_t max_connections;    /* the limit for each of four kinds of exchanges:
@@ -869,11 +869,11 @@ typedef struct segue_item_options {
      * and other byte streams they have no effect. NULL = none */
     const char *scopes;
     int64_t resume_min_wait_ms; /* SEGUE_TOOL_RESUMABLE: the time for which a client
-                                    should wait before it comes back after a lost
-                                    connection; 0 = no time is given to the client */
+                                   should wait before it comes back after a lost
+                                   connection; 0 = the client gets no such time */
     int64_t resume_max_wait_ms; /* SEGUE_TOOL_RESUMABLE: the call is cancelled when the
-                                    client does not come back within this time; default 10
-                                    min, -1 = the client is promised no time */
+                                   client does not come back within this time; default 10
+                                   min, -1 = 10 min that are not reported to the client */
     int32_t visibility;         /* a segue_visibility */
 } segue_item_options;
 #define SEGUE_ITEM_OPTIONS_INIT SEGUE_INIT(segue_item_options)
@@ -1335,9 +1335,9 @@ typedef struct segue_session_options {
     int64_t probe_timeout_ms;
     int64_t request_timeout_ms; /* the longest time of one request and response on the
                                    wire; default 60000 */
-    int32_t max_reconnects;     /* reconnects in a row. It also limits how often a
-                                   tasks/get, tasks/update or tasks/result that fails is
-                                   sent again; 0 = default 20, -1 = none */
+    int32_t max_reconnects;     /* the maximum of reconnects in a row, and separately of
+                                   repetitions of a failed tasks/get, tasks/update or
+                                   tasks/result; 0 = default 20, -1 = none */
     int64_t max_result_bytes;   /* the largest result of one request in bytes; default 64
                                    MiB */
     int32_t max_requests;       /* requests in flight; default 4096 */

@@ -192,8 +192,8 @@ typedef struct segue_transport_vtable {
      * unread input, so feed no more input until the next call, which has paused = 0.
      * Optional. */
     void (*pause)(void *self, int32_t paused);
-    /* Connects again after a loss. Returns 0 when the attempt has begun. NULL = a loss
-     * is final. */
+    /* Connects again after a loss. Returns 0 when the attempt has begun. Without this
+     * function (NULL) a loss is final. */
     int32_t (*reopen)(void *self);
     /* Frees the transport. This is the last call. For a transport that was never
      * attached it runs on the thread that frees the handle. */
@@ -279,15 +279,16 @@ enum segue_store_write_kind {
     SEGUE_STORE_CREATE = 1,  /* makes an operation from `record` */
     SEGUE_STORE_APPEND = 2,  /* adds `entry` to the log of operation id */
     SEGUE_STORE_END = 3,     /* ends operation id, which may be deleted after purge_ms.
-                                entry.seq: 0, or the number of the first entry in this
-                                commit. Numbers before that may be missing, since the
-                                store has lost entries */
+                                entry.seq is 0, or the number of the first entry in this
+                                commit. Then earlier entries may be missing, because the
+                                store has lost them */
     SEGUE_STORE_DELETE = 4,  /* deletes operation id */
     SEGUE_STORE_RELEASE = 5, /* the server gives up operation id, which has not ended;
                                 the next claim finds it */
-    SEGUE_STORE_DROP = 6,    /* the entries of operation id of kind entry.kind, up to
-                                number entry.seq, are no longer needed; never the last
-                                entry of the log. A store need not delete them */
+    SEGUE_STORE_DROP = 6,    /* the entries of operation id that have the kind entry.kind
+                                and a number up to entry.seq are no longer needed. The
+                                last entry of the log is always needed. A store need not
+                                delete entries */
     SEGUE_STORE_TAKEN = 7    /* the letters (forwarded commands) of operation id up to
                                 number entry.seq have been carried out, and their effects
                                 are in this or an earlier commit. entry.event: the last
@@ -319,7 +320,7 @@ enum segue_store_news_kind {
     SEGUE_STORE_GREW = 1,    /* another instance wrote to operation id, or the operation
                                 is gone */
     SEGUE_STORE_LETTER = 2,  /* a forwarded command for operation id, which this instance
-                                owns; with number and data */
+                                owns; number and data are set */
     SEGUE_STORE_ORPHANS = 3, /* other instances have ended: a claim will find their
                                 operations */
     SEGUE_STORE_MISSED = 4,  /* news was lost: every followed operation counts as grown */
@@ -413,11 +414,11 @@ typedef struct segue_store_vtable {
      * nothing any more: when set_wake returns, the last call must have returned.
      * set_wake may run at the same time as other functions. */
     void (*set_wake)(void *self, void (*wake)(void *user), void *user);
-    /* Starts (on 1) or stops (on 0) news about the growing log of the operation.
-     * Returns SEGUE_E_NOT_FOUND when the operation is gone. Earlier entries are not
-     * news: they are read after follow has returned. When a stop fails, a server that
-     * closes does not stop its other operations; the news of these is ignored, and a
-     * start may follow later. */
+    /* Starts (on 1) or stops (on 0) news about the growing log of the operation. Returns
+     * SEGUE_E_NOT_FOUND when the operation is gone. Earlier entries are not news: they
+     * are read after follow has returned. A server that closes stops the news of each
+     * operation. When a stop fails, the server skips the remaining operations: their news
+     * is ignored, and a start may follow later. */
     segue_status (*follow)(void *self, const uint8_t *id, int32_t on);
     /* Stores a letter (a forwarded command) for the owner of the operation, or for the
      * owner after a claim, until TAKEN. Returns SEGUE_E_NOT_FOUND when the operation is
