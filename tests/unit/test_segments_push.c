@@ -351,6 +351,55 @@ static void what_was_passed_does_not_count(void **state)
     finish(call);
 }
 
+/* Makes a task, cuts its stream behind the first segment, and writes the task's id. */
+static void make_task_and_cut(int number, char task[64])
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", number);
+    assert_int_equal(http_wire_legacy(&t.a, id, "tools/call", CALL), 0);
+    segue_call *call = http_wire_call(t.server);
+    assert_non_null(call);
+    send(call, 1);
+    gathered();
+    const char *text = strstr(http_wire_text(&t.a), "\"taskId\":\"");
+    assert_non_null(text);
+    assert_int_equal(sscanf(text, "\"taskId\":\"%63[^\"]", task), 1);
+    http_wire_cut(&t.a);
+    finish(call);
+}
+
+static int32_t ask_for(const char *method, int number, const char *task)
+{
+    char id[16], params[100];
+    snprintf(id, sizeof id, "%d", number);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", task);
+    int32_t status = http_wire_legacy(&t.a, id, method, params);
+    fake_store_settle(&t.host);
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    return status;
+}
+
+/* A client whose connections are cut asks for its tasks by their ids. The streams that it
+ * left are bounded, and do not count as requests in flight for ever. A stream is kept
+ * while its client has not asked for the task, because the client may not know the
+ * task. */
+static void streams_that_were_replaced_are_bounded(void **state)
+{
+    char task[64];
+    (void)state;
+    const sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    make_task_and_cut(7, task);
+    for (int i = 0; i < 60; i++) {
+        make_task_and_cut(100 + i, task);
+        ask_for(i % 2 ? "tasks/get" : "tasks/result", 200 + i, task);
+        assert_in_range(session->in_flight.by_id.count, 1, 20);
+    }
+    assert_int_equal(http_wire_get(&t.a, "2-0"), 0);
+    assert_numbers(http_wire_text(&t.a), 1, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +411,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ends_when_nobody_can_come_back, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(first_response_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(streams_that_were_replaced_are_bounded, set_up,
+                                        tear_down),
         {"AS-4 R-1905-28 segments in quick succession go out together",
          in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
         {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,

@@ -161,6 +161,9 @@ struct sgi_reply {
     int32_t log_level;
     sgi_version version; /* the protocol version of the request */
     bool is_stream;
+    /* the client knows another request that brings the rest of this answer, so the answer
+     * can be dropped while the exchange is parked */
+    bool spare;
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */
     bool tells_void;

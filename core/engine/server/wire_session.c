@@ -16,9 +16,9 @@
 #include "engine/server/lasting.h"
 #include "wire/sse.h"
 
-/* The maximum number of settled exchanges that one session keeps for clients that
- * resume. */
-#define SETTLED_MAX SGI_THRESHOLD(settled_max)
+/* The maximum number of settled and spare exchanges that one session keeps for clients
+ * that resume. */
+#define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
 /* The maximum number of sessions that are visited in one search for a session or an
  * exchange to drop. The search is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
@@ -28,6 +28,19 @@
 static bool is_settled(const sgi_peer *peer)
 {
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
+}
+
+/* True when the client of a parked exchange knows another request that brings the rest of
+ * each of its answers. */
+static bool is_spare(const sgi_peer *peer)
+{
+    const sgi_reply *reply;
+    if (peer->conn->transport)
+        return false;
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (!reply->spare)
+            return false;
+    return !LIST_EMPTY(&peer->replies);
 }
 
 /* True when a source still has to write the rest of a parked exchange. A source writes
@@ -265,17 +278,20 @@ sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principa
 
 /* ---- exchanges ---- */
 
+/* Drops exchanges that no client can resume, and the oldest settled and spare exchanges
+ * beyond their maximum number. */
 static void trim(sgi_wire_session *session)
 {
     sgi_peer *peer, *next;
-    int32_t settled = 0;
+    int32_t kept = 0;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        settled += is_settled(peer);
+        kept += is_settled(peer) || is_spare(peer);
     SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
-        if (!is_settled(peer) || (settled <= SETTLED_MAX && can_be_taken_up(peer)))
+        bool excess = kept > SPARE_MAX && (is_settled(peer) || is_spare(peer));
+        if (!excess && (!is_settled(peer) || can_be_taken_up(peer)))
             continue;
         discard(peer);
-        settled--;
+        kept--;
     }
 }
 

@@ -406,6 +406,18 @@ void sgi_push_resume(sgi_reply *reply, sgi_op *op)
     begin(reply, op, op->served->lasting->confirmed);
 }
 
+void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link) {
+        if (reader->ready != more_to_read)
+            continue;
+        sgi_reply *reply = SGI_OWNER(reader, sgi_push, cursor.reader)->reply;
+        if (session && reply->peer && reply->peer->session == session)
+            reply->spare = true;
+    }
+}
+
 bool sgi_push_is_open(const sgi_op *op)
 {
     const sgi_reader *reader;

@@ -149,11 +149,19 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- tasks/get, tasks/cancel ---- */
 
+/* The client has asked for the task by its id, so the streams that it left are spare. */
+static void mark_spare(const sgi_reply *reply, const sgi_op *op)
+{
+    if (reply->peer)
+        sgi_push_mark_spare(op, reply->peer->session);
+}
+
 static void get_found(void *user, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = user;
     op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
     if (op) {
+        mark_spare(reply, op);
         answer_task(reply, op);
         /* the task's questions are asked only by the server that runs the task */
         if (!sgi_op_runs_elsewhere(op))
@@ -337,8 +345,10 @@ static void result_found(void *user, sgi_op *op, segue_status status)
     fetching f = *fetch;
     sgi_release(sgi_engine_mem(f.reply->engine), fetch, sizeof *fetch);
     op = sgi_task_check_found(f.reply, op, status, &sgi_srv_tasks_2025);
-    if (op)
+    if (op) {
+        mark_spare(f.reply, op);
         sgi_tasks_2025_on_request(op, f.reply);
+    }
     if (!op)
         sgi_reply_close(f.reply);
     /* only a task with segments has numbers to read by */
