@@ -435,7 +435,7 @@ class ServerStoreExistsError(ServerStoreError):
 
 
 class ServerStoreTooLargeError(ServerStoreError):
-    """The server reports that the operation is too large for its store."""
+    """The server reports that the operation is too large to store."""
 
 
 # The exception class of each `data.reason` that a peer's error may have.
