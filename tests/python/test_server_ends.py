@@ -37,11 +37,11 @@ def test_a_reply_that_is_refused_has_its_cause(
         return segue.Unknown({"no": "type"})
 
     async def work(session: Any) -> None:
-        with pytest.raises(segue.RemoteError, match="no content: it needs"):
+        with pytest.raises(segue.RemoteError, match="not valid content: it needs"):
             await session.get_prompt("no_type")
         with pytest.raises(segue.RemoteError, match="one block, not list"):
             await session.get_prompt("several")
-        with pytest.raises(segue.RemoteError, match="no content: it needs"):
+        with pytest.raises(segue.RemoteError, match="not valid content: it needs"):
             await session.call("unknown")
 
     world.run(server, work)

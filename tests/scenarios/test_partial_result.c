@@ -178,10 +178,11 @@ static void told_what_to_do(world *w)
     ask_modern(c, "1", TOKEN, CAPS_PARTIAL,
                "\"name\":\"big\",\"arguments\":{\"bytes\":12000}");
     world_advance(w, 1000);
-    assert_at(wire_response(c, "1"), "error.message",
-              "\"The result is too large for one answer: max_result_bytes is 10000; "
-              "declare tasks in the client, so that the call runs as one, or raise the "
-              "limit on the server\"");
+    assert_at(
+        wire_response(c, "1"), "error.message",
+        "\"The result is too large for one answer: max_result_bytes is 10000; "
+        "declare tasks in the client, so that the call runs as a task, or raise the "
+        "limit on the server\"");
 }
 
 /* ---- texts that go on (R-776-30) ---- */

@@ -176,7 +176,7 @@ static void too_large_says_what_to_do(world *w)
     assert_at(r, "error.data.reason", "\"partial_results_required\"");
     assert_at(r, "error.message",
               "\"The result is too large for one answer: max_result_bytes is 10000; "
-              "authenticate, since only callers that are known get tasks, or raise the "
+              "authenticate, because only authenticated callers get tasks, or raise the "
               "limit on the server\"");
 }
 

@@ -59,7 +59,8 @@ static void refuse_in_call(stage *s, segue_call *call)
     REFUSED(SEGUE_E_INVALID, "completion/complete",
             segue_call_set_completion(call, NULL, 0, -1, 0, &error));
     REFUSED(SEGUE_E_INVALID, "debug, info", segue_call_log(call, "loud", "1", 1, &error));
-    REFUSED(SEGUE_E_STATE, "is not stored", segue_call_checkpoint(call, "x", 1, &error));
+    REFUSED(SEGUE_E_STATE, "cannot store a checkpoint",
+            segue_call_checkpoint(call, "x", 1, &error));
     REFUSED(SEGUE_E_UNSUPPORTED, "never runs as a task",
             segue_call_defer(call, 0, &error));
     REFUSED(SEGUE_E_INVALID, "the key",
@@ -306,8 +307,8 @@ static void a_block_that_is_none_is_refused(void **state)
         {"{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"t\"}", "\"input\", an object"},
         {"{\"type\":\"tool_result\",\"toolUseId\":\"1\"}", "\"content\", an array"},
         {"{\"role\":\"user\",\"content\":{\"type\":\"text\"}}", "\"text\", a string"},
-        {"{\"text\":\"x\"}", "no content: it needs \"type\""},
-        {"7", "no content: it needs \"type\""},
+        {"{\"text\":\"x\"}", "not valid content: it needs \"type\""},
+        {"7", "not valid content: it needs \"type\""},
     };
     static const char *const good[] = {
         "{\"type\":\"text\",\"text\":\"5\",\"more\":[]}",

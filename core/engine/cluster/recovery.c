@@ -531,7 +531,7 @@ void sgi_recover(sgi_cluster *cluster)
     sgi_cluster_ref(cluster);
     if (!claim(cluster)) {
         sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
-                       "out of memory: no operation is recovered yet");
+                       "out of memory: the operations in the store are recovered later");
         try_later(cluster);
     }
     one_done(cluster);

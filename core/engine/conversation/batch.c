@@ -162,8 +162,8 @@ const char *sgi_batch_find_problem(sgi_str text)
     while (count <= SGI_BATCH_MAX && sgi_json_next_item(items, &at, &item))
         count++;
     if (!count)
-        return "a batch without messages";
-    return count > SGI_BATCH_MAX ? "a batch of more than 64 messages" : NULL;
+        return "the batch has no messages";
+    return count > SGI_BATCH_MAX ? "the batch has more than 64 messages" : NULL;
 }
 
 bool sgi_batch_expect(sgi_batch_answer *batch, sgi_str id)

@@ -171,7 +171,7 @@ static void refuse_long(sgi_conn *conn, sgi_str beginning)
         return;
     }
     sgi_engine_log(conn->engine, SEGUE_LOG_WARNING,
-                   "%s, and its beginning has no id that could be answered", told.text);
+                   "%s, and the part that was read has no request id", told.text);
     refuse_input(conn, SGI_RPC_PARSE_ERROR, told.text);
 }
 

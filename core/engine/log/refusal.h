@@ -15,6 +15,6 @@ typedef struct sgi_refusal {
 sgi_refusal sgi_refusal_of(const char *what, segue_status status);
 
 #define SGI_UNSTORED "The server cannot store the operation"
-#define SGI_UNREADABLE "The server cannot read the operation back"
+#define SGI_UNREADABLE "The server cannot read the operation"
 
 #endif

@@ -137,7 +137,7 @@ static void refuse_missing_capability(const sgi_inbound *in)
 {
     if (in->peer->stranger)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR,
-                         "This tool runs only as a task, and only callers that are known "
+                         "This tool runs only as a task, and only authenticated callers "
                          "get tasks: authenticate",
                          "{\"reason\":\"unauthenticated\"}");
     else

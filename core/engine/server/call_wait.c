@@ -173,8 +173,9 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     /* the client's request was answered with questions, so there is no open request that
      * could announce the task to the client */
     if (sgi_round_is_awaited(op))
-        return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
-                          "the call waits for answers of its client");
+        return sgi_refuse(
+            call->handle.engine, SEGUE_E_STATE,
+            "the call waits for answers of its client, so it cannot become a task now");
     segue_status status = sgi_task_make(op, ttl_ms);
     if (status == SEGUE_OK)
         became_task(call);

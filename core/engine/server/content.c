@@ -269,9 +269,10 @@ static segue_status check_item(segue_content *content, sgi_json value, uint32_t 
         *shape = SGI_SHAPE_MESSAGE;
         return check_block(content, inner);
     }
-    return refuse(content,
-                  "the value is no content: it needs \"type\" (a string), or \"uri\" "
-                  "with \"text\" or \"blob\", or \"role\" with a block in \"content\"");
+    return refuse(
+        content,
+        "the value is not valid content: it needs \"type\" (a string), or \"uri\" "
+        "with \"text\" or \"blob\", or \"role\" with a block in \"content\"");
 }
 
 segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len)

@@ -99,11 +99,11 @@ static const char *other_ways(const sgi_op *op)
         return "let the tool run as a task (its option task), or raise the limit on the "
                "server";
     if (is_whole && is_stranger)
-        return "authenticate, since only callers that are known get tasks, or raise the "
-               "limit on the server";
+        return "authenticate, because only authenticated callers get tasks, or raise "
+               "the limit on the server";
     if (is_whole)
-        return "declare tasks in the client, so that the call runs as one, or raise the "
-               "limit on the server";
+        return "declare tasks in the client, so that the call runs as a task, or raise "
+               "the limit on the server";
     if (is_stranger || is_never_task)
         return "ask for it in pieces (allowPartial), or raise the limit on the server";
     return "ask for it in pieces (allowPartial) or as a task, or raise the limit on the "
@@ -512,7 +512,8 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
     if (!sgi_op_is_logged(call->op))
         return sgi_refuse(
             call->handle.engine, SEGUE_E_STATE,
-            "the call is not stored, because it is no task and has no idempotency key");
+            "the call cannot store a checkpoint, because it is not a task and has no "
+            "idempotency key");
     return after_append(
         call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
 }

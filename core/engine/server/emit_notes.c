@@ -179,7 +179,7 @@ segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len)
     int32_t rank = sgi_log_level_json(sgi_json_get(params, "level"));
     if (rank < 0 || !sgi_json_get(params, "data").n)
         return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
-                          "a log message has a \"level\" and \"data\"");
+                          "a log message must have a \"level\" and \"data\"");
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
     int32_t wanted = log_level(call->op);

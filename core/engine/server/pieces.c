@@ -101,7 +101,7 @@ static void fail(sgi_pieces *pieces)
      * result */
     bool adds = pieces->begun && pieces->form && pieces->form->finish;
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
-                   "the store cannot read back the pieces of a result");
+                   "the pieces of a result cannot be read from the store");
     if (ended && !adds) {
         /* the answer has the whole result, so the client misses nothing */
         answer(pieces);
@@ -314,7 +314,9 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
     sgi_pieces_drop(reply);
     sgi_pieces *pieces = make(reply, lasting->pieces);
     if (!pieces) {
-        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR,
+                       "out of memory: the connection of a client that resumes a call is "
+                       "closed");
         sgi_conn_close(reply->peer->conn);
         return;
     }

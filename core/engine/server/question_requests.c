@@ -352,7 +352,8 @@ void sgi_question_requests_send(sgi_op *op)
         if (ok && can_be_sent(op, input, &where))
             ok = put_out(op, input, &where);
     if (!ok)
-        sgi_op_end_internal_error(op, "Out of memory for a question");
+        sgi_op_end_internal_error(op,
+                                  "Out of memory: the server cannot ask its question");
     sgi_op_unref(op);
 }
 

@@ -89,7 +89,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
         sgi_reply_close(reply);
     } else {
         sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
-                       "the store failed to find the call of an idempotency key: %s",
+                       "the store could not look up the call of an idempotency key: %s",
                        sgi_status_name(status));
         sgi_reply_store_error(reply, SGI_UNREADABLE, status);
         sgi_reply_close(reply);

@@ -146,8 +146,9 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
     else if (fold)
         send_task(watch, fold);
     else
-        sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
-                       "a task's result cannot be read back for a subscription");
+        sgi_engine_log(
+            op->engine, SEGUE_LOG_WARNING,
+            "a task's result cannot be read from the store for a subscription");
 }
 
 static void show_task(task_watch *watch)

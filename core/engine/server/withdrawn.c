@@ -34,7 +34,7 @@ static void cancel(sgi_op *op)
     if (sgi_task_cancel(op) != SEGUE_OK)
         sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
                        "a client cancelled a call that runs on another server: the call "
-                       "goes on, because too many commands wait for other servers");
+                       "continues, because too many commands wait for other servers");
 }
 
 /* Called after the search in the store for a withdrawn call. If the call exists, cancels
