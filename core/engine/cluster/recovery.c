@@ -305,9 +305,10 @@ static void go_on(void *user, sgi_op *op, segue_status status)
 
 /* ---- operations that another server may have continued meanwhile ---- */
 
-/* Returns whether another server has written to the operation: the store has an entry
- * behind those that this server knows to be durable, and this server has not made it. An
- * own entry can be in the store, too, when the store's answer to its commit was lost. */
+/* True when another server has written to the operation: the store has an entry behind
+ * the last entry that this server knows to be durable, and this server did not make that
+ * entry. An entry that this server made can also be in the store, when the store's answer
+ * to the commit was lost. */
 static bool has_moved_on(const sgi_op *op, const sgi_job *job)
 {
     const sgi_entry *stored = TAILQ_FIRST(&job->entries), *own;
@@ -373,9 +374,9 @@ bool sgi_op_may_have_moved_on(sgi_op *op)
 
 static void take(sgi_cluster *cluster, sgi_found_record *found);
 
-/* The store has given an operation to this server that it runs already: its lease has
- * lapsed. If another server has continued the operation in between, and is gone again,
- * this server takes it over from there. */
+/* Called when this server already runs an operation that the store has given to this
+ * server, because its lease had expired. If another server has continued the operation
+ * meanwhile and has gone, this server takes over the operation with the new entries. */
 static void compared_claim(sgi_job *job)
 {
     sgi_found_record *found = job->user;

@@ -37,10 +37,10 @@ void sgi_claims_free(sgi_cluster *cluster);
  * read. Until this call cluster->recovering counts the operation. */
 void sgi_recover_claimed_op(sgi_cluster *cluster, sgi_op *op);
 
-/* Called when the store has refused entries of an operation, because their numbers do not
- * follow. Either the store has lost entries, or another server has owned the operation in
- * between and has written to it. Returns true while the log is being read to find out;
- * the write is to be tried again then. */
+/* Called when the store has refused entries of an operation because their numbers do not
+ * follow the log. Either the store has lost entries, or another server has owned the
+ * operation meanwhile and has written to it. Returns true while the log is being read to
+ * find out; the caller must then try the write again later. */
 bool sgi_op_may_have_moved_on(sgi_op *op);
 
 #endif

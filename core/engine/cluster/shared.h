@@ -27,11 +27,12 @@ typedef enum sgi_growth {
     SGI_GROWTH_READING_ON
 } sgi_growth;
 
-/* The comparison of an operation of this server with its log in the store. */
+/* Says whether an operation of this server was compared with its log in the store, to
+ * find entries of another server. */
 typedef enum sgi_compare {
     SGI_COMPARE_NOT = 0,
     SGI_COMPARE_READING,
-    SGI_COMPARE_WHOLE /* no other server has written to it */
+    SGI_COMPARE_WHOLE /* compared: no other server has written to the operation */
 } sgi_compare;
 
 typedef struct sgi_shared {

@@ -24,8 +24,8 @@ void sgi_conn_message(sgi_conn *conn, sgi_str text);
  * stop reading until host.input is called. */
 bool sgi_conn_wants_input(sgi_conn *conn);
 
-/* Discards the messages that wait for the transport. Called when the peer can receive
- * nothing more, and its last messages are still to be read. */
+/* Discards the messages that wait for the transport. Called when the peer can receive no
+ * more messages, while its last messages are still being read. */
 void sgi_conn_drop_output(sgi_conn *conn);
 
 /* Moves all output into `into`, which must be empty. Memory that `into` owns is used

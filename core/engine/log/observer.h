@@ -26,9 +26,9 @@ struct sgi_log_observer {
     /* Called when a commit was refused, because another server has taken over the
      * operation. */
     void (*fenced)(sgi_op *op);
-    /* Called when the store has refused entries because their numbers do not follow.
-     * Returns true if this may be the work of another server, which will be known soon:
-     * the commit is tried again. */
+    /* Called when the store has refused entries because their numbers do not follow the
+     * log. Returns true if another server may have written the missing entries; the
+     * commit is then tried again later, when this is known. */
     bool (*moved_on)(sgi_op *op);
     /* Called when the last reference to an operation is dropped. The function frees the
      * data that cluster and server keep with the operation. */

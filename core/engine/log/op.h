@@ -121,8 +121,9 @@ typedef struct sgi_input {
     /* the answer is an error object: the client cannot answer, or refuses to answer */
     bool failed;
     int32_t bad_answers;
-    bool bound;     /* a handler of this process waits for the answer */
-    /* the call whose handler asked; the handler of an earlier call may still be ending */
+    bool bound; /* a handler of this process waits for the answer */
+    /* the call whose handler asked the question; the handler of an earlier call may still
+     * be ending */
     segue_call *asker;
     bool delivered; /* the handler has received the outcome of the question */
     segue_input_fn on_input;

@@ -218,7 +218,8 @@ static void moved(sgi_op *op)
         op->served->lasting->form->moved(op->served->lasting);
 }
 
-/* A client was asked a question of the operation: its answer must find the operation. */
+/* True when this server has asked its client a question of the operation. The operation
+ * must then stay in memory, so that the client's answer finds the operation. */
 static bool asks_here(const sgi_op *op)
 {
     const sgi_input *input;

@@ -97,8 +97,8 @@ static void fail(sgi_pieces *pieces)
     sgi_reply *reply = pieces->reply;
     sgi_op *op = pieces->cursor.reader.op;
     bool ended = pieces->ended;
-    /* the client adds what comes to the pieces that it has, so it must not get the whole
-     * result */
+    /* a client that adds the answer to its pieces must not get the whole result as the
+     * answer */
     bool adds = pieces->begun && pieces->form && pieces->form->finish;
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
                    "the pieces of a result cannot be read from the store");
