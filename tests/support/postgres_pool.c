@@ -4,20 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
 
-#include "support/redis_server.h"
+#include "support/server_process.h"
 
 #define PROGRAM "/usr/sbin/pgbouncer"
-#define STARTING_MS 120000
 
 struct postgres_pool {
-    pid_t pid;
-    uint16_t port;
+    server_process process;
+    const postgres_server *server;
+    const char *mode;
+    int size;
     char url[80];
     char settings[96]; /* path of the file with the settings */
     char users[96];    /* path of the file with the users */
@@ -33,10 +32,12 @@ static bool write_file(const char *path, const char *text)
     return ok && postgres_server_give_file(path);
 }
 
-static bool write_settings(const postgres_server *server, const postgres_pool *pool,
-                           const char *mode, int size)
+static void set_port(void *user)
 {
+    postgres_pool *pool = user;
     char text[512];
+    snprintf(pool->url, sizeof pool->url, "postgresql://segue@127.0.0.1:%d/postgres",
+             pool->process.port);
     snprintf(text, sizeof text,
              "[databases]\n"
              "* = host=%s port=%d\n"
@@ -48,31 +49,26 @@ static bool write_settings(const postgres_server *server, const postgres_pool *p
              "auth_file = %s\n"
              "pool_mode = %s\n"
              "default_pool_size = %d\n",
-             postgres_server_directory(server), postgres_server_port(server), pool->port,
-             pool->users, mode, size);
-    return write_file(pool->users, "\"segue\" \"\"\n") &&
-           write_file(pool->settings, text);
+             postgres_server_directory(pool->server), postgres_server_port(pool->server),
+             pool->process.port, pool->users, pool->mode, pool->size);
+    if (!write_file(pool->users, "\"segue\" \"\"\n") || !write_file(pool->settings, text))
+        fprintf(stderr, "cannot write %s\n", pool->settings);
 }
 
-static bool is_ready(const postgres_pool *pool)
+static void run_pool(void *user)
 {
+    const postgres_pool *pool = user;
+    const char *args[] = {PROGRAM, pool->settings, NULL};
+    postgres_server_become(pool->server, args);
+}
+
+static bool is_ready(void *user)
+{
+    const postgres_pool *pool = user;
     PGconn *conn = PQconnectdb(pool->url);
     bool ready = PQstatus(conn) == CONNECTION_OK;
     PQfinish(conn);
     return ready;
-}
-
-static bool await(postgres_pool *pool)
-{
-    for (int waited = 0; pool->pid > 0 && waited < STARTING_MS; waited += 5) {
-        if (is_ready(pool))
-            return true;
-        if (waitpid(pool->pid, NULL, WNOHANG) == pool->pid)
-            break;
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    }
-    pool->pid = 0;
-    return false;
 }
 
 bool postgres_pool_start(const postgres_server *server, const char *mode, int size,
@@ -84,19 +80,16 @@ bool postgres_pool_start(const postgres_server *server, const char *mode, int si
         fprintf(stderr, "pgbouncer is not installed; run .ci/setup\n");
         return false;
     }
+    pool->process =
+        (server_process){.name = "pgbouncer", .run = run_pool, .is_ready = is_ready};
+    pool->server = server;
+    pool->mode = mode;
+    pool->size = size;
     snprintf(pool->settings, sizeof pool->settings, "%s/pool.ini", directory);
     snprintf(pool->users, sizeof pool->users, "%s/pool.users", directory);
-    for (int tries = 0; tries < 5; tries++) {
-        const char *args[] = {PROGRAM, pool->settings, NULL};
-        pool->port = redis_server_free_port();
-        snprintf(pool->url, sizeof pool->url, "postgresql://segue@127.0.0.1:%d/postgres",
-                 pool->port);
-        if (!write_settings(server, pool, mode, size))
-            break;
-        pool->pid = postgres_server_run_beside(server, args);
+    if (server_process_start_on_free_port(&pool->process, pool, set_port)) {
         *out = pool;
-        if (await(pool))
-            return true;
+        return true;
     }
     fprintf(stderr, "pgbouncer does not start: see %s/log\n", directory);
     free(pool);
@@ -107,8 +100,8 @@ void postgres_pool_stop(postgres_pool *pool)
 {
     if (!pool)
         return;
-    if (!kill(pool->pid, SIGKILL))
-        waitpid(pool->pid, NULL, 0);
+    if (!kill(pool->process.pid, SIGKILL))
+        server_process_await_end(&pool->process);
     free(pool);
 }
 

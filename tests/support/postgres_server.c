@@ -1,11 +1,7 @@
-/* Starts and ends PostgreSQL. A free port is found by binding a socket to it and closing
- * the socket. If another program takes the port in between, the next port is tried.
- * PostgreSQL refuses to run as root, so its programs then run as the user "postgres" or
+/* Starts and ends PostgreSQL. PostgreSQL refuses to run as root, so its programs then run as the user "postgres" or
  * "nobody". */
 #include "support/postgres_server.h"
 
-#include <errno.h>
-#include <ftw.h>
 #include <glob.h>
 #include <grp.h>
 #include <pwd.h>
@@ -14,34 +10,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
 
-#include "support/redis_server.h"
+#include "support/server_process.h"
 
 #define ARGS_MAX 64
-#define STARTING_MS 120000
 
 struct postgres_server {
-    pid_t pid;
-    uint16_t port;
-    char directory[48];
+    server_process process;
     char data[64];
     char url[80];
     char unix_url[160];
     char programs[160]; /* the directory of the newest version's programs */
     const char *const *extra;
 };
-
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-}
 
 /* ---- programs ---- */
 
@@ -66,19 +52,14 @@ static const struct passwd *other_user(void)
     return user || getuid() ? user : getpwnam("nobody");
 }
 
-/* Becomes the program, which is one of PostgreSQL's or an absolute path; the process ends
- * with the test. */
-static void become(const postgres_server *server, const char **args)
+void postgres_server_become(const postgres_server *server, const char **args)
 {
     char path[200];
-    sigset_t none;
     const struct passwd *user = other_user();
     if (user && (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)))
         _exit(126);
-    prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which resets it */
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (chdir(server->directory) || !freopen("/dev/null", "r", stdin) ||
+    server_process_end_with_parent(SIGQUIT); /* after setuid, which resets it */
+    if (chdir(server->process.directory) || !freopen("/dev/null", "r", stdin) ||
         !freopen("log", "a", stdout) || !freopen("log", "a", stderr))
         _exit(126);
     setpgid(0, 0);
@@ -96,11 +77,11 @@ static bool run(const postgres_server *server, const char **args)
     int status = -1;
     pid_t pid = fork();
     if (!pid)
-        become(server, args);
+        postgres_server_become(server, args);
     if (pid > 0)
         waitpid(pid, &status, 0);
     if (status)
-        fprintf(stderr, "%s failed: see %s/log\n", args[0], server->directory);
+        fprintf(stderr, "%s failed: see %s/log\n", args[0], server->process.directory);
     return !status;
 }
 
@@ -110,22 +91,15 @@ bool postgres_server_give_file(const char *path)
     return !chmod(path, 0600) && (!user || !chown(path, user->pw_uid, user->pw_gid));
 }
 
-pid_t postgres_server_run_beside(const postgres_server *server, const char **args)
+static void run_server(void *user)
 {
-    pid_t pid = fork();
-    if (!pid)
-        become(server, args);
-    return pid;
-}
-
-static void run_server(const postgres_server *server)
-{
+    const postgres_server *server = user;
     char port[8];
     const char *args[ARGS_MAX] = {"postgres",
                                   "-D",
                                   server->data,
                                   "-k",
-                                  server->directory,
+                                  server->process.directory,
                                   "-h",
                                   "127.0.0.1",
                                   "-p",
@@ -145,10 +119,10 @@ static void run_server(const postgres_server *server)
                                   "-c",
                                   "log_min_error_statement=panic"};
     int n = 23;
-    snprintf(port, sizeof port, "%d", server->port);
+    snprintf(port, sizeof port, "%d", server->process.port);
     for (int i = 0; server->extra && server->extra[i] && n < ARGS_MAX - 1; i++)
         args[n++] = server->extra[i];
-    become(server, args);
+    postgres_server_become(server, args);
 }
 
 /* ---- starting ---- */
@@ -169,7 +143,7 @@ static PGconn *connect_to(const postgres_server *server)
     return NULL;
 }
 
-static bool is_ready(const postgres_server *server)
+static bool is_ready(void *server)
 {
     PGconn *conn = connect_to(server);
     PQfinish(conn);
@@ -178,35 +152,23 @@ static bool is_ready(const postgres_server *server)
 
 bool postgres_server_again(postgres_server *server)
 {
-    server->pid = fork();
-    if (!server->pid)
-        run_server(server);
-    setpgid(server->pid, server->pid);
-    for (int waited = 0; server->pid > 0 && waited < STARTING_MS; waited += 5) {
-        if (is_ready(server))
-            return true;
-        if (waitpid(server->pid, NULL, WNOHANG) == server->pid)
-            break;
-        sleep_ms(5);
-    }
-    fprintf(stderr, "PostgreSQL does not start on port %d\n", server->port);
-    server->pid = 0;
-    return false;
+    return server_process_start(&server->process, server);
+}
+
+static void set_port(void *user)
+{
+    postgres_server *server = user;
+    int port = server->process.port;
+    snprintf(server->url, sizeof server->url, "postgresql://segue@127.0.0.1:%d/postgres",
+             port);
+    snprintf(server->unix_url, sizeof server->unix_url,
+             "postgresql:///postgres?host=%s&port=%d&user=segue",
+             server->process.directory, port);
 }
 
 static bool start_on_free_port(postgres_server *server)
 {
-    for (int tries = 0; tries < 5; tries++) {
-        server->port = redis_server_free_port();
-        snprintf(server->url, sizeof server->url,
-                 "postgresql://segue@127.0.0.1:%d/postgres", server->port);
-        snprintf(server->unix_url, sizeof server->unix_url,
-                 "postgresql:///postgres?host=%s&port=%d&user=segue", server->directory,
-                 server->port);
-        if (postgres_server_again(server))
-            return true;
-    }
-    return false;
+    return server_process_start_on_free_port(&server->process, server, set_port);
 }
 
 static postgres_server *make(const char *const *extra)
@@ -216,14 +178,15 @@ static postgres_server *make(const char *const *extra)
     if (!server)
         return NULL;
     server->extra = extra;
-    strcpy(server->directory, "/tmp/segue-postgres-XXXXXX");
-    if (!mkdtemp(server->directory) ||
-        (user && chown(server->directory, user->pw_uid, user->pw_gid)) ||
+    server->process =
+        (server_process){.name = "PostgreSQL", .run = run_server, .is_ready = is_ready};
+    if (!server_process_make_directory(&server->process, "postgres") ||
+        (user && chown(server->process.directory, user->pw_uid, user->pw_gid)) ||
         !find_programs(server)) {
         free(server);
         return NULL;
     }
-    snprintf(server->data, sizeof server->data, "%s/data", server->directory);
+    snprintf(server->data, sizeof server->data, "%s/data", server->process.directory);
     return server;
 }
 
@@ -269,25 +232,14 @@ bool postgres_server_promote(postgres_server *server)
 
 void postgres_server_signal(postgres_server *server, int number)
 {
-    if (server->pid <= 0)
+    if (server->process.pid <= 0)
         return;
     if (number == SIGSTOP || number == SIGCONT) {
-        kill(-server->pid, number);
+        kill(-server->process.pid, number);
         return;
     }
-    if (!kill(server->pid, number)) {
-        waitpid(server->pid, NULL, 0);
-        server->pid = 0;
-    }
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind,
-                      struct FTW *where)
-{
-    (void)info;
-    (void)kind;
-    (void)where;
-    return remove(path);
+    if (!kill(server->process.pid, number))
+        server_process_await_end(&server->process);
 }
 
 void postgres_server_stop(postgres_server *server)
@@ -296,7 +248,7 @@ void postgres_server_stop(postgres_server *server)
         return;
     postgres_server_signal(server, SIGCONT);
     postgres_server_signal(server, SIGQUIT);
-    nftw(server->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    server_process_remove_directory(&server->process);
     free(server);
 }
 
@@ -304,7 +256,7 @@ void postgres_server_stop(postgres_server *server)
 
 uint16_t postgres_server_port(const postgres_server *server)
 {
-    return server->port;
+    return server->process.port;
 }
 
 const char *postgres_server_url(const postgres_server *server)
@@ -319,7 +271,7 @@ const char *postgres_server_unix_url(const postgres_server *server)
 
 const char *postgres_server_directory(const postgres_server *server)
 {
-    return server->directory;
+    return server->process.directory;
 }
 
 const char *postgres_server_data(const postgres_server *server)

@@ -40,10 +40,10 @@ bool postgres_server_again(postgres_server *server);
 /* Makes the user of the servers the only one who can read and write the file. Returns
  * false when that fails. */
 bool postgres_server_give_file(const char *path);
-/* Starts another program as the server's user, in the server's directory; args[0] is its
- * path. The program ends with the test program. Its output goes to the server's log.
- * Returns its process id, or -1. */
-pid_t postgres_server_run_beside(const postgres_server *server, const char **args);
+/* In a child process: becomes one of PostgreSQL's programs, or the program with an
+ * absolute path, as the server's user, in the server's directory. The program ends with
+ * the test program. Its output goes to the server's log. */
+void postgres_server_become(const postgres_server *server, const char **args);
 
 /* Runs SQL text, formatted as printf does. Returns the first value of the result as a
  * number, 0 when there is none; -1 = an error (with a message) or no server. */

@@ -28,9 +28,6 @@ uint16_t redis_server_port(const redis_server *server);
 const char *redis_server_url(const redis_server *server);
 const char *redis_server_unix_url(const redis_server *server);
 
-/* Returns a port that nothing listens on now. */
-uint16_t redis_server_free_port(void);
-
 /* Sends the signal; waits for the end when the signal ends the process. */
 void redis_server_signal(redis_server *server, int number);
 /* Starts the server again with the same port, directory and options. */

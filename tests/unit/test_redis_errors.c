@@ -13,6 +13,7 @@
 
 #include "store/redis_server_info.h"
 #include "support/redis_kit.h"
+#include "support/server_process.h"
 
 #include <cmocka.h>
 
@@ -212,7 +213,7 @@ static void node_of_a_cluster_is_refused(void **state)
 {
     (void)state;
     char port[8], message[300] = "";
-    snprintf(port, sizeof port, "%d", redis_server_free_port());
+    snprintf(port, sizeof port, "%d", server_process_free_port());
     const char *const extra[] = {"--cluster-enabled", "yes", "--cluster-port", port,
                                  NULL};
     redis_server_options options = {.extra = extra};

@@ -13,6 +13,7 @@
 #include "support/certificates.h"
 #include "support/news_kit.h"
 #include "support/redis_kit.h"
+#include "support/server_process.h"
 #include "support/test_mem.h"
 
 #include <cmocka.h>
@@ -137,7 +138,7 @@ static redis_server *start_tls(const char *hosts, const test_cert *authority, ch
     test_cert_save(&cert, paths[0], paths[1]);
     test_cert_save(authority, paths[2], NULL);
     test_cert_free(&cert);
-    snprintf(port, sizeof port, "%d", redis_server_free_port());
+    snprintf(port, sizeof port, "%d", server_process_free_port());
     const char *extra[] = {"--tls-port",
                            port,
                            "--tls-cert-file",
