@@ -1,19 +1,21 @@
 /**
  * A server as a process, for tests of its standard input and output, its signals and its
- * crash: `server_program.js [--http PORT] [--store PATH] [--drain MS] [--deaf]`.
+ * crash: `server_program.js [--http PORT] [--store STORE] [--lease MS] [--drain MS]
+ * [--deaf]`.
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, watch } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { type Context, Server } from "segue-mcp";
+import { type Context, Server, type Store, stores } from "segue-mcp";
 import { z } from "zod";
 
 const { values } = parseArgs({
     options: {
         http: { type: "string" },
         store: { type: "string" },
+        lease: { type: "string" },
         drain: { type: "string", default: "10000" },
         deaf: { type: "boolean", default: false },
     },
@@ -29,7 +31,17 @@ async function fileIsThere(file: string, signal: AbortSignal): Promise<void> {
     }
 }
 
-const server = new Server({ name: "program", version: "1", store: values.store });
+/** Opens the store, whose lease the URL of the store cannot set. */
+async function open(): Promise<string | Store | undefined> {
+    const { store, lease } = values;
+    if (store === undefined || lease === undefined) return store;
+    const options = { leaseMs: Number(lease) };
+    if (/^(redis|unix):/.test(store)) return stores.redis(store, options);
+    if (/^postgresql:/.test(store)) return stores.postgres(store, options);
+    return store;
+}
+
+const server = new Server({ name: "program", version: "1", store: await open() });
 
 server.tool("noisy", { input: { text: z.string() } }, ({ text }) => {
     console.log(`printed ${text}`);

@@ -19,6 +19,7 @@ import {
     SegueError,
     type Session,
 } from "segue-mcp";
+import { withStoreOfKind } from "./shared_stores.js";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
 const COMMAND = [process.execPath, PROGRAM];
@@ -220,34 +221,61 @@ async function gets(url: string): Promise<boolean> {
 
 // ---- a crash
 
-for (const end of ["SIGKILL", "SIGTERM"] as const) {
-    test(`AS-78 AS-93b: a task goes on in the next process [${end}]`, { timeout }, () =>
-        inDirectory(async (directory) => {
-            const options = ["--store", path.join(directory, "tasks.db"), "--drain", "0"];
-            const tokens: string[] = [];
-            await overHttp(options, async (url, child) => {
-                const session = await open(url);
-                const args = { to: 6, pauseAt: 4 };
-                const stream = session.stream("count", args, { onLeave: "detach" });
-                for await (const { number } of stream) if (number === 3) break;
-                tokens.push(stream.token ?? "");
-                const lost = await session.start("lost");
-                for await (const _ of lost) break;
-                tokens.push(lost.token ?? "");
-                child.kill(end);
-                assert.equal(await ended(child), end === "SIGTERM" ? 0 : end);
-                await session.close();
-            });
-            await overHttp(options, async (url) => {
-                const session = await open(url);
-                const [token = "", lost = ""] = tokens;
-                assert.ok(token && lost);
-                const { text: told } = await session.resume(token).result();
-                assert.equal(told, "1 2 3 4 5 6 in 2 runs");
-                await assert.rejects(session.resume(lost).result(), SegueError);
-                await session.close();
-            });
-        }),
+/**
+ * Ends a server in the middle of a task that can go on and of one that cannot; returns
+ * their tokens.
+ */
+async function leftBy(url: string, child: Child, end: NodeJS.Signals): Promise<string[]> {
+    const session = await open(url);
+    const args = { to: 6, pauseAt: 4 };
+    const stream = session.stream("count", args, { onLeave: "detach" });
+    for await (const { number } of stream) if (number === 3) break;
+    const lost = await session.start("lost");
+    for await (const _ of lost) break;
+    child.kill(end);
+    assert.equal(await ended(child), end === "SIGTERM" ? 0 : end);
+    await session.close();
+    assert.ok(stream.token && lost.token);
+    return [stream.token, lost.token];
+}
+
+/** Checks that another server has the tasks. */
+async function goneOnWith(url: string, [token = "", lost = ""]: string[]): Promise<void> {
+    const session = await open(url);
+    const { text: told } = await session.resume(token).result();
+    assert.equal(told, "1 2 3 4 5 6 in 2 runs");
+    await assert.rejects(session.resume(lost).result(), SegueError);
+    await session.close();
+}
+
+for (const kind of ["file", "redis", "postgres"] as const) {
+    const withOptions = (work: (options: string[]) => Promise<void>): Promise<void> =>
+        inDirectory((directory) =>
+            withStoreOfKind(kind, directory, (store) =>
+                work(["--store", store, "--lease", "1000", "--drain", "0"]),
+            ),
+        );
+    for (const end of ["SIGKILL", "SIGTERM"] as const) {
+        const name = `AS-78 AS-93b: a task goes on in the next process [${kind}, ${end}]`;
+        test(name, { timeout }, () =>
+            withOptions(async (options) => {
+                let tokens: string[] = [];
+                await overHttp(options, async (url, child) => {
+                    tokens = await leftBy(url, child, end);
+                });
+                await overHttp(options, (url) => goneOnWith(url, tokens));
+            }),
+        );
+    }
+    const name = `a second server takes over the tasks of one that was killed [${kind}]`;
+    test(name, { timeout }, () =>
+        withOptions((options) =>
+            overHttp(options, async (second) => {
+                await overHttp(options, async (url, child) =>
+                    goneOnWith(second, await leftBy(url, child, "SIGKILL")),
+                );
+            }),
+        ),
     );
 }
 

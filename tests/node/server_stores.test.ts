@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { connect, RequestTimeoutError, Server, type Store, stores } from "segue-mcp";
-import { withRedis } from "./redis.js";
+import { type Kind, withStoreOfKind } from "./shared_stores.js";
 import { internal, PACKAGE } from "./tree.js";
 
 const { native } = internal<typeof import("segue-mcp/native")>("native");
@@ -198,17 +198,16 @@ for (const [end, body] of Object.entries(ENDS)) {
     );
 }
 
-type Kind = "memory" | "file" | "redis";
-
 /** Runs `work` with a store of this kind, as a server accepts it. */
 const withStore = (
-    kind: Kind,
+    kind: Kind | "memory",
     work: (store: string | Store) => Promise<void>,
 ): Promise<void> =>
-    inDirectory((directory) => {
-        if (kind === "redis") return withRedis(directory, work);
-        return work(kind === "file" ? path.join(directory, "tasks.db") : stores.memory());
-    });
+    inDirectory((directory) =>
+        kind === "memory"
+            ? work(stores.memory())
+            : withStoreOfKind(kind, directory, work),
+    );
 
 /** A store keeps a call whose connection closes, but not one that was given up. */
 for (const [era, kind] of [
@@ -216,6 +215,8 @@ for (const [era, kind] of [
     ["legacy", "file"],
     ["auto", "redis"],
     ["legacy", "redis"],
+    ["auto", "postgres"],
+    ["legacy", "postgres"],
 ] as const)
     test(`a caller that goes ends its call, ${era}, ${kind}`, { timeout }, () =>
         withStore(kind, async (store) => {
@@ -295,7 +296,7 @@ async function strangerCalls(
     return response.text();
 }
 
-for (const kind of ["memory", "file", "redis"] as const) {
+for (const kind of ["memory", "file", "redis", "postgres"] as const) {
     const name = `R-2557-11: a stranger who closes cancels unless he has a key [${kind}]`;
     test(name, { timeout }, () =>
         withStore(kind, async (store) => {

@@ -68,10 +68,13 @@ class Killed(unittest.TestCase):
     def result_of(self, proxy, task):
         return web.Web(proxy.url).call("tasks/result", {"taskId": task})
 
-    def test_two_proxies_on_one_database_follow_each_other(self):
+    def use_database(self):
         database = postgres_server.Postgres(str(self.place))
         self.addCleanup(database.close)
         self.store = database.url(database.port)
+
+    def test_two_proxies_on_one_database_follow_each_other(self):
+        self.use_database()
         with self.serve() as first, self.serve() as second:
             self.go.touch()
             task = self.begin(first)
@@ -99,6 +102,13 @@ class Killed(unittest.TestCase):
             self.assertEqual(len(self.log.take()), 1)
 
     def test_a_call_that_may_run_twice_is_sent_again(self):
+        self.is_sent_again()
+
+    def test_a_call_on_a_database_that_may_run_twice_is_sent_again(self):
+        self.use_database()
+        self.is_sent_again()
+
+    def is_sent_again(self):
         with self.serve("--trust-hints", hints=True) as first:
             task = self.begin(first)
             self.log.wait(1)

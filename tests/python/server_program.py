@@ -1,6 +1,6 @@
 """A server as a program, for tests of a process: stdio, signals, crashes.
 
-server_program.py [--http ADDRESS] [--store FILE] [--drain SECONDS]
+server_program.py [--http ADDRESS] [--store STORE] [--lease SECONDS] [--drain SECONDS]
 """
 
 from __future__ import annotations
@@ -127,9 +127,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--http")
     parser.add_argument("--store")
+    parser.add_argument("--lease", type=float)
     parser.add_argument("--drain", type=float, default=10.0)
     args = parser.parse_args()
-    server.run(http=args.http, store=args.store, drain=args.drain)
+    store = segue.Store(args.store, lease=args.lease) if args.store else None
+    server.run(http=args.http, store=store, drain=args.drain)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import select
 import signal
 import subprocess
@@ -19,6 +18,7 @@ import pytest
 import segue
 from ports import free_port
 from server_worlds import nothing_left, run  # noqa: F401
+from shared_stores import store  # noqa: F401
 
 # ruff: noqa: F811
 PROGRAM = str(Path(__file__).with_name("server_program.py"))
@@ -349,44 +349,56 @@ def test_a_call_without_a_key_has_no_token(
 
 
 @pytest.mark.parametrize("end", ["crash", "signal"])
+@pytest.mark.parametrize("store", ["file", "redis", "postgres"], indirect=True)
 def test_a_task_goes_on_in_the_next_process(
-    nothing_left: None, tmp_path: Path, end: str
+    nothing_left: None, store: str, end: str
 ) -> None:
     """AS-78, AS-93b: after a kill or a request to end, the next process on the same
     store goes on behind the last segment, with the tool's own checkpoint."""
-    store = str(tmp_path / "tasks.db")
+    options = ("--store", store, "--lease", "1", "--drain", "0")
     port = free_port()
-    token = ""
+    with Program(*options, port=port) as program:
+        tokens = run(lambda: left_by(program, end))
+    with Program(*options, port=port) as program:
+        run(lambda: gone_on_with(program, *tokens))
 
-    async def first(program: Program) -> None:
-        nonlocal token
-        async with segue.connect(program.url, max_reconnects=-1) as session:
-            stream = session.stream("count", to=6, pause_at=4, on_leave="detach")
-            async for segment in stream:
-                if segment.number == 3:
-                    break
-            token = stream.token or ""
-            lost = await session.start("lost")
-            tokens.append(lost.token or "")
-            async for _ in lost:
+
+@pytest.mark.parametrize("store", ["file", "redis", "postgres"], indirect=True)
+def test_a_second_server_takes_over_the_tasks_of_one_that_was_killed(
+    nothing_left: None, store: str
+) -> None:
+    """The second server runs beside the first one, and has another address."""
+    options = ("--store", store, "--lease", "1", "--drain", "0")
+    with Program(*options) as second:
+        with Program(*options) as first:
+            tokens = run(lambda: left_by(first, "crash"))
+        run(lambda: gone_on_with(second, *tokens))
+
+
+async def left_by(program: Program, end: str) -> tuple[str, str]:
+    """Ends a server in the middle of a task that can go on and of one that cannot;
+    returns their tokens."""
+    async with segue.connect(program.url, max_reconnects=-1) as session:
+        stream = session.stream("count", to=6, pause_at=4, on_leave="detach")
+        async for segment in stream:
+            if segment.number == 3:
                 break
-        program.signal(signal.SIGKILL if end == "crash" else signal.SIGTERM)
-        assert await program.ended() == (-signal.SIGKILL if end == "crash" else 0)
+        lost = await session.start("lost")
+        async for _ in lost:
+            break
+    program.signal(signal.SIGKILL if end == "crash" else signal.SIGTERM)
+    assert await program.ended() == (-signal.SIGKILL if end == "crash" else 0)
+    assert stream.token and lost.token
+    return stream.token, lost.token
 
-    async def second(program: Program) -> None:
-        seen, text = await resumed(program.url, token)
-        assert text == "1 2 3 4 5 6 in 2 runs"
-        assert "".join(seen).endswith("4 5 6 in 2 runs")
-        with pytest.raises(segue.Error):
-            await resumed(program.url, tokens[0])
 
-    tokens: list[str] = []
-    options = ("--store", store, "--drain", "0")
-    with Program(*options, port=port) as program:
-        run(lambda: first(program))
-    assert re.search(r"\S", token)
-    with Program(*options, port=port) as program:
-        run(lambda: second(program))
+async def gone_on_with(program: Program, token: str, lost: str) -> None:
+    """Checks that another server has the tasks."""
+    seen, text = await resumed(program.url, token)
+    assert text == "1 2 3 4 5 6 in 2 runs"
+    assert "".join(seen).endswith("4 5 6 in 2 runs")
+    with pytest.raises(segue.Error):
+        await resumed(program.url, lost)
 
 
 def test_the_children_of_a_fork_serve_and_end(tmp_path: Path) -> None:

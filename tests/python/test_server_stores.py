@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import segue
-from redis_server import redis_server
 from segue import _segue
 from server_worlds import nothing_left, run  # noqa: F401
+from shared_stores import store_of_kind
 
 # ruff: noqa: F811
 
@@ -138,16 +138,15 @@ def test_a_store_is_what_it_names() -> None:
 @pytest.fixture
 def kept(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """What a server accepts as a store of this kind."""
-    if request.param == "redis":
-        with redis_server(tmp_path) as url:
-            yield url
+    if request.param == "memory":
+        yield segue.Store(max_bytes=1 << 20)
     else:
-        memory = segue.Store(max_bytes=1 << 20)
-        yield memory if request.param == "memory" else tmp_path / "tasks.db"
+        with store_of_kind(request.param, tmp_path) as name:
+            yield name
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-@pytest.mark.parametrize("kept", ["file", "redis"], indirect=True)
+@pytest.mark.parametrize("kept", ["file", "redis", "postgres"], indirect=True)
 def test_a_caller_that_goes_ends_its_call(
     nothing_left: None, kept: Any, era: Any
 ) -> None:
@@ -191,7 +190,7 @@ def test_a_caller_that_goes_ends_its_call(
     run(work)
 
 
-@pytest.mark.parametrize("kept", ["memory", "file", "redis"], indirect=True)
+@pytest.mark.parametrize("kept", ["memory", "file", "redis", "postgres"], indirect=True)
 def test_a_stranger_who_closes_cancels_unless_he_has_a_key(
     nothing_left: None, kept: Any
 ) -> None:

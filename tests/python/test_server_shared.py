@@ -1,4 +1,4 @@
-"""Servers that share their tasks on a Redis server."""
+"""Servers that share their tasks on a Redis or a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import segue
-from redis_server import redis  # noqa: F401
+from ports import free_port
 from server_worlds import nothing_left, run  # noqa: F401
+from shared_stores import store  # noqa: F401
 
 # ruff: noqa: F811
 
@@ -24,9 +25,10 @@ def counting(store: str) -> segue.Server:
     return server
 
 
-def test_two_servers_share_their_tasks(nothing_left: None, redis: str) -> None:
+@pytest.mark.parametrize("store", ["redis", "postgres"], indirect=True)
+def test_two_servers_share_their_tasks(nothing_left: None, store: str) -> None:
     async def work() -> None:
-        one, other = counting(redis), counting(redis)
+        one, other = counting(store), counting(store)
         async with (
             one.serving(http="127.0.0.1:0") as here,
             other.serving(http="127.0.0.1:0") as there,
@@ -43,11 +45,20 @@ def test_two_servers_share_their_tasks(nothing_left: None, redis: str) -> None:
     run(work)
 
 
-def test_no_redis_is_an_error_at_once(nothing_left: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_no_server_of_a_store_is_an_error_at_once(
+    nothing_left: None, tmp_path: Path, kind: str
+) -> None:
+    missing, words = f"unix://{tmp_path}/nothing", "No such file"
+    if kind == "postgres":
+        missing = f"postgresql://u:secret@127.0.0.1:{free_port()}/d"
+        words = "Connection refused"
+
     async def work() -> None:
-        server = counting(f"unix://{tmp_path}/nothing")
-        with pytest.raises(segue.StoreError, match="No such file"):
+        server = counting(missing)
+        with pytest.raises(segue.StoreError, match=words) as caught:
             async with server.serving(http="127.0.0.1:0"):
                 raise AssertionError
+        assert "secret" not in str(caught.value)
 
     run(work)
