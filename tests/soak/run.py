@@ -36,10 +36,11 @@ import run as kill_matrix  # noqa: E402
 
 STORES = {"memory": 1, "sqlite": 2, "redis": 2, "postgres": 2}  # number of servers
 NONE = {"long": 0, "short": 0}
-# Tasks live for two minutes, so a store keeps growing for that long. A shorter part is
-# not judged: its figures are only told.
-WARM_MINUTES = 2.5
-LEAST_MINUTES = 5
+# Tasks live for two minutes, are kept for two minutes more, and are purged within one
+# minute, so a store grows for about five minutes. A part that is shorter than
+# LEAST_MINUTES is not judged: its figures are only reported.
+WARM_MINUTES = 6
+LEAST_MINUTES = 12
 # What a series may grow by while it is judged, as a part of its mean and in its unit.
 ALLOWED = {"server kB": (0.05, 2048), "client kB": (0.05, 2048),
            "server fds": (0.1, 8), "client fds": (0.1, 8), "store kB": (0.3, 4096)}
@@ -116,7 +117,7 @@ class Sampler(threading.Thread):
     def lines(self):
         """Returns {name: flat.Line or None} of the time behind the warm-up."""
         end = time.monotonic() - self.begin
-        warm = min(WARM_MINUTES, end / 60 / 3)
+        warm = min(WARM_MINUTES, end / 60 / 2)
         return {name: flat.fit([point for point in points if point[0] >= warm])
                 for name, points in self.series.items()}
 
