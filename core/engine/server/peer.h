@@ -161,8 +161,8 @@ struct sgi_reply {
     int32_t log_level;
     sgi_version version; /* the protocol version of the request */
     bool is_stream;
-    /* the client knows another request that brings the rest of this answer, so the answer
-     * can be dropped while the exchange is parked */
+    /* The client knows another request that returns the rest of this answer. So the reply
+     * can be dropped while its exchange is parked. */
     bool spare;
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */

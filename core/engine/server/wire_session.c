@@ -16,8 +16,8 @@
 #include "engine/server/lasting.h"
 #include "wire/sse.h"
 
-/* The maximum number of settled and spare exchanges that one session keeps for clients
- * that resume. */
+/* The maximum number of parked exchanges that are settled or spare (is_spare) and that
+ * one session keeps for clients that resume. */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
 /* The maximum number of sessions that are visited in one search for a session or an
  * exchange to drop. The search is limited because it runs within a request. */
@@ -30,8 +30,8 @@ static bool is_settled(const sgi_peer *peer)
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
-/* True when the client of a parked exchange knows another request that brings the rest of
- * each of its answers. */
+/* True when a parked exchange can be dropped although its answers are not complete: for
+ * each answer, the client knows another request that returns the rest. */
 static bool is_spare(const sgi_peer *peer)
 {
     const sgi_reply *reply;
@@ -278,8 +278,8 @@ sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principa
 
 /* ---- exchanges ---- */
 
-/* Drops exchanges that no client can resume, and the oldest settled and spare exchanges
- * beyond their maximum number. */
+/* Drops exchanges that no client can resume. If too many settled and spare exchanges
+ * remain, also drops the oldest of them. */
 static void trim(sgi_wire_session *session)
 {
     sgi_peer *peer, *next;
