@@ -22,6 +22,7 @@ from ports import free_port
 
 PORT = "8000"
 DEADLINE = 120  # seconds
+OUTPUT = "The output of the client is:"  # the line before the output in the page
 
 
 def blocks(text: str) -> list[tuple[str, str, str]]:
@@ -89,7 +90,7 @@ def play(readme: str, directory: str) -> None:
         name = re.search(r"`(\w+\.py)`", before)
         if language == "python" and name:
             Path(directory, name[1]).write_text(content.replace(PORT, port))
-    printed = next(content for before, _, content in parts if before == "prints")
+    printed = next(content for before, _, content in parts if before == OUTPUT)
     commands = [
         line.replace(PORT, port)
         for _, language, content in parts
