@@ -18,25 +18,24 @@ static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
 
 /* ---- writing a task ---- */
 
-/* Returns the status word of a task for a client. A result with isError counts as failed
- * (R-1905-49), unless that result was the plain answer of the call (R-1905-13). A client
- * with a stream learns of the end only after the last response on that stream
- * (R-1905-36). */
-static const char *status_of(const sgi_op *op, const sgi_peer *question_task)
+/* Returns the status word of a task for a peer; NULL = for any peer. A result with isError
+ * counts as failed (R-1905-49), unless that result was the plain answer of the call
+ * (R-1905-13). A peer with a stream gets the end of the task only after the last response
+ * on that stream (R-1905-36). */
+static const char *status_of(const sgi_op *op, const sgi_peer *peer)
 {
     sgi_state state = sgi_op_state(op);
     if (state == SGI_STATE_COMPLETED && op->head.final == SGI_FINAL_RESULT_IS_ERROR &&
         !op->head.immediate)
         state = SGI_STATE_FAILED;
-    if (state >= SGI_STATE_COMPLETED && question_task &&
-        sgi_push_is_unfinished(op, question_task))
+    if (state >= SGI_STATE_COMPLETED && peer && sgi_push_is_unfinished(op, peer))
         state = SGI_STATE_WORKING;
     return sgi_state_name(state);
 }
 
-void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *question_task)
+void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *peer)
 {
-    sgi_task_write(w, op, status_of(op, question_task), &names);
+    sgi_task_write(w, op, status_of(op, peer), &names);
 }
 
 void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op)

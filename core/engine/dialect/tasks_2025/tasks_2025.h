@@ -28,9 +28,10 @@ bool sgi_tasks_2025_begins_plain(const sgi_op *op);
 
 /* Writes "task":{...} of CreateTaskResult into an open result. */
 void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op);
-/* Writes the members of a task into an open object, in the form for this peer.
- * question_task NULL: writes the form for any peer. */
-void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *question_task);
+/* Writes the members of a task into an open object. A peer that waits for its last
+ * response about the task still gets the status "working". peer NULL: writes the present
+ * status. */
+void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *peer);
 /* Answers with the whole result, or with the error that ended the call. When the log
  * cannot be read, answers with an error. Does not wait for the end of the task. Closes
  * the reply. */
@@ -53,8 +54,8 @@ void sgi_tasks_2025_list(const sgi_inbound *in);
 
 /* ---- S: streaming of the result ---- */
 
-/* Answers the request of a task with the segments that exist, and with further responses
- * when more segments are made. Takes ownership of the reply. */
+/* Answers the request that made the task: with the segments that exist, and with further
+ * responses when more segments are made. Takes ownership of the reply. */
 void sgi_push_begin(sgi_reply *reply, sgi_op *op);
 /* Like sgi_push_begin, for a lasting call whose client has come back. Sends only the
  * segments that the client does not have. */
@@ -69,7 +70,7 @@ const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before);
  * Called when the session asks for the task by its id: a client that has the id gets all
  * segments by tasks/result. */
 void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session);
-/* True while a request of the task may get further responses. */
+/* True while the request that made the task may get further responses. */
 bool sgi_push_is_open(const sgi_op *op);
 /* Answers with the segments after this number, and says whether they are the last
  * segments. Takes ownership of the reply. */
