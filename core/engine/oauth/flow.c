@@ -44,8 +44,8 @@
  * flow. IDLE -> RESOURCE, VOUCH or TOKEN: the flow has no vault. RESOURCE -> RESOURCE and
  * SERVER -> SERVER: the flow tries the next URL, or follows a redirect.
  * TOKEN -> REGISTER: the authorization server does not know the client any more.
- * TOKEN -> AGREE, VOUCH or TOKEN: the refresh token or the kept code was refused. A change
- * that is not in the table is a defect of the caller and stops a debug build. */
+ * TOKEN -> AGREE, VOUCH or TOKEN: the refresh token or the kept code was refused. A
+ * change that is not in the table is a defect of the caller and stops a debug build. */
 static const unsigned moves[] = {
     [SGI_FLOW_IDLE] = TO(LOAD_TOKEN) | TO(RESOURCE) | TO(VOUCH) | TO(TOKEN),
     [SGI_FLOW_LOAD_TOKEN] = TO(RESOURCE) | TO(LOAD_CLIENT) | TO(VOUCH) | TO(TOKEN),
