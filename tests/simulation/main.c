@@ -4,7 +4,8 @@
  *     simulation --trace SEED           one seed, with everything that happens
  *     simulation --history SEED         one seed; prints its history, for `judge`
  *     simulation --shrink SEED          makes a failing seed short, and prints its plan
- *     simulation --plan "a=1 b=2" SEED  one seed with parts of another plan
+ *     simulation --plan "a=1 b=2" SEED  one seed with another plan: what it does not name is
+ *                                       calm; also together with the options above
  *
  * SEEDS, FROM, JOBS (2) and SECONDS (start no seed after this time) come from the
  * environment. Every 50th seed is played twice, and must go alike to the byte. The last
@@ -190,6 +191,7 @@ static int play_many(void)
 static void change_plan(sim_plan *plan, const char *text)
 {
     char copy[1000], *rest = copy, *word;
+    memcpy(plan->at, sim_knob_calm, sizeof plan->at);
     snprintf(copy, sizeof copy, "%s", text);
     while ((word = strsep(&rest, " ")))
         for (int i = 0; i < SIM_KNOBS; i++) {
@@ -270,7 +272,7 @@ static int shrink(uint64_t seed, sim_plan *plan)
 int main(int argc, char **argv)
 {
     sim_plan plan;
-    const char *what = argc > 2 ? argv[1] : "";
+    bool traces = false, tells = false, shrinks = false;
     uint64_t seed = argc > 2 ? strtoull(argv[argc - 1], NULL, 10) : 0;
     /* Memory of one run serves the next: its pages need not be mapped again. */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
@@ -279,11 +281,14 @@ int main(int argc, char **argv)
     if (argc < 3)
         return play_many();
     sim_plan_make(&plan, seed);
-    for (int i = 1; i + 1 < argc; i++)
+    for (int i = 1; i + 1 < argc; i++) {
+        traces |= !strcmp(argv[i], "--trace");
+        tells |= !strcmp(argv[i], "--history");
+        shrinks |= !strcmp(argv[i], "--shrink");
         if (!strcmp(argv[i], "--plan"))
             change_plan(&plan, argv[i + 1]);
-    if (!strcmp(what, "--shrink"))
+    }
+    if (shrinks)
         return shrink(seed, &plan);
-    return play_one(seed, &plan, strcmp(what, "--trace") ? NULL : stdout,
-                    strcmp(what, "--history") ? NULL : stdout);
+    return play_one(seed, &plan, traces ? stdout : NULL, tells ? stdout : NULL);
 }
