@@ -392,6 +392,9 @@ static void answer(sim_app *a)
                  q->text, a->person);
     segue_status status =
         segue_request_answer(a->request, q->key, yes, (size_t)len, NULL);
+    sim_note(a->s, "answer", q->key, strlen(q->key));
+    sim_note(a->s, "answer", segue_status_name(status),
+             strlen(segue_status_name(status)));
     sim_check(a->s, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
                         status == SEGUE_E_TERMINAL);
 }

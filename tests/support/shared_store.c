@@ -226,17 +226,33 @@ static segue_status post(void *self, const uint8_t *id, const char *data, size_t
     return leave(s, status);
 }
 
+static int has_orphans(const shared_place *p, int64_t now)
+{
+    for (size_t b = 0; b < SHARED_BUCKETS; b++)
+        for (const shared_op *o = p->buckets[SHARED_BY_ID][b]; o;
+             o = o->next[SHARED_BY_ID])
+            if (!o->record.ended && has_gone(o->owner, now))
+                return 1;
+    return 0;
+}
+
+/* An owner whose lease has lapsed may write and die before it renews its lease: so stores
+ * look again and again, as Redis and PostgreSQL do. */
 static void look_for_lapsed(shared_store *s, int64_t now)
 {
     shared_store *other;
+    int any = 0;
     s->seen_ms = now;
     s->doubt |= s->lapsed; /* other stores may own the operations now */
     s->lapsed = 0;
-    LIST_FOREACH(other, &s->place->all, link)
+    LIST_FOREACH(other, &s->place->all, link) {
+        any |= has_gone(other, now);
         if (!other->lapsed && has_gone(other, now)) {
             other->lapsed = 1;
             shared_tell_orphans(s->place, other);
         }
+    }
+    s->orphans |= any && has_orphans(s->place, now);
 }
 
 static int tell(shared_store *s, segue_store_news_fn fn, void *user)

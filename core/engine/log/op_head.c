@@ -415,11 +415,17 @@ sgi_state sgi_op_state(const sgi_op *op)
 
 sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key)
 {
-    sgi_input *input;
-    TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_str_eq(sgi_str_of(input->key), key))
+    sgi_input *input, *reverted = NULL;
+    TAILQ_FOREACH(input, &op->head.inputs, link) {
+        if (!sgi_str_eq(sgi_str_of(input->key), key))
+            continue;
+        if (input->asked != UINT64_MAX)
             return input;
-    return NULL;
+        /* the server lost the operation before this question was durable, and the new
+         * owner may have asked it again under the same key */
+        reverted = input;
+    }
+    return reverted;
 }
 
 sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position)

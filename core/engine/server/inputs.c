@@ -20,8 +20,8 @@ static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
 {
     sgi_input *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (!input->bound && (!key || !strcmp(input->key, key)) &&
-            !strcmp(input->method, method) &&
+        if (!input->bound && input->asked != UINT64_MAX &&
+            (!key || !strcmp(input->key, key)) && !strcmp(input->method, method) &&
             sgi_str_eq((sgi_str){input->params, input->params_len}, params))
             return input;
     return NULL;

@@ -35,6 +35,11 @@ struct sgi_lasting_form {
      * time is added to the time for which the server keeps every ended operation. */
     int64_t (*kept_ms)(const sgi_lasting *lasting);
 
+    /* Called when a client has repeated the call with its idempotency key, and no client
+     * is connected. Makes the reply the channel. Returns false when this is not
+     * possible. */
+    bool (*repeated)(sgi_lasting *lasting, sgi_reply *reply);
+
     /* ---- the call's log ---- */
 
     /* Appends a progress or log message of the handler to the log. */

@@ -4,6 +4,7 @@
 #include "engine/server/pieces.h"
 #include "engine/server/call.h"
 #include "engine/server/grant.h"
+#include "engine/server/lasting.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/rounds.h"
 #include "engine/server/inputs.h"
@@ -20,6 +21,12 @@ static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
+static bool can_be_channel(const sgi_op *op, const sgi_reply *reply)
+{
+    return sgi_op_is_lasting_call(op) && !sgi_op_runs_elsewhere(op) &&
+           !sgi_op_has_ended(op) && reply->peer && !op->served->lasting->channel;
+}
+
 /* Makes the reply wait for an existing operation. The caller has set the pieces of the
  * reply before. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
@@ -34,6 +41,11 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
         return;
     }
     sgi_op_ref(op);
+    if (can_be_channel(op, reply) &&
+        op->served->lasting->form->repeated(op->served->lasting, reply)) {
+        sgi_op_unref(op);
+        return;
+    }
     sgi_pieces_begin(reply, op, true);
     sgi_tool_call_set_waiter(reply, op, caps);
     if (op->served->call && sgi_round_is_due(op))

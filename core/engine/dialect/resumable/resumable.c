@@ -288,6 +288,21 @@ static void created(sgi_lasting *lasting, sgi_reply *reply)
         tell(r, reply);
 }
 
+/* The client has the key of the call and no token: it lost its connection, or its process
+ * died, before the token came. It is shown everything from the beginning on. */
+static bool repeated(sgi_lasting *lasting, sgi_reply *reply)
+{
+    const uint64_t has = 0;
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    sgi_op *op = lasting->op;
+    if (!sgi_resumable_attach(r, reply))
+        return false;
+    sgi_send_open_events(reply->peer->conn);
+    sgi_pieces_resume(reply, op, &has);
+    sgi_reply_wait_for_op(reply, op);
+    return true;
+}
+
 /* Drops notes that the client has confirmed, because no client asks for them again
  * (R-975-19). Confirmed segments stay while there is room. If the client's process dies
  * before it has handled them, the next process needs all segments for the whole
@@ -438,6 +453,7 @@ const sgi_lasting_form sgi_resumable_form = {
     .make_room = make_room,
     .parted = peer_parted,
     .rejoined = peer_rejoined,
+    .repeated = repeated,
     .passed = passed,
     .elsewhere = elsewhere,
     .is_over = sgi_resumable_is_over,
