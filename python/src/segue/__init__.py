@@ -13,8 +13,8 @@ survive a crash.
         return f"Hello, {name}!"
 
 `segue.sync` is the client without asyncio, `segue.adapters` has transports for other
-SDKs, `segue.tokens` keeps the tokens of tasks in a file. A module is imported at its
-first use.
+SDKs, `segue.tokens` keeps the tokens of tasks in a file. Each of these modules is
+imported at its first use.
 """
 
 from __future__ import annotations

@@ -428,28 +428,28 @@ class SyncContext(Context):
         self._room = ThreadRoom()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def send(self, *values: Any) -> None:  # type: ignore[override]
-        """See `Context.send`; blocks."""
+        """As `Context.send`, but blocks the calling thread."""
         self._room.take(together([self._send(value) for value in values]))
 
     def extend(self, index: int, text: str) -> None:  # type: ignore[override]
-        """See `Context.extend`; blocks."""
+        """As `Context.extend`, but blocks the calling thread."""
         self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
 
     def replace(self, *values: Any) -> None:  # type: ignore[override]
-        """See `Context.replace`; blocks."""
+        """As `Context.replace`, but blocks the calling thread."""
         self._room.take(self._replace(values))
 
     def set_field(self, name: str, value: Any) -> None:  # type: ignore[override]
-        """See `Context.set_field`; blocks."""
+        """As `Context.set_field`, but blocks the calling thread."""
         raw = schema.encode(value)
         self._room.take(lambda: _segue.call_set_field(self._call, name, raw))
 
     def set_status(self, message: str) -> None:  # type: ignore[override]
-        """See `Context.set_status`; blocks."""
+        """As `Context.set_status`, but blocks the calling thread."""
         self._room.take(lambda: _segue.call_set_status(self._call, message))
 
     def checkpoint(self, data: Any) -> bool:  # type: ignore[override]
-        """See `Context.checkpoint`; blocks."""
+        """As `Context.checkpoint`, but blocks the calling thread."""
         raw = self._stored(data)
         try:
             self._room.take(lambda: _segue.call_checkpoint(self._call, raw))
@@ -463,7 +463,7 @@ class SyncContext(Context):
         return answer.result()
 
     def request(self, method: str, params: Any = None, *, key: str | None = None) -> Any:
-        """See `Context.request`; blocks."""
+        """As `Context.request`, but blocks the calling thread."""
         return _decode(self._block(method, schema.encode(params or {}), key))
 
     @overload  # type: ignore[override]
@@ -474,32 +474,32 @@ class SyncContext(Context):
     def ask(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, message: str, type: Any = str, *, key: str | None = None
     ) -> Any:
-        """See `Context.ask`; blocks."""
+        """As `Context.ask`, but blocks the calling thread."""
         return _accepted(self.elicit(message, type, key=key))
 
     def elicit(  # type: ignore[override]
         self, message: str, type: Any, *, key: str | None = None
     ) -> ElicitResult[Any]:
-        """See `Context.elicit`; blocks."""
+        """As `Context.elicit`, but blocks the calling thread."""
         form, params = _form(message, type)
         return _elicited(self._block(forms.ELICIT, params, key), form)
 
     def elicit_url(  # type: ignore[override]
         self, message: str, url: str, elicitation_id: str, *, key: str | None = None
     ) -> ElicitResult[None]:
-        """See `Context.elicit_url`; blocks."""
+        """As `Context.elicit_url`, but blocks the calling thread."""
         params = forms.url_params(message, url, elicitation_id)
         return _elicited(self._block(forms.ELICIT, params, key), None)
 
     def sample(  # type: ignore[override]
         self, messages: Any, *, max_tokens: int, key: str | None = None, **options: Any
     ) -> SampleResult:
-        """See `Context.sample`; blocks."""
+        """As `Context.sample`, but blocks the calling thread."""
         params = forms.sample_params(messages, max_tokens, options)
         return SampleResult.from_json(self._block(forms.SAMPLE, params, key))
 
     def roots(self, *, key: str | None = None) -> list[Root]:  # type: ignore[override]
-        """See `Context.roots`; blocks."""
+        """As `Context.roots`, but blocks the calling thread."""
         return forms.decode_roots(self._block(forms.ROOTS, b"{}", key)).roots
 
 
