@@ -79,6 +79,10 @@ simulate: build-debug
 	@SEEDS=$(or $(SEEDS),1000000) FROM=$(or $(FROM),1) \
 	    build/debug/tests/simulation/simulation
 
+# Puts defects of earlier versions back, one by one, and prints the seeds that find them.
+simulate-defects:
+	@tests/simulation/defects/run
+
 # The official conformance suites against Segue's server and client, over HTTP.
 conformance: build-release
 	@.ci/setup-peers
@@ -107,4 +111,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo python node bench fuzz seeds soak interop kill-matrix chaos simulate conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo python node bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

@@ -7,8 +7,8 @@
  *     simulation --plan "a=1 b=2" SEED  one seed with another plan: what it does not name is
  *                                       calm; also together with the options above
  *
- * SEEDS, FROM, JOBS (2) and SECONDS (start no seed after this time) come from the
- * environment. Every 50th seed is played twice, and must go alike to the byte. The last
+ * SEEDS, FROM, JOBS (2), SECONDS (start no seed after this time) and FAILURES (no more
+ * seeds after this many, 20) come from the environment. Every 50th seed is played twice, and must go alike to the byte. The last
  * line has the form below. A run of many seeds fails, too, when a rare event of the
  * library (base/rare.def) never happened.
  *
@@ -31,7 +31,6 @@
 #define AGAIN_EVERY 50
 #define HANGS_S 120 /* a seed that takes longer hangs in one turn */
 #define JOBS_MAX 64
-#define FAILURES_MAX 20
 #define RARE_SEEDS 10000 /* a run of so many seeds has to see each rare event */
 #ifdef SGI_KNOBS
 #define RARE_COUNTED true
@@ -156,6 +155,7 @@ static int play_many(void)
         mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int jobs = (int)setting("JOBS", 2), running = 0, status;
     double begun = real_now(), until = (double)setting("SECONDS", 0);
+    int most = (int)setting("FAILURES", 20);
     pid_t ended;
     until = until > 0 ? begun + until : 0;
     t->next = setting("FROM", 1);
@@ -170,7 +170,9 @@ static int play_many(void)
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
             continue;
         tell_failure(t, worker, status);
-        if (++t->failures < FAILURES_MAX) {
+        if (++t->failures >= most)
+            t->next = t->end;
+        if (t->failures < most) {
             start_worker(t, worker, until);
             running++;
         }
