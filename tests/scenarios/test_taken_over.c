@@ -596,8 +596,8 @@ static void who_is_away_while_another_came_and_went(world *w)
     }
 }
 
-/* The same while a handler waits for an answer. The answer reaches the new handler, though
- * the earlier one has not ended yet. */
+/* The same while a handler waits for an answer. The answer reaches the new handler, even
+ * if the earlier one has not ended yet. */
 static void who_asked_before_another_came_and_went(world *w)
 {
     begin(w);

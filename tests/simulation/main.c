@@ -4,12 +4,12 @@
  *     simulation --trace SEED           one seed, with everything that happens
  *     simulation --history SEED         one seed; prints its history, for `judge`
  *     simulation --shrink SEED          makes a failing seed short, and prints its plan
- *     simulation --plan "a=1 b=2" SEED  one seed with another plan: what it does not name is
- *                                       calm; also together with the options above
+ *     simulation --plan "a=1 b=2" SEED  one seed with another plan; what it does not name
+ *                                       is calm; also together with the options above
  *
  * SEEDS, FROM, JOBS (2), SECONDS (start no seed after this time) and FAILURES (no more
- * seeds after this many, 20) come from the environment. Every 50th seed is played twice, and must go alike to the byte. The last
- * line has the form below. A run of many seeds fails, too, when a rare event of the
+ * seeds after this many, 20) come from the environment. Every 50th seed is played twice,
+ * and must go alike to the byte. The last line has the form below. A run of many seeds fails, too, when a rare event of the
  * library (base/rare.def) never happened.
  *
  *     simulation: 2000 seeds, 0 failed, 300 seeds/s, 2500 simulated s/s, 6.7 s */

@@ -3,6 +3,7 @@
 #include "base/thresholds.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define RETRY_AFTER_MS SGI_THRESHOLD(refused_again_ms)
 
@@ -32,12 +33,15 @@ static const reason_row *find_reason(segue_status status)
 sgi_refusal sgi_refusal_of(const char *what, segue_status status)
 {
     const reason_row *row = find_reason(status);
+    /* A read is worth another try. The pause also tells this error from that of a task
+     * that has failed, because its store failed. */
+    bool passes = status == SEGUE_E_STORE && !strcmp(what, SGI_UNREADABLE);
     sgi_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
              row ? row->text : "");
     if (!row)
         *refusal.data = 0;
-    else if (row->retry)
+    else if (row->retry || passes)
         snprintf(refusal.data, sizeof refusal.data,
                  "{\"reason\":\"%s\",\"retryAfterMs\":%d}", row->reason, RETRY_AFTER_MS);
     else

@@ -420,7 +420,7 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
 static bool is_refusal(const segue_request *request, sgi_json error)
 {
     static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
-                                          "limit"};
+                                          "limit", "store_failed"};
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     bool is_named = false;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
