@@ -34,12 +34,27 @@ void sgi_pg_link_close(sgi_pg_link *link)
     link->conn = NULL;
 }
 
-/* Stores the first line of the text in link->fault, and closes the connection. Returns
- * false. */
+/* Stores a text of libpq in link->fault, as one line. With several hosts or addresses the
+ * text has a line for each of them, and only one of the lines may say what is wrong.
+ * Lines that begin with a tab are hints of libpq, and are left out. */
+static void keep_fault(sgi_pg_link *link, const char *why)
+{
+    size_t used = 0, len;
+    *link->fault = 0;
+    for (const char *line = why; *line; line += len + (line[len] == '\n')) {
+        len = strcspn(line, "\n");
+        if (len && *line != '\t') {
+            sgi_text_format(link->fault + used, sizeof link->fault - used, "%s%.*s",
+                            used ? "; " : "", (int)len, line);
+            used = strlen(link->fault);
+        }
+    }
+}
+
+/* Stores the text in link->fault, and closes the connection. Returns false. */
 static bool lose(sgi_pg_link *link, const char *why)
 {
-    sgi_text_format(link->fault, sizeof link->fault, "%.*s", (int)strcspn(why, "\n"),
-                    why);
+    keep_fault(link, why);
     sgi_pg_link_close(link);
     return false;
 }
