@@ -1,5 +1,5 @@
-/* Starts and ends PostgreSQL. PostgreSQL refuses to run as root, so its programs then run as the user "postgres" or
- * "nobody". */
+/* Starts and ends PostgreSQL. PostgreSQL refuses to run as root, so its programs then run
+ * as the user "postgres" or "nobody". */
 #include "support/postgres_server.h"
 
 #include <glob.h>

@@ -18,10 +18,10 @@ static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
 
 /* ---- writing a task ---- */
 
-/* Returns the status word of a task for a peer; NULL = for any peer. A result with isError
- * counts as failed (R-1905-49), unless that result was the plain answer of the call
- * (R-1905-13). A peer with a stream gets the end of the task only after the last response
- * on that stream (R-1905-36). */
+/* Returns the status word of a task for a peer; NULL = for any peer. A result with
+ * isError counts as failed (R-1905-49), unless that result was the plain answer of the
+ * call (R-1905-13). A peer with a stream gets the end of the task only after the last
+ * response on that stream (R-1905-36). */
 static const char *status_of(const sgi_op *op, const sgi_peer *peer)
 {
     sgi_state state = sgi_op_state(op);
