@@ -138,12 +138,10 @@ static void free_store(void *self)
     sgi_redis_watch_stop(store);
     say_good_bye(store);
     sgi_redis_link_close(&store->link);
-    sgi_redis_known_ops_free(store);
     sgi_buf_free(&store->loading);
     sgi_buf_free(&store->commands);
     sgi_buf_free(&store->beat_commands);
-    pthread_mutex_destroy(&store->lock);
-    pthread_mutex_destroy(&store->wake_lock);
+    sgi_feed_free(&store->feed);
     pthread_cond_destroy(&store->has_tried);
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
@@ -153,9 +151,9 @@ static void free_store(void *self)
 static void stats(void *self, segue_store_stats *out)
 {
     sgi_redis_store *store = self;
-    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
     out->operations = store->operations;
-    pthread_mutex_unlock(&store->lock);
+    pthread_mutex_unlock(&store->feed.lock);
     out->bytes = -1;
     out->evicted = store->evicted;
     out->purged = store->purged;
@@ -187,18 +185,13 @@ static segue_status take_options(opening *o, const segue_store_options *options)
 /* Initialises every member, so that free_store may be called after any later failure. */
 static void init(sgi_redis_store *store, const sgi_mem *mem)
 {
-    segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     store->mem = *mem;
     store->stop_fd = -1;
     store->operations = -1;
-    sgi_env env = {&store->mem, &hooks};
-    sgi_map_init(&store->marks, &env);
-    TAILQ_INIT(&store->mark_list);
+    sgi_feed_init(&store->feed, &store->mem);
     sgi_buf_init(&store->loading, &store->mem);
     sgi_buf_init(&store->commands, &store->mem);
     sgi_buf_init(&store->beat_commands, &store->mem);
-    pthread_mutex_init(&store->lock, NULL);
-    pthread_mutex_init(&store->wake_lock, NULL);
     pthread_cond_init(&store->has_tried, NULL);
 }
 

@@ -66,12 +66,12 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
             record.ended = SEGUE_STORE_TORN;
         /* forgets which commands were delivered, so that the new owner gets all of them
          * again */
-        sgi_redis_commands_taken(store, record.id, UINT64_MAX);
+        sgi_feed_taken(&store->feed, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
-    pthread_mutex_lock(&store->lock);
-    store->mail_all = store->mail_all || store->shown_count;
-    pthread_mutex_unlock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
+    store->feed.mail_all = store->feed.mail_all || store->shown_count;
+    pthread_mutex_unlock(&store->feed.lock);
     return stop;
 }
 
@@ -87,7 +87,7 @@ static void end_claim(sgi_redis_store *store)
     else
         /* claimed operations that were not passed to fn have no owner now, so orphans are
          * reported */
-        sgi_redis_set_flag(store, &store->orphans);
+        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
 }
 
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
@@ -105,7 +105,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
         if (status) {
             /* This instance keeps the operations that were passed to fn. The next claim
              * passes the remaining operations to fn, so orphans are reported. */
-            sgi_redis_set_flag(store, &store->orphans);
+            sgi_feed_set_flag(&store->feed, &store->feed.orphans);
             return any ? SEGUE_OK : status;
         }
         bool over = !reply->elements;
@@ -120,7 +120,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
     if (any)
         /* the wake-up call makes the listeners ask for the commands of the claimed
          * operations */
-        sgi_redis_wake(store);
+        sgi_feed_wake(&store->feed);
     return SEGUE_OK;
 }
 

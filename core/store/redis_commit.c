@@ -223,10 +223,10 @@ static void note_done(sgi_redis_store *store, const part *p)
         if (write->kind == SEGUE_STORE_END)
             sgi_redis_remember_ended_op(store, write->id);
         if (write->kind == SEGUE_STORE_TAKEN)
-            sgi_redis_commands_taken(store, write->id, write->entry.seq);
+            sgi_feed_taken(&store->feed, write->id, write->entry.seq);
         else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||
                  write->kind == SEGUE_STORE_RELEASE)
-            sgi_redis_commands_taken(store, write->id, UINT64_MAX);
+            sgi_feed_taken(&store->feed, write->id, UINT64_MAX);
     }
 }
 
@@ -334,7 +334,7 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
         note_done(store, p);
     } else if (status == SEGUE_E_FENCED) {
         add_writes(NULL, p, at, &first);
-        sgi_redis_commands_taken(store, id_of(nth(p, first)), UINT64_MAX);
+        sgi_feed_taken(&store->feed, id_of(nth(p, first)), UINT64_MAX);
     }
     return status;
 }

@@ -47,19 +47,19 @@ static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
                  long long breaks)
 {
     bool doubt = false;
-    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
     if (*store->history) {
         bool other = strcmp(store->history, peer->history) != 0;
         doubt = breaks != store->breaks ||
                 !sgi_redis_server_info_continues(peer, store->history);
-        store->retell = store->retell || other;
-        store->doubt = store->doubt || doubt;
+        store->feed.retell = store->feed.retell || other;
+        store->feed.doubt = store->feed.doubt || doubt;
     }
     memcpy(store->history, peer->history, sizeof store->history);
     store->breaks = breaks;
-    pthread_mutex_unlock(&store->lock);
+    pthread_mutex_unlock(&store->feed.lock);
     if (doubt)
-        sgi_redis_wake(store);
+        sgi_feed_wake(&store->feed);
 }
 
 static segue_status look(sgi_redis_store *store, sgi_redis_link *link, int64_t deadline)
@@ -113,7 +113,7 @@ segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store)
     }
     if (all)
         /* the released operations can be claimed, so orphans are reported */
-        sgi_redis_set_flag(store, &store->orphans);
+        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
     return SEGUE_OK;
 }
 

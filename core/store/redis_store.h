@@ -8,39 +8,15 @@
 
 #include <pthread.h>
 
-#include "base/map.h"
+#include "store/feed.h"
 #include "store/redis_link.h"
 #include "store/store.h"
 
 #define SGI_REDIS_ME_MAX 40
-#define SGI_REDIS_NEWS_MAX 1024
 #define SGI_REDIS_COMMANDS_MAX 64
 #define SGI_REDIS_FOLLOW_STEP 64
 #define SGI_REDIS_CLAIM_STEP 32
 #define SGI_REDIS_ENDS 1024
-
-/* The mark of one operation: whether this instance follows the operation, and which
- * forwarded commands were delivered. */
-typedef struct sgi_redis_known_op {
-    sgi_map_node node;
-    TAILQ_ENTRY(sgi_redis_known_op) link;
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    bool followed;
-    /* number of the last delivered command that the owner has not taken; 0 = no such
-     * command */
-    uint64_t delivered;
-    /* number of the last round in which the thread handled this operation; after each new
-     * subscription a round follows all followed operations in Redis again */
-    uint64_t round;
-} sgi_redis_known_op;
-
-TAILQ_HEAD(sgi_redis_known_op_list, sgi_redis_known_op);
-
-/* A set of operation ids. */
-typedef struct sgi_redis_ids {
-    uint8_t ids[SGI_REDIS_NEWS_MAX][SEGUE_STORE_ID_SIZE];
-    size_t count;
-} sgi_redis_ids;
 
 typedef struct sgi_redis_store {
     sgi_mem mem;
@@ -68,42 +44,19 @@ typedef struct sgi_redis_store {
     uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE];
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
-    /* The calls of the vtable and the thread share the members down to `operations`;
-     * `lock` protects these members. */
-    pthread_mutex_t lock;
-    /* the mark of each known operation; only calls of the vtable add, change and remove
-     * marks */
-    sgi_map marks;
-    /* the marks as a list; the thread may change the order of the list */
-    struct sgi_redis_known_op_list mark_list;
-    /* operations that grew since the last report */
-    sgi_redis_ids grown;
-    /* operations whose forwarded commands have arrived in Redis and were not delivered
-     * yet */
-    sgi_redis_ids mail;
-    /* true = forwarded commands can also wait for operations that are not in `mail` */
-    bool mail_all;
-    bool missed;
-    bool orphans;
-    /* true = Redis can have lost forwarded commands and given their numbers to new ones,
-     * so all waiting commands are delivered again */
-    bool retell;
-    /* true = Redis may have lost commits, and this is not reported to the listeners
-     * yet */
-    bool doubt;
+    /* The news for the listeners. The calls of the vtable and the thread share `feed`;
+     * feed.lock protects history, breaks, operations and tried. */
+    sgi_feed feed;
     /* the history of the server's data at the last check of this instance */
     char history[sizeof((sgi_redis_server_info *)0)->history];
     long long breaks;   /* the break count in Redis at the last check of this instance */
     int64_t operations; /* number of operations in Redis; -1 = unknown */
-    pthread_mutex_t wake_lock;
-    void (*wake)(void *user);
-    void *wake_user;
     /* Only the thread uses the following members, except where a comment says
      * otherwise. */
     pthread_t thread;
     bool has_thread;
-    /* true = the thread's first try to subscribe is over; written under `lock`; has_tried
-     * signals the change */
+    /* true = the thread's first try to subscribe is over; written under feed.lock;
+     * has_tried signals the change */
     bool tried;
     /* the reason why Redis refused the subscription; the thread writes the text before it
      * sets `tried` */
@@ -184,20 +137,6 @@ uint64_t sgi_redis_get_uint(const char *from);
  * because the operation was deleted, or when the bytes are not a record. */
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
                            char task_id[SGI_REDIS_TASK_MAX + 1]);
-
-/* ---- marks and news (redis_changes.c) ---- */
-
-sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t *id);
-/* Notes that the owner has taken the operation's forwarded commands up to number seq. seq
- * UINT64_MAX: all commands were taken, or this instance no longer owns the operation. */
-void sgi_redis_commands_taken(sgi_redis_store *store, const uint8_t *id, uint64_t seq);
-void sgi_redis_known_ops_free(sgi_redis_store *store);
-bool sgi_redis_ids_add(sgi_redis_ids *list, const uint8_t *id);
-/* Sets a flag of the store under the lock. */
-void sgi_redis_set_flag(sgi_redis_store *store, bool *flag);
-/* Calls the wake-up callback. Any thread may call the function; the caller must not hold
- * `lock`. */
-void sgi_redis_wake(sgi_redis_store *store);
 
 /* ---- the thread (redis_watch.c) ---- */
 

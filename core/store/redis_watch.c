@@ -89,12 +89,13 @@ static redisReply *ask(sgi_redis_store *store)
  * operations of this instance. */
 static void note_all(sgi_redis_store *store, bool lapsed)
 {
-    pthread_mutex_lock(&store->lock);
-    store->doubt = store->doubt || lapsed;
-    store->missed = true;
-    store->mail_all = true;
-    pthread_mutex_unlock(&store->lock);
-    sgi_redis_wake(store);
+    sgi_feed *feed = &store->feed;
+    pthread_mutex_lock(&feed->lock);
+    feed->doubt = feed->doubt || lapsed;
+    feed->missed = true;
+    feed->mail_all = true;
+    pthread_mutex_unlock(&feed->lock);
+    sgi_feed_wake(feed);
 }
 
 /* ---- beat: the lease ---- */
@@ -102,6 +103,7 @@ static void note_all(sgi_redis_store *store, bool lapsed)
 static bool beat_once(watch *w)
 {
     sgi_redis_store *store = w->store;
+    sgi_feed *feed = &store->feed;
     int64_t began = sgi_redis_monotonic_ms();
     if (!sgi_redis_link_is_up(&store->beat) &&
         sgi_redis_connect(store, &store->beat, limit_of(store)) != SEGUE_OK)
@@ -125,18 +127,18 @@ static bool beat_once(watch *w)
     bool orphans = ok && reply->element[1]->integer;
     if (lapsed || began > w->alive_until)
         w->quiet_until = began + store->lease_ms;
-    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
     store->operations = ok ? reply->element[2]->integer : -1;
-    store->orphans = store->orphans || (orphans && began >= w->quiet_until);
-    orphans = store->orphans;
-    pthread_mutex_unlock(&store->lock);
+    feed->orphans = feed->orphans || (orphans && began >= w->quiet_until);
+    orphans = feed->orphans;
+    pthread_mutex_unlock(&store->feed.lock);
     freeReplyObject(reply);
     w->alive_until = began + store->lease_ms;
     w->lapsed_at = lapsed_at;
     if (lapsed)
         note_all(store, true);
     else if (orphans)
-        sgi_redis_wake(store);
+        sgi_feed_wake(feed);
     return ok;
 }
 
@@ -162,33 +164,14 @@ static void beat(watch *w)
 
 /* ---- ear: the subscription ---- */
 
-/* Collects up to FOLLOW_STEP followed operations that the current round has not handled
- * yet. Returns their number. */
-static size_t next_followed(watch *w, uint8_t ids[][SEGUE_STORE_ID_SIZE])
-{
-    sgi_redis_store *store = w->store;
-    size_t count = 0;
-    sgi_redis_known_op *mark;
-    pthread_mutex_lock(&store->lock);
-    while (count < SGI_REDIS_FOLLOW_STEP && (mark = TAILQ_FIRST(&store->mark_list)) &&
-           mark->round != w->round) {
-        mark->round = w->round;
-        TAILQ_REMOVE(&store->mark_list, mark, link);
-        TAILQ_INSERT_TAIL(&store->mark_list, mark, link);
-        if (mark->followed)
-            memcpy(ids[count++], mark->id, SEGUE_STORE_ID_SIZE);
-    }
-    pthread_mutex_unlock(&store->lock);
-    return count;
-}
-
 static bool follow_all(watch *w)
 {
     sgi_redis_store *store = w->store;
     uint8_t ids[SGI_REDIS_FOLLOW_STEP][SEGUE_STORE_ID_SIZE];
     size_t count;
     w->round++;
-    while ((count = next_followed(w, ids))) {
+    while ((count = sgi_feed_next_followed(&store->feed, w->round, ids,
+                                           SGI_REDIS_FOLLOW_STEP))) {
         begin(store, SGI_REDIS_FOLLOW, 1 + count);
         sgi_redis_arg_text(&store->beat_commands, "1");
         for (size_t i = 0; i < count; i++)
@@ -256,39 +239,32 @@ static void open_ear(watch *w)
 }
 
 /* Records the news of one message. Orphans are recorded only after quiet_until; a later
- * beat finds them, too. The caller holds the lock. */
+ * beat finds them, too. */
 static void note(const watch *w, const char *p, size_t len)
 {
-    sgi_redis_store *store = w->store;
+    sgi_feed *feed = &w->store->feed;
+    const char *me = w->store->me;
     const uint8_t *ids = (const uint8_t *)p + 1;
     size_t count = (len - 1) / SEGUE_STORE_ID_SIZE;
     for (size_t i = 0; i < count && *p == 'G'; i++)
-        if (!sgi_redis_ids_add(&store->grown, ids + i * SEGUE_STORE_ID_SIZE)) {
-            store->missed = true;
-            store->grown.count = 0;
-        }
-    if (*p == 'L' && count && !sgi_redis_ids_add(&store->mail, ids)) {
-        store->mail_all = true;
-        store->mail.count = 0;
-    }
+        sgi_feed_add_id(feed, &feed->grown, ids + i * SEGUE_STORE_ID_SIZE, &feed->missed);
+    if (*p == 'L' && count)
+        sgi_feed_add_id(feed, &feed->mail, ids, &feed->mail_all);
     if (*p == 'O' && w->heard_at >= w->quiet_until &&
-        (len - 1 != strlen(store->me) || memcmp(p + 1, store->me, len - 1)))
-        store->orphans = true;
+        (len - 1 != strlen(me) || memcmp(p + 1, me, len - 1)))
+        sgi_feed_set_flag(feed, &feed->orphans);
 }
 
 /* Handles one reply on `ear`. Returns true when the reply is a message, which brings
  * news. */
 static bool hear(watch *w, const redisReply *reply)
 {
-    sgi_redis_store *store = w->store;
     w->heard_at = sgi_redis_monotonic_ms();
     if (!sgi_redis_is_array(reply, 3) || !sgi_redis_is_text(reply->element[0]) ||
         strcmp(reply->element[0]->str, "message") != 0 ||
         !sgi_redis_is_text(reply->element[2]) || !reply->element[2]->len)
         return false; /* the reply is not a message; it can be the reply to a PING */
-    pthread_mutex_lock(&store->lock);
     note(w, reply->element[2]->str, reply->element[2]->len);
-    pthread_mutex_unlock(&store->lock);
     return true;
 }
 
@@ -313,7 +289,7 @@ static void listen_to(watch *w)
             continue;
         left = HEAR_MOST;
         if (any)
-            sgi_redis_wake(w->store);
+            sgi_feed_wake(&w->store->feed);
         any = false;
         if (is_closing(w->store))
             return;
@@ -321,7 +297,7 @@ static void listen_to(watch *w)
             beat(w);
     }
     if (any)
-        sgi_redis_wake(w->store);
+        sgi_feed_wake(&w->store->feed);
     if (!sgi_redis_link_is_up(&w->store->ear))
         w->ear_at = sgi_redis_monotonic_ms();
 }
@@ -345,10 +321,10 @@ static bool await(watch *w)
 
 static void say_tried(sgi_redis_store *store)
 {
-    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
     store->tried = true;
     pthread_cond_signal(&store->has_tried);
-    pthread_mutex_unlock(&store->lock);
+    pthread_mutex_unlock(&store->feed.lock);
 }
 
 static void *run(void *user)
@@ -388,10 +364,10 @@ bool sgi_redis_watch_start(sgi_redis_store *store)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     /* Opening the store waits for the thread's first try to subscribe. After a successful
      * try, no later message is missed. */
-    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->feed.lock);
     while (store->has_thread && !store->tried)
-        pthread_cond_wait(&store->has_tried, &store->lock);
-    pthread_mutex_unlock(&store->lock);
+        pthread_cond_wait(&store->has_tried, &store->feed.lock);
+    pthread_mutex_unlock(&store->feed.lock);
     return store->has_thread;
 }
 
