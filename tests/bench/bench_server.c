@@ -9,7 +9,8 @@
  *
  * It ends with its input, unless calls are parked: then it must be killed.
  *
- *   bench_server [--cpu N] [--sqlite FILE | --full FILE | --redis URL] */
+ *   bench_server [--cpu N]
+ *       [--sqlite FILE | --full FILE | --redis URL | --postgres URL] */
 #include "bench.h"
 
 #include <segue/segue_ext.h>
@@ -80,10 +81,14 @@ static segue_status open_store(bench_server *bench, const char *kind, const char
         return segue_store_memory(&options, out);
     options.durability =
         strcmp(kind, "--full") ? SEGUE_DURABILITY_NORMAL : SEGUE_DURABILITY_FULL;
-    segue_status status =
-        strcmp(kind, "--redis")
-            ? segue_store_sqlite(path, &options, &bench->counting.inner, NULL)
-            : segue_store_redis(path, &options, &bench->counting.inner, NULL);
+    segue_store **inner = &bench->counting.inner;
+    segue_status status;
+    if (!strcmp(kind, "--redis"))
+        status = segue_store_redis(path, &options, inner, NULL);
+    else if (!strcmp(kind, "--postgres"))
+        status = segue_store_postgres(path, &options, inner, NULL);
+    else
+        status = segue_store_sqlite(path, &options, inner, NULL);
     if (status != SEGUE_OK)
         return status;
     vtable.blocking = 1;

@@ -2,8 +2,10 @@
 
 The bare loop makes the same insertions or XADDs, in batches as large as the server's
 just before, into as many logs; nothing else. `full` and `normal` are the modes of a
-SQLite store; Redis has an append-only file that is synced each second.
+SQLite store; Redis has an append-only file that is synced each second; PostgreSQL syncs
+its log at each commit, and the bare loop sends its insertions in pipelines.
 """
+import glob
 import os
 import shutil
 import socket
@@ -108,6 +110,55 @@ def measure_redis(programs, report, plan, directory):
     report.add(f"append_{TASKS}_redis_batch", batches, "rows/commit")
 
 
+class Postgres:
+    """A separate PostgreSQL server, which syncs each commit to the disk."""
+
+    def __init__(self, build):
+        program = os.path.join(build, "tests", "tools", "postgres_server")
+        self.process = subprocess.Popen(
+            [program, "-c", "fsync=on", "-c", "max_wal_size=4GB"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        if not self.url:
+            raise SystemExit("PostgreSQL does not come up")
+        self.schemas = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def fresh(self):
+        """Returns the URL of a store that is empty."""
+        self.schemas += 1
+        return f"{self.url}?schema=bench_{self.schemas}"
+
+
+def measure_postgres(programs, report, plan, build):
+    each = plan.segments // 8 // TASKS
+    batches = []
+    with Postgres(build) as postgres:
+        def streams():
+            server = programs.server("bench_server", "--postgres", postgres.fresh())
+            said = programs.load("bench_stream", "streams", TASKS, each, SEGMENT_BYTES,
+                                 *server)
+            batches.append(said["rows_per_commit"])
+            return said
+
+        def insert():
+            batch = max(1, round(batches[-1]))
+            return run(programs.server("bench_pipeline", postgres.url, each * TASKS,
+                                       batch, TASKS))
+
+        ours, theirs = alternate(plan.rounds, streams, insert)
+    report.add(f"append_{TASKS}_postgres", column(ours, "segments_per_s"), "segments/s",
+               column(theirs, "rows_per_s"), ("ratio", ">=", 0.5))
+    report.add(f"append_{TASKS}_postgres_batch", batches, "rows/commit")
+
+
 def measure(programs, report, plan, build):
     with tempfile.TemporaryDirectory(dir=build) as directory:
         for mode in ("normal", "full"):
@@ -116,3 +167,7 @@ def measure(programs, report, plan, build):
             measure_redis(programs, report, plan, directory)
         else:
             print("redis-server is not here: no figures of it")
+        if glob.glob("/usr/lib/postgresql/*/bin/postgres"):
+            measure_postgres(programs, report, plan, build)
+        else:
+            print("PostgreSQL is not here: no figures of it")
