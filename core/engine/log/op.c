@@ -286,7 +286,8 @@ segue_status sgi_op_make_stored(sgi_op *op)
 
 bool sgi_op_is_full(const sgi_op *op)
 {
-    size_t waiting = op->frees_consumed ? op->tail_bytes : op->pending_bytes;
+    const sgi_reader *only = op->frees_consumed ? TAILQ_FIRST(&op->readers) : NULL;
+    uint64_t waiting = only ? sgi_reader_bytes_left(only) : op->pending_bytes;
     return waiting >= op->engine->max_queue ||
            (op->pending && sgi_account_slows_producers(op->account));
 }

@@ -159,6 +159,7 @@ static bool send_piece(sgi_pieces *pieces)
 
 static bool send_next(sgi_pieces *pieces)
 {
+    const sgi_op *op = pieces->cursor.reader.op;
     if (!pieces->ended && sgi_gather_must_wait(&pieces->gather, &pieces->cursor.reader))
         return false;
     if (sgi_segment_reader_next(&pieces->cursor, true))
@@ -167,6 +168,9 @@ static bool send_next(sgi_pieces *pieces)
         fail(pieces);
     else if (pieces->ended && sgi_segment_reader_at_end(&pieces->cursor))
         finish(pieces);
+    else if (op->frees_consumed && op->served->call)
+        /* entries that are no segments were read, so they wait for nobody */
+        sgi_call_has_room(op->served->call);
     return false;
 }
 
