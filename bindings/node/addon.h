@@ -167,21 +167,23 @@ void sgnode_host_stop(sgnode_host *host);
 void sgnode_ring(sgnode_host *host); /* any thread */
 void sgnode_wake(void *host);        /* wakes JavaScript; a segue_wake_fn; any thread */
 
-/* The wake-up callback (segue_wake_fn) of a runtime with a front. The front itself wakes
- * JavaScript, so this callback only counts the calling thread. Any thread. */
+/* The wake-up callback (segue_wake_fn) of a runtime whose wake-up descriptor a front
+ * watches. The front itself wakes JavaScript, so this callback only counts the calling
+ * thread. Any thread. */
 void sgnode_note_thread(void *host);
 
-/* Returns whether a front can be made: a front needs libuv, which not every program
- * has. */
+/* Returns whether a front (a watcher of the wake-up descriptor) can be made. A front
+ * needs libuv, which not every program has. */
 bool sgnode_front_can_be(void);
-/* Makes a front that calls on_wake while the descriptor is readable. Returns NULL on
- * failure. */
+/* Makes a front: a watcher that calls on_wake while the descriptor is readable.
+ * Returns NULL on failure. */
 sgnode_front *sgnode_front_new(napi_env env, int fd, napi_value on_wake);
-/* Stops the calls of on_wake without freeing the front. Needed when the runtime was
- * stopped, because the descriptor of a stopped runtime stays readable for ever. */
+/* Stops the calls of on_wake without freeing the front (the watcher). Needed when the
+ * runtime was stopped, because the descriptor of a stopped runtime stays readable for
+ * ever. */
 void sgnode_front_rest(sgnode_front *front);
-/* Stops the calls of on_wake and frees the front. The caller may then close the
- * descriptor. */
+/* Stops the calls of on_wake and frees the front (the watcher). The caller may then
+ * close the descriptor. */
 void sgnode_front_end(sgnode_front *front);
 
 /* sgnode_batch_begin begins a batch. It returns false with an exception when the host

@@ -111,8 +111,8 @@ static void on_closed(uv_handle *handle)
 }
 
 /* The asynchronous clean-up hook. While the hook exists, the environment does not end.
- * The function does nothing: the host's own hook ends the front, and on_closed removes
- * this hook. */
+ * The function does nothing: the clean-up hook of the runtime's host (host.c) stops
+ * and frees the watcher, and on_closed removes this hook. */
 static void await_closed(napi_async_cleanup_hook_handle hook, void *user)
 {
     (void)hook;
@@ -138,8 +138,8 @@ static bool add_hook(sgnode_front *front)
            napi_ok;
 }
 
-/* Frees a front whose handle was not initialised. Once init_handle has succeeded, only
- * libuv may free the handle. */
+/* Frees a front (the watcher of the wake-up descriptor) whose handle was not
+ * initialised. Once init_handle has succeeded, only libuv may free the handle. */
 static void undo(sgnode_front *front)
 {
     if (front->on_wake)

@@ -27,8 +27,8 @@ static bool open_front(sgnode_host *host, napi_value on_wake)
     return host->front != NULL;
 }
 
-/* Makes the runtime. If the front cannot be made, the function makes a runtime that does
- * not lend its input. */
+/* Makes the runtime. If the watcher of the wake-up descriptor (front.c) cannot be
+ * made, the function makes a runtime that does not lend its input. */
 static segue_status open_runtime(sgnode_frame *frame, sgnode_host *host,
                                  segue_runtime_options *full)
 {

@@ -3,8 +3,8 @@
  * Normally a message in a pipe wakes the I/O thread, which then wakes the application.
  * When messages go to and fro, this second wake-up takes longer than everything else.
  * Therefore a background runtime may lend its inlets (descriptors to read): the
- * application waits for `front`, an epoll descriptor with these inlets and ready_fd, and
- * its dispatch reads the inlets before it runs callbacks.
+ * application waits for `front`, an epoll descriptor that contains these inlets and
+ * ready_fd, and its dispatch reads the inlets before it runs callbacks.
  *
  *     with the loop --two dispatches within patience_ms--> lent
  *          \<------------ none for patience_ms -----------/
@@ -17,11 +17,11 @@
  *
  * libev's watchers belong to the loop thread; any thread may use epoll under the lock.
  * Therefore dispatch only asks the loop to lend. When dispatch finds the end of a pipe or
- * a flood (much input), it takes the inlet out of the front and gives the inlet back to
- * the loop (`regroup`). The loop reads an inlet without the lock, but only an inlet for
- * which the loop itself waits; all other reads are under the lock. An inlet moves
- * between loop and application only while no thread reads it. Either the loop thread
- * moves the inlet, or the thread that has just read the inlet under the lock.
+ * a flood (much input), it takes the inlet out of `front` and gives the inlet back to the
+ * loop (`regroup`). The loop reads an inlet without the lock, but only an inlet for which
+ * the loop itself waits; all other reads are under the lock. An inlet moves between loop
+ * and application only while no thread reads it. Either the loop thread moves the inlet,
+ * or the thread that has just read the inlet under the lock.
  *
  * A descriptor that epoll refuses, such as a file, stays with the loop. */
 #include "runtime/inlet.h"
@@ -31,15 +31,17 @@
 
 #include "runtime/state.h"
 
-/* The time in ms without a dispatch after which the loop takes the inlets back. The time
- * is long enough for one turn of an application's event loop, and short enough for a peer
- * that waits for the answer to a ping. */
+/* The time in ms without a dispatch after which the application no longer waits for
+ * the inlets (descriptors to read), and the loop does again. The time is long enough
+ * for one turn of an application's event loop, and short enough for a peer that waits
+ * for the answer to a ping. */
 #define PATIENCE_MS 50
-/* Maximum number of inlets that one dispatch reads. If further inlets have input, the
- * front stays readable. */
+/* Maximum number of inlets that one dispatch reads. If further inlets (descriptors to
+ * read) have input, the epoll descriptor `front` stays readable. */
 #define AT_ONCE 16
-/* Maximum number of passes that read the lent inlets before timers run. Input that is
- * left after these passes is read after the timers. */
+/* Maximum number of passes that read the lent inlets (descriptors for which the
+ * application waits) before timers run. Input that is left after these passes is read
+ * after the timers. */
 #define ALL_TURNS 64
 /* The number of small reads in a row after which a flood (much input) counts as over. */
 #define CALM_READS 8
@@ -103,8 +105,9 @@ static void take_from_front(sgi_inlet *inlet)
     inlet->lent = false;
 }
 
-/* Moves the inlet to the front or back to the loop, depending on whether lending is on
- * now. Only the loop thread calls the function. */
+/* Moves the inlet into the application's epoll descriptor (`front`) or back to the
+ * loop, depending on whether the inlets are lent now. Only the loop thread calls the
+ * function. */
 static void place(sgi_inlet *inlet)
 {
     segue_runtime *rt = inlet->rt;
@@ -154,8 +157,8 @@ bool sgi_inlet_note_read(sgi_inlet *inlet, size_t bytes)
 
 /* ---- on the application's thread ---- */
 
-/* Takes the inlet out of the front and gives it back to the loop, which then waits for
- * it. */
+/* Takes the inlet out of the application's epoll descriptor (`front`) and gives it
+ * back to the loop, which then waits for input. */
 static void give_back(sgi_inlet *inlet)
 {
     take_from_front(inlet);

@@ -1,6 +1,6 @@
 /* inlet: a descriptor that a transport reads. Normally the loop waits for the descriptor.
- * A runtime that lends its input lets the application wait for the descriptor, if the
- * application dispatches often (see segue_runtime_options). */
+ * A runtime that lends its input lets the application wait for the descriptor in place
+ * of the loop, if the application dispatches often (see segue_runtime_options). */
 #ifndef SGI_INLET_H
 #define SGI_INLET_H
 

@@ -382,8 +382,9 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
         rt->loop.armed_ms = INT64_MAX;
     rt->loop.asleep = rt->loop.kick_due = rt->loop.flush_due = false;
     if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))
-        /* Lent inlets are read before timers run, because a request must not time out
-         * while its answer waits to be read. */
+        /* Descriptors for which the application waits (lent inlets) are read before
+         * timers run, because a request must not time out while its answer waits to be
+         * read. */
         sgi_inlets_read_all(rt);
     sgi_inlets_lend_or_take_back(rt);
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));

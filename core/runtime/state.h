@@ -61,9 +61,11 @@ typedef struct sgi_inlet_lending {
     /* an epoll descriptor with ready_fd and the lent inlets; -1 = lending is off */
     int front_fd;
     char *room; /* a buffer for one read, used under the lock */
-    /* true = the inlets are lent to the application, except inlets with `kept` */
+    /* true = the application waits for the inlets in place of the loop, except inlets
+     * with `kept` */
     bool lent;
-    bool lend_due; /* true = the loop must lend the inlets in its next turn */
+    bool lend_due; /* true = the loop must hand its inlets to the application in its
+                      next turn */
     /* true = a dispatch has given an inlet back, and the loop must wait for this inlet */
     bool regroup_due;
     /* time of the last dispatch, real clock in ms; 0 = no dispatch yet */
@@ -96,7 +98,8 @@ typedef struct sgi_stores {
     struct sgi_store_slot_list closing;
     size_t due;        /* number of queues with work at stores that do not block */
     size_t finished;   /* number of slots that have ended and are not freed yet */
-    atomic_bool woken; /* true = a store has reported news; any thread may set the flag */
+    atomic_bool woken; /* true = a store has reported changes of other servers; any
+                          thread may set the flag */
 } sgi_stores;
 
 /* A pool of random bytes. The system fills the whole pool at once; bytes are taken from
@@ -177,8 +180,8 @@ bool sgi_loop_is_due(const segue_runtime *rt);
 void sgi_loop_destroy_retired(segue_runtime *rt);
 
 /* ---- inlet.c: on the loop thread with the lock, unless a comment says otherwise ---- */
-/* Switches lending on. On failure, the caller calls sgi_inlets_close, which undoes what
- * was done. */
+/* Allows the runtime to lend its inlets to the application. On failure, the caller
+ * calls sgi_inlets_close, which undoes what was done. */
 segue_status sgi_inlets_open(segue_runtime *rt);
 void sgi_inlets_close(segue_runtime *rt);
 /* Reads all lent inlets that have input. Called in each turn before timers run. */
@@ -188,8 +191,8 @@ void sgi_inlets_read_some(segue_runtime *rt);
 /* Returns how long the loop may wait, in ms: at most wait_ms, and not longer than until
  * lent inlets must be taken back. */
 int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms);
-/* Lends the inlets, or takes them back, if either is due. Called after each wait of the
- * loop. */
+/* Hands the inlets to the application, or takes them back, if either is due. Called
+ * after each wait of the loop. */
 void sgi_inlets_lend_or_take_back(segue_runtime *rt);
 void sgi_inlets_take_back(segue_runtime *rt);
 

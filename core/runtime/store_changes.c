@@ -1,7 +1,8 @@
-/* Listens for news of stores. A store reports news on any thread, perhaps under the lock
- * of another runtime. Therefore the callback that the store calls only sets a flag and
- * wakes the loop. Some stores must also be polled. The worker of a blocking store polls
- * it, in real time; a timer of the engine polls any other store. */
+/* Listens for news from stores (changes that other servers made). A store reports news
+ * on any thread, perhaps under the lock of another runtime. Therefore the callback
+ * that the store calls only sets a flag and wakes the loop. Some stores must also be
+ * polled. The worker of a blocking store polls it, in real time; a timer of the engine
+ * polls any other store. */
 #include "runtime/store_queue.h"
 
 #include "base/thresholds.h"
@@ -19,7 +20,7 @@ static void wake(void *user)
 }
 
 /* Puts the queue into the list of due queues. Does nothing if the queue is already in the
- * list, is being removed, or gets no more news. */
+ * list, is being removed, or gets no more news (changes of other servers). */
 static void make_due(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;

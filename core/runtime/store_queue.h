@@ -1,6 +1,7 @@
 /* The stores of a runtime, and the committers that use them. store_worker.c does commits
- * and jobs; store_changes.c delivers news. A committer writes the operations of one
- * server. A queue connects one committer with its store. */
+ * and jobs; store_changes.c delivers news (changes that other servers made). A
+ * committer writes the operations of one server. A queue connects one committer with
+ * its store. */
 #ifndef SGI_STORE_QUEUE_H
 #define SGI_STORE_QUEUE_H
 
@@ -20,13 +21,17 @@ typedef struct sgi_store_queue {
 
     /* ---- used by store_changes.c ---- */
     sgi_store_listener *listener;
-    /* true = the store has reported news; any thread may set the flag */
+    /* true = the store has reported news (changes of other servers); any thread may
+     * set the flag */
     atomic_bool woken;
     bool news_due;
-    bool deaf; /* true = the committer is being removed, so it gets no more news */
-    /* time of the next poll for news, real clock in ms; INT64_MAX = no poll is planned */
+    bool deaf; /* true = the committer is being removed, so the store's changes no
+                  longer go to it */
+    /* time at which the store is next asked for changes, real clock in ms; INT64_MAX =
+     * not planned */
     int64_t news_ms;
-    /* fires at the next poll for news; only used for a store that does not block */
+    /* fires when the store is next asked for changes; only used for a store that does
+     * not block */
     sgi_timer news_timer;
 } sgi_store_queue;
 
@@ -60,10 +65,11 @@ segue_status sgi_store_queue_listen(sgi_store_queue *queue);
 /* Stops listening. Releases the lock for a time. For a blocking store, only its worker
  * calls the function, while the queue is busy. */
 void sgi_store_queue_stop_listening(sgi_store_queue *queue);
-/* Delivers due news to the committer. Releases the lock for a time. Returns false when no
- * news was due. */
+/* Delivers due news (changes of other servers) to the committer. Releases the lock for
+ * a time. Returns false when no news was due. */
 bool sgi_store_queue_read_changes(sgi_store_queue *queue);
-/* Puts all queues whose stores have reported news into the lists of due queues. */
+/* Puts all queues whose stores have reported news (changes of other servers) into the
+ * lists of due queues. */
 void sgi_store_queues_find_due(segue_runtime *rt);
 /* Puts all queues of the slot whose poll time has come into the list of due queues.
  * Returns the next poll time, real clock in ms. */

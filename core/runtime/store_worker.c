@@ -178,8 +178,8 @@ static void free_queue(store_queue *q)
         close_slot(slot);
 }
 
-/* Does one commit, one job and one delivery of news. Returns true when at least one of
- * them had something to do. */
+/* Does one commit, answers one job, and delivers the changes of other servers once.
+ * Returns true when at least one of them had something to do. */
 static bool work_once(sgi_store_slot *slot, store_queue *q)
 {
     bool committed = commit_once(slot, q);
@@ -204,7 +204,8 @@ static void work_on_next(sgi_store_slot *slot)
         sgi_store_queue_put_due(q);
 }
 
-/* Waits until a queue is due, or until it is time to poll the store for news. */
+/* Waits until a queue is due, or until it is time to ask the store for changes of
+ * other servers. */
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;

@@ -31,8 +31,8 @@ typedef struct sgi_feed_op {
     /* number of the last delivered command that the owner has not taken; 0 = no such
      * command */
     uint64_t delivered;
-    /* number of the last round in which the thread handled this operation (see
-     * sgi_feed_next_followed) */
+    /* number of the last pass over the followed operations in which the thread handled
+     * this operation (see sgi_feed_next_followed) */
     uint64_t round;
 } sgi_feed_op;
 
@@ -94,8 +94,8 @@ void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
 size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids);
 bool sgi_feed_take_flag(sgi_feed *feed, bool *flag);
 void sgi_feed_set_flag(sgi_feed *feed, bool *flag);
-/* Collects up to `most` followed operations that the round `round` has not handled yet.
- * Returns their number. */
+/* Collects up to `most` followed operations that the pass with the number `round` has
+ * not handled yet. Returns their number. */
 size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
                               uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most);
 /* Calls the wake-up callback, if it is set. The caller must not hold the lock. */
@@ -111,12 +111,13 @@ typedef struct sgi_feed_telling {
     bool stopped;
 } sgi_feed_telling;
 
-/* Passes one item of news to fn. Returns false when fn has stopped the delivery. */
+/* Passes one item of news (a change of another instance) to fn. Returns false when fn
+ * has stopped the delivery. */
 bool sgi_feed_tell(sgi_feed_telling *t, const segue_store_news *news);
-/* If *flag is set, clears the flag and delivers news of this kind. Such news is not about
- * a certain operation. */
+/* If *flag is set, clears the flag and delivers the change `kind`, which names no
+ * operation. */
 void sgi_feed_tell_flag(sgi_feed_telling *t, bool *flag, int32_t kind);
-/* Delivers the news that followed operations have grown. left: a function that is called
+/* Reports to fn which followed operations have grown. left: a function that is called
  * for each operation that is no longer followed. */
 void sgi_feed_tell_grown(sgi_feed_telling *t,
                          void (*left)(void *store, const uint8_t *id), void *store);

@@ -1,7 +1,7 @@
 /* The listeners of a store handle. A map has each operation that at least one listener
  * follows. A `follow` connects one listener with one operation. When another listener
- * or process writes to the operation, the `follow` is marked. Therefore the news "this
- * operation grew" is a flag: it needs no memory, even after many commits. Only
+ * or process writes to the operation, the `follow` is marked. The report "this operation
+ * grew" is therefore only a flag: it needs no memory, even after many commits. Only
  * forwarded commands are queued, and their number is limited (commands.c).
  *
  *     commit --> follow.grew --> listener->grown --> sgi_listeners_deliver

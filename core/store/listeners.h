@@ -1,6 +1,7 @@
-/* The listeners of a store handle, the operations that they follow, and their undelivered
- * news. Other folders call the functions of store.c, which call the functions of this
- * file. This file does not use the store's vtable. */
+/* The listeners of a store handle, the operations that they follow, and the news
+ * (changes that others made) that they have not received yet. Other folders call the
+ * functions of store.c, which call the functions of this file. This file does not use
+ * the store's vtable. */
 #ifndef SGI_LISTENERS_H
 #define SGI_LISTENERS_H
 
@@ -56,20 +57,20 @@ segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
 /* Called when a listener of this handle has claimed the operation. The commands that wait
  * for the operation will be delivered again to all listeners. */
 void sgi_listeners_report_claim(sgi_listeners *listeners, const uint8_t *id);
-/* Records news that the store itself reports; wakes no listener. The function is a
- * segue_store_news_fn; its `user` is a sgi_listeners. */
+/* Records news (changes of other processes) that the store itself reports; wakes no
+ * listener. The function is a segue_store_news_fn; its `user` is a sgi_listeners. */
 int32_t sgi_listeners_take_change(void *user, const segue_store_news *news);
-/* The wake-up callback that the store gets by set_wake. Wakes every listener, which then
- * asks for its news. `user` is a sgi_listeners. */
+/* The wake-up callback that the store gets by set_wake. Wakes every listener, which
+ * then asks for the changes that concern it. `user` is a sgi_listeners. */
 void sgi_listeners_wake_all(void *user);
-/* Calls the wake-up callback of each listener that has news, except listeners that were
- * woken since they last asked for their news. */
+/* Calls the wake-up callback of each listener that has undelivered changes, except
+ * listeners that were woken since they last asked for changes. */
 void sgi_listeners_wake(sgi_listeners *listeners);
 
-/* Called when the listener begins to ask for its news. News that arrives afterwards wakes
- * the listener again. */
+/* Called when the listener begins to ask for its changes. A change that arrives
+ * afterwards wakes the listener again. */
 void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener);
-/* Delivers the listener's news. Returns true when fn stopped before the end. */
+/* Delivers the listener's changes to fn. Returns true when fn stopped before the end. */
 bool sgi_listeners_deliver(sgi_listeners *listeners, sgi_store_listener *listener,
                            segue_store_news_fn fn, void *user);
 

@@ -1,5 +1,5 @@
-/* Passes news from PostgreSQL to the listeners of the store (see feed.h). The thread in
- * postgres_watch.c receives the news by LISTEN. */
+/* Passes news (changes of other instances) from PostgreSQL to the listeners of the
+ * store (see feed.h). The thread in postgres_watch.c receives the news by LISTEN. */
 #include "store/postgres_store.h"
 
 void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
@@ -30,7 +30,7 @@ static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
 /* Tells the database server that this instance no longer follows the operation, so that
  * the server sends no needless messages. A failed call is not repeated at once: a
  * listener that closes would otherwise wait for an unreachable server once per operation.
- * If news of the operation still arrives, the call is sent again. */
+ * If the server still reports that the operation grows, the call is sent again. */
 static void say_left(void *self, const uint8_t *id)
 {
     sgi_pg_store *store = self;
@@ -194,7 +194,7 @@ segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
     if (!status)
         status = pass_commands(store, &t);
     /* -1 = no further call is needed, because the thread calls the wake-up callback when
-     * there is more news. After an error the caller asks again in 1 s. */
+     * there are more changes to deliver. After an error the caller asks again in 1 s. */
     *within_ms = t.stopped ? 0 : status ? 1000 : -1;
     return status;
 }

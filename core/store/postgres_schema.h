@@ -8,8 +8,8 @@
 /* The format that this library writes; also the number of the last migration. */
 #define SGI_PG_FORMAT 1
 
-/* Maximum length of the name of a schema. The name is a part of the names of the
- * channels. */
+/* Maximum length of the name of a schema. The names of the LISTEN channels contain
+ * this name, and PostgreSQL limits their length. */
 #define SGI_PG_SCHEMA_MAX 40
 
 /* Appends SQL text in which each "@" is replaced by the quoted name of the schema. */

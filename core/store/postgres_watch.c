@@ -95,8 +95,8 @@ static PGresult *ask(sgi_pg_store *store)
     return NULL;
 }
 
-/* Reports that news may have been lost. lapsed: true = other owners may have claimed
- * operations of this instance. */
+/* Reports that messages about changes may have been lost. lapsed: true = other owners
+ * may have claimed operations of this instance. */
 static void note_all(sgi_pg_store *store, bool lapsed)
 {
     pthread_mutex_lock(&store->feed.lock);
@@ -156,8 +156,8 @@ static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
     return true;
 }
 
-/* Records the news of one message. Orphans are recorded only after quiet_until; a later
- * beat finds them, too. */
+/* Records the changes that one message reports. Orphans (operations whose owner is
+ * gone) are recorded only after quiet_until; a later beat finds them, too. */
 static void note(watch *w, const char *text)
 {
     sgi_feed *feed = &w->store->feed;
@@ -290,7 +290,7 @@ static bool open_ear(watch *w)
     if (sgi_pg_connect(store, &store->ear, limit_of(store)) != SEGUE_OK ||
         !subscribe(w) || !follow_all(w))
         return false;
-    /* news may have been missed, unless this is the first subscription */
+    /* changes may have been missed, unless this is the first subscription */
     if (w->was_deaf)
         note_all(store, false);
     return true;

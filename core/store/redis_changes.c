@@ -1,5 +1,5 @@
-/* Passes news from Redis to the listeners of the store (see feed.h). The thread in
- * redis_watch.c receives the news by SUBSCRIBE. */
+/* Passes news (changes of other instances) from Redis to the listeners of the store
+ * (see feed.h). The thread in redis_watch.c receives the news by SUBSCRIBE. */
 #include "store/redis_store.h"
 
 void sgi_redis_set_wake_callback(void *self, void (*wake)(void *user), void *user)
@@ -21,8 +21,8 @@ static segue_status say_follow(sgi_redis_store *store, const uint8_t *id, bool o
 
 /* Tells Redis that this instance no longer follows the operation, so that Redis sends no
  * needless messages. A failed command is not repeated at once: a listener that closes
- * would otherwise wait for an unreachable server once per operation. If Redis still sends
- * news of the operation, the command is sent again. */
+ * would otherwise wait for an unreachable server once per operation. If Redis still
+ * reports that the operation grows, the command is sent again. */
 static void say_left(void *self, const uint8_t *id)
 {
     sgi_redis_store *store = self;
@@ -195,7 +195,8 @@ segue_status sgi_redis_read_changes(void *self, segue_store_news_fn fn, void *us
     if (!status)
         status = pass_commands(store, &t);
     /* -1 = no further call is needed, because the thread calls the wake-up callback
-     * when there is more news. After an error the caller asks again in 1 s. */
+     * when there are more changes to deliver. After an error the caller asks again in
+     * 1 s. */
     *within_ms = t.stopped ? 0 : status ? 1000 : -1;
     return status;
 }

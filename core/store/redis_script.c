@@ -80,9 +80,9 @@ static const char LIFE[] =
     "local function anyway() call('DEL', P .. 'none') end\n"
     "local function began() call('HSET', P .. 'done', me, number) live() end\n";
 
-/* Collects news of operations for the owners that follow them, and sends one message to
- * each of these owners. A follower that does not receive the message is gone, or will
- * follow the operations again when it reconnects. */
+/* Collects, for each owner that follows operations, those that have changed, and sends
+ * one message to each of these owners. A follower that does not receive the message is
+ * gone, or will follow the operations again when it reconnects. */
 static const char TELL[] =
     "local news = {}\n"
     "local function grew(id)\n"

@@ -5,7 +5,7 @@
  * which changes when a replica becomes the primary). When either has changed, confirmed
  * commits can be missing. No commit is missing in two cases: the same server was only
  * restarted, and syncs each write before it answers; or the process is the same and has
- * only dropped its replicas. In all other cases the data are in doubt. */
+ * only dropped its replicas. After any other change the data are in doubt. */
 #include "store/redis_server_info.h"
 
 #include <stdio.h>

@@ -85,8 +85,8 @@ static redisReply *ask(sgi_redis_store *store)
     return reply;
 }
 
-/* Reports that news may have been lost. lapsed: true = other owners may have claimed
- * operations of this instance. */
+/* Reports that messages about changes may have been lost. lapsed: true = other owners
+ * may have claimed operations of this instance. */
 static void note_all(sgi_redis_store *store, bool lapsed)
 {
     sgi_feed *feed = &store->feed;
@@ -226,7 +226,7 @@ static void open_ear(watch *w)
     if (ok) {
         w->ear_failures = 0;
         w->heard_at = sgi_redis_monotonic_ms();
-        /* news may have been missed, unless this is the first try to subscribe */
+        /* changes may have been missed, unless this is the first try to subscribe */
         if (w->was_deaf)
             note_all(store, false);
         w->was_deaf = true;
@@ -238,8 +238,8 @@ static void open_ear(watch *w)
     }
 }
 
-/* Records the news of one message. Orphans are recorded only after quiet_until; a later
- * beat finds them, too. */
+/* Records the changes that one message reports. Orphans (operations whose owner is
+ * gone) are recorded only after quiet_until; a later beat finds them, too. */
 static void note(const watch *w, const char *p, size_t len)
 {
     sgi_feed *feed = &w->store->feed;
@@ -255,8 +255,8 @@ static void note(const watch *w, const char *p, size_t len)
         sgi_feed_set_flag(feed, &feed->orphans);
 }
 
-/* Handles one reply on `ear`. Returns true when the reply is a message, which brings
- * news. */
+/* Handles one reply on `ear`. Returns true when the reply is a message that reports
+ * changes. */
 static bool hear(watch *w, const redisReply *reply)
 {
     w->heard_at = sgi_redis_monotonic_ms();

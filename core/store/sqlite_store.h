@@ -87,14 +87,14 @@ typedef struct sgi_sqlite_follow {
     bool claimed;
 } sgi_sqlite_follow;
 
-/* The state of polling for news of other instances. */
+/* The state of polling for changes that other instances made. */
 typedef struct sgi_sqlite_watch {
     void (*wake)(void *user);
     void *wake_user;
     sgi_map followed;
     TAILQ_HEAD(sgi_sqlite_follow_list, sgi_sqlite_follow) follows;
     int64_t version; /* SQLite's data version at the last poll */
-    /* true = the next poll searches for news even if the data version is unchanged */
+    /* true = the next poll searches for changes even if the data version is unchanged */
     bool look;
     /* number of the last forwarded command that a poll has examined */
     int64_t last_command;

@@ -5,10 +5,11 @@
  * while the callbacks of find, read, claim and list run. The store has its own copy of
  * the allocator, because the store can outlive every runtime that used it.
  *
- * listeners.c has the listeners. A store whose vtable has `news` reports what other
- * processes wrote. The first listener that asks takes this news from the vtable, and the
- * news is passed to all listeners. A store whose vtable has no `post` keeps no forwarded
- * commands; listeners.c then keeps them in memory until they are taken. */
+ * listeners.c has the listeners. A store whose vtable has the function `news` reports
+ * what other processes wrote. The first listener that asks takes this news from the
+ * vtable, and the news is passed to all listeners. A store whose vtable has no `post`
+ * keeps no forwarded commands; listeners.c then keeps them in memory until they are
+ * taken. */
 #include "store/listeners.h"
 
 #include "base/thresholds.h"
@@ -24,8 +25,8 @@ struct segue_store {
     sgi_listeners listeners;
 };
 
-/* The pause in ms before the store is asked again for news, after a forwarded command
- * could not be stored for lack of space or memory. */
+/* The pause in ms before the store is asked again for changes of other processes,
+ * after a forwarded command could not be stored for lack of space or memory. */
 #define LETTER_RETRY_MS SGI_THRESHOLD(letter_retry_ms)
 
 /* Copies the members of the vtable that this library knows. Returns SEGUE_E_VERSION when

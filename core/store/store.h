@@ -68,26 +68,27 @@ void sgi_store_stats(segue_store *store, segue_store_stats *stats);
 
 typedef struct sgi_store_listener sgi_store_listener;
 
-/* Adds a listener. When there is news, the store calls `wake`, the listener's wake-up
- * callback, and calls it again only after sgi_store_deliver_news was called. The call of
- * `wake` can come from any thread, even from a thread that is inside a call of the store,
- * and with any locks held. Therefore `wake` must only signal. The caller's reference to
- * the store must outlive the listener. */
+/* Adds a listener. When there is news (a change that another listener or process
+ * made), the store calls `wake`, the listener's wake-up callback, and calls it again
+ * only after sgi_store_deliver_news was called. The call of `wake` can come from any
+ * thread, even from a thread that is inside a call of the store, and with any locks
+ * held. Therefore `wake` must only signal. The caller's reference to the store must
+ * outlive the listener. */
 segue_status sgi_store_listen(segue_store *store, void (*wake)(void *user), void *user,
                               sgi_store_listener **out);
 /* Removes a listener. First stops following the listener's operations in the store one by
  * one, until such a call fails. Waits while the wake-up callback of the listener runs;
  * the callback is not called afterwards. */
 void sgi_store_unlisten(sgi_store_listener *listener);
-/* Commits writes as sgi_store_commit does. The listener `by` gets no news of these
- * writes. */
+/* Commits writes as sgi_store_commit does. All listeners except `by` are notified of
+ * the writes. */
 segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
                                  size_t count);
 /* Starts or stops following an operation; repeating the call changes nothing. While the
- * listener follows the operation, it gets news when the operation grows. Entries that
- * exist already are not news: the caller reads them after this call has returned. A purge
- * or an eviction is not news. Returns SEGUE_E_NOT_FOUND when the operation does not
- * exist. */
+ * listener follows the operation, the store reports to it when the operation grows.
+ * Entries that exist already are not reported: the caller reads them after this call
+ * has returned. A purge or an eviction is not reported. Returns SEGUE_E_NOT_FOUND when
+ * the operation does not exist. */
 segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on);
 /* Forwards a command to the operation's owner. When this process is the owner, all
  * listeners of the handle get the command, even the listener that sent it, and the
@@ -99,11 +100,11 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
  * listener of this handle follows. */
 segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
                             size_t len);
-/* Delivers the listener's news to fn. fn runs under a lock: it must neither call the
- * store nor wait. *within_ms receives the time in ms after which the listener has to ask
- * again: -1 = only after a wake-up call; 0 = at once, because fn stopped and there is
- * more news. An error status means that the store could not be asked for news of other
- * processes. */
+/* Delivers the listener's news (changes that others made) to fn. fn runs under a lock:
+ * it must neither call the store nor wait. *within_ms receives the time in ms after
+ * which the listener has to ask again: -1 = only after a wake-up call; 0 = at once,
+ * because fn stopped and there is more news. An error status means that the store
+ * could not be asked for news of other processes. */
 segue_status sgi_store_deliver_news(sgi_store_listener *listener, segue_store_news_fn fn,
                                     void *user, int64_t *within_ms);
 

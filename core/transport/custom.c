@@ -1,20 +1,21 @@
 /* A transport that the application implements. The loop thread calls the application's
  * functions without the lock, one at a time. Any thread may call feed, writable and
- * closed. These three only record the call under the lock, and the loop handles the
- * record as SGI_WORK_OWN.
+ * closed. These three only record the call under the lock and request the work
+ * SGI_WORK_OWN, in which the loop handles the record.
  *
  *     OPEN --closed()--> the fed bytes are read --> LOST --reopen--> OPEN
  *       \--own close: output sent, vtable->close--> CLOSING --closed()--> gone
  *
  * Output: the loop passes the bytes of `rest` to vtable->send. Bytes that send does not
  * accept wait until the application calls writable(). The application may call
- * writable() while send still runs, so `room` records the call: `room` is cleared
- * before each send and checked after it.
+ * writable() while send still runs, so the flag `room` records the call: the loop clears
+ * `room` before each send and checks it after the send.
  *
  * Input: feed fills `inbox`. The loop moves the bytes to `reading` and passes them on
  * in pieces while the conversation wants input. When more than max_queue_bytes wait,
- * feed refuses further bytes, and the loop calls vtable->pause(0) when the application
- * may continue. In all other cases pause is called only when the state changes. */
+ * feed refuses further bytes. The loop then calls vtable->pause(0) (continue) when
+ * there is room again, even if no pause(1) preceded it. Apart from this case, pause is
+ * called only when its argument differs from that of the last call. */
 #include "transport/transport.h"
 
 #include "base/thresholds.h"

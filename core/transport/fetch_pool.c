@@ -1,9 +1,10 @@
 /* One CURLM per runtime: libcurl's sockets and libcurl's one timer on the runtime's loop,
  * and the exchanges from start to end.
  *
- * The pool is a carrier without a conversation. The pool counts as attached while it has
- * exchanges: only an attached carrier gets work, and an ending runtime waits for it. A
- * runtime has one pool, which is found by its ops (sgi_carrier_find).
+ * The pool is a carrier (an object to which the loop gives work, as it does to a
+ * transport) without a conversation. The pool counts as attached while it has exchanges:
+ * only an attached carrier gets work, and an ending runtime waits for it. A runtime has
+ * one pool, which is found by its ops (sgi_carrier_find).
  *
  *   sgi_fetch_start -> to_do -> work step: launch -> libcurl: connect, send, ...
  *   socket or timer -> curl_multi_socket_action -> callbacks of fetch_easy.c -> reap

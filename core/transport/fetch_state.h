@@ -7,9 +7,10 @@
  * The rule about the lock: libcurl is called only on the loop thread and without the
  * runtime's lock; libcurl's callbacks take the lock. A start, a pause or a cancel that is
  * requested under the lock is recorded in the exchange, and the exchange joins the pool's
- * to_do list. The pool, a carrier of the runtime, handles the list in its work step.
- * Therefore libcurl is never called from one of its own callbacks, and the owner of an
- * exchange can request a start, a pause or a cancel anywhere.
+ * to_do list. The pool handles the list in its work step, which the loop runs as it runs
+ * the work of a transport. Therefore libcurl is never called from one of its own
+ * callbacks, and the owner of an exchange can request a start, a pause or a cancel
+ * anywhere.
  *
  *   WAITING --free slot, or cancelled--> QUEUED --work step--> RUNNING --> ENDED
  *
@@ -101,7 +102,8 @@ typedef struct sgi_fetch_watch {
 LIST_HEAD(sgi_fetch_watches, sgi_fetch_watch);
 
 struct sgi_fetch_pool {
-    /* the first member; the carrier is attached while there are exchanges */
+    /* the first member: the pool as the loop sees it; attached while there are
+     * exchanges */
     sgi_carrier carrier;
     struct sgi_fetch_list fetches; /* all exchanges that are not freed */
     struct sgi_fetch_list to_do;
@@ -110,7 +112,7 @@ struct sgi_fetch_pool {
     sgi_stop_hook on_stop;
     bool stopping; /* true = the runtime is ending; running exchanges can finish */
     bool closed;   /* true = the runtime is ending; no exchange is accepted any more */
-    /* true = the carrier was destroyed, and the last fetcher frees the memory */
+    /* true = the runtime has destroyed the pool, and the last fetcher frees the memory */
     bool orphaned;
     /* loop: libcurl's pool, made at first use; the members from `multi` on are "loop"
      * members */

@@ -2,9 +2,9 @@
  * the engine marks exchanges, and a flush of this transport begins, continues or drops
  * the marked exchanges.
  *
- * When the transport ends, it drops running exchanges, and ends a wire session of the
- * handshake revisions by a DELETE request. Messages that get no answer (such as a
- * cancellation) may still be sent for a short time. */
+ * When the transport ends, it drops running exchanges, and ends a session of the
+ * versions that begin with initialize by a DELETE request. Messages that get no answer
+ * (such as a cancellation) may still be sent for a short time. */
 #include "transport/http_client.h"
 
 #include "base/map.h"

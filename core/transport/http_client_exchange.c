@@ -4,12 +4,12 @@
  *                                 |                      |
  *                                 +-- 401: repeat once   +-- cut: GET, Last-Event-ID
  *
- * Only a server of the handshake revisions gives its events ids, so only the streams
- * of such a server are resumed here after a cut. In the modern revisions the cut is
- * reported to the engine as a loss, and the engine gets the result of the operation by
- * its own requests. No message is posted twice, except a message that the server has
- * refused. When a stream cannot be resumed, the loss is reported to the engine, which
- * decides what to do.
+ * Only a server of the versions up to 2025-11-25, which begin with initialize, gives its
+ * events ids. Therefore only the streams of such a server are resumed here after a cut.
+ * In 2026-07-28 the cut is reported to the engine as a loss, and the engine gets the
+ * result of the operation by its own requests. No message is posted twice, except a
+ * message that the server has refused. When a stream cannot be resumed, the loss is
+ * reported to the engine, which decides what to do.
  *
  * Backpressure: while the engine wants no input, received bytes stay in `held` (at most
  * one block of libcurl) and the exchange is paused.

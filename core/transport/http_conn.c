@@ -151,12 +151,12 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     switch (wait) {
     case SGI_HTTP_WAIT_HANDSHAKE:
-        /* the handshake has ended but no request has arrived, so the next deadline is
-         * set */
+        /* the TLS handshake has ended but no request has arrived, so the next deadline
+         * is set */
         if (sgi_link_is_ready(conn->link))
             wait_for_input(conn);
         else
-            /* the handshake has not ended in time */
+            /* the TLS handshake has not ended in time */
             sgi_http_conn_cut(conn);
         break;
     case SGI_HTTP_WAIT_REQUEST:

@@ -174,8 +174,8 @@ static void work(sgi_carrier *carrier, uint32_t bits)
         open_socket(listener);
 }
 
-/* Ends the listener when the runtime is freed. The connections of the listener are
- * carriers themselves and can be abandoned before or after the listener. */
+/* Ends the listener when the runtime is freed. The runtime ends each connection of the
+ * listener separately, before or after the listener. */
 static void abandon(sgi_carrier *carrier)
 {
     segue_listener *listener = listener_of(carrier);

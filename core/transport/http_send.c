@@ -8,8 +8,9 @@
  * means that the answer is complete after the bytes of `rest`; the exchange is then no
  * longer needed and may have been freed.
  *
- * Another connection can take over a stream of the handshake revisions at any time. Then
- * this connection must no longer read the stream; sgi_serve_end_exchange ensures this. */
+ * Up to 2025-11-25, another connection can take over a stream at any time
+ * (Last-Event-ID). Then this connection must no longer read the stream;
+ * sgi_serve_end_exchange ensures this. */
 #include "wire/ending.h"
 
 #include "base/thresholds.h"

@@ -1,12 +1,12 @@
-/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has TLS, and the
- * output that the socket has not accepted yet.
+/* A link consists of a socket that libwebsockets reads (socket_guest.h), TLS if the gate
+ * has TLS, and the output that the socket has not accepted yet.
  *
  * A write is one send(2) to the socket at once, from any code on the loop thread. Usually
  * a write needs no callback, no copy and no change of a watcher. With TLS the records are
- * built in the guest's buffer and are also sent at once. Only bytes that the socket does
- * not accept are copied into `out`. An empty `out` is freed, so an idle link holds no
- * buffer. `out` holds at most one write, with the few bytes that TLS adds; MAX_PENDING
- * limits `out` if an owner writes without waiting for `writable`.
+ * built in one buffer for all sockets and are also sent at once. Only bytes that the
+ * socket does not accept are copied into `out`. An empty `out` is freed, so an idle link
+ * holds no buffer. `out` holds at most one write, with the few bytes that TLS adds;
+ * MAX_PENDING limits `out` if an owner writes without waiting for `writable`.
  *
  * A failed write is not reported inside the call, but by a timer without delay; `fault`
  * has the error until then.
@@ -200,8 +200,8 @@ static void put(sgi_link *link, const char *bytes, size_t len)
         sgi_guest_want_writable(&link->socket);
 }
 
-/* Sends the encrypted bytes that TLS has put into the guest's buffer, and empties the
- * buffer. */
+/* Sends the encrypted bytes that TLS has put into the shared output buffer
+ * (sgi_guest_scratch), and empties the buffer. */
 static void put_room(sgi_link *link, sgi_buf *room)
 {
     put(link, room->p, room->len);

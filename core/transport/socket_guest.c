@@ -1,5 +1,5 @@
-/* libwebsockets as a carrier without a conversation, so that it takes part in the
- * runtime's shutdown.
+/* libwebsockets, which the loop runs as it runs a transport (as a carrier), so that
+ * libwebsockets takes part in the runtime's shutdown. It has no conversation.
  *
  *     absent --first socket--> open --CLOSE, and the last socket ends--> retired
  *                                \----------abandon--------------------/
@@ -58,7 +58,7 @@ struct sgi_socket_guest {
     /* the socket whose event is being reported; NULL = no event is being reported, or the
      * socket was dropped in its event */
     sgi_guest_socket *current;
-    /* true = the guest accepts no new socket, and ends with its last socket */
+    /* true = libwebsockets gets no new socket, and is destroyed after its last socket */
     bool closing;
     /* the first descriptor number that does not fit into the tables of libwebsockets */
     int fd_limit;

@@ -1,7 +1,7 @@
-/* libwebsockets as a guest of the runtime's loop: it watches and reads connected sockets
- * in its raw-skt role, and reports their events. A runtime has one guest, which is made
- * for the runtime's first socket. All functions run on the loop thread with the lock
- * held. */
+/* The guest: libwebsockets, which takes part in the runtime's loop. It watches and
+ * reads connected sockets in its raw-skt role, and reports their events. A runtime has
+ * one guest, which is made for the runtime's first socket. All functions run on the
+ * loop thread with the lock held. */
 #ifndef SGI_SOCKET_GUEST_H
 #define SGI_SOCKET_GUEST_H
 
@@ -20,13 +20,14 @@ typedef struct sgi_guest_events {
     void (*gone)(sgi_guest_socket *socket, bool ends);
 } sgi_guest_events;
 
-/* A socket of the guest. The struct is a member of the object that owns the socket. */
+/* A socket that libwebsockets (the guest) watches and reads. The struct is a member of
+ * the object that owns the socket. */
 struct sgi_guest_socket {
     sgi_socket_guest *guest;
     const sgi_guest_events *events;
     /* libwebsockets' object for the socket; NULL = the socket was not adopted */
     void *handle;
-    /* the descriptor; the owner writes to it, and the guest reads and closes it */
+    /* the descriptor; the owner writes to it, and libwebsockets reads and closes it */
     int fd;
     LIST_ENTRY(sgi_guest_socket) link;
 };
@@ -35,8 +36,8 @@ struct sgi_guest_socket {
  * descriptor. */
 segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd,
                              const sgi_guest_events *events);
-/* Returns a buffer for output that is built and sent at once. All sockets of the guest
- * share the buffer, which is empty between uses. */
+/* Returns a buffer for output that is built and sent at once. All sockets that
+ * libwebsockets watches share the buffer, which is empty between uses. */
 sgi_buf *sgi_guest_scratch(const sgi_guest_socket *socket);
 /* Asks for one call of `writable`, which comes as soon as the descriptor accepts bytes
  * again. */

@@ -14,8 +14,8 @@
  *
  * The loop reads without the lock: its thread is the only reader and owns the scratch
  * buffer. It reads a few times per event; a short read means that no more input has
- * arrived yet. While the input is lent (runtime/inlet.h), any thread may read it with the
- * lock.
+ * arrived yet. While the application waits for the input in place of the loop (a lent
+ * inlet, see runtime/inlet.h), any thread may read it with the lock.
  *
  * Small output of an idle stream is written by the thread that made it
  * (sgi_stream_flush_here), with the lock held and without the watchers, which belong to

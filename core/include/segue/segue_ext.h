@@ -312,10 +312,11 @@ typedef int32_t (*segue_store_record_fn)(void *user, const segue_store_record *r
 /* Receives one entry. Returns 0 to continue, 1 to stop. */
 typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *entry);
 
-/* News: reports of what other instances did to operations. A store that several servers
- * share delivers news. Each operation has one owner: the store instance that created or
- * claimed it last. Only the owner may write to the operation. Other instances follow the
- * log of the operation and send the owner letters (forwarded commands). */
+/* News: reports of what other instances did to operations. A store that several
+ * servers share delivers news to each of them. Each operation has one owner: the store
+ * instance that created or claimed it last. Only the owner may write to the operation.
+ * Other instances follow the log of the operation and send the owner letters
+ * (forwarded commands). */
 enum segue_store_news_kind {
     SEGUE_STORE_GREW = 1,    /* another instance wrote to operation id, or the operation
                                 is gone */
@@ -323,7 +324,8 @@ enum segue_store_news_kind {
                                 owns; number and data are set */
     SEGUE_STORE_ORPHANS = 3, /* other instances have ended: a claim will find their
                                 operations */
-    SEGUE_STORE_MISSED = 4,  /* news was lost: every followed operation counts as grown */
+    SEGUE_STORE_MISSED = 4,  /* reports of changes were lost: every followed operation
+                                counts as grown */
     SEGUE_STORE_DOUBT = 5    /* commits may be lost, or the lease has expired: the server
                                 commits a TAKEN for each operation that it runs, and gets
                                 SEGUE_E_FENCED for each operation that another instance
@@ -333,14 +335,14 @@ enum segue_store_news_kind {
 typedef struct segue_store_news {
     int32_t kind;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    uint64_t number; /* number of a letter: higher than the numbers of all earlier letters
-                        for that operation */
+    uint64_t number; /* number of a letter (a forwarded command): higher than the
+                        numbers of all earlier letters for that operation */
     const char *data;
     size_t data_len;
 } segue_store_news;
 
-/* Receives one piece of news. Returns 0 to continue, 1 to stop. After 1 the same piece is
- * delivered again later. */
+/* Receives one item of news (a change that another instance made). Returns 0 to
+ * continue, 1 to stop. After 1 the same item is delivered again later. */
 typedef int32_t (*segue_store_news_fn)(void *user, const segue_store_news *news);
 
 /* Statistics of a store; -1 = the store does not know the value. */
@@ -409,27 +411,28 @@ typedef struct segue_store_vtable {
     /* The next four functions are for a store to which other processes write too. Set
      * all four or none. */
 
-    /* Sets the function to call when there is news. The store may call it from any
-     * thread, also inside its other functions, but without holding a lock. NULL = call
-     * nothing any more: when set_wake returns, the last call must have returned.
-     * set_wake may run at the same time as other functions. */
+    /* Sets the function to call when there is news (a change that another instance
+     * made). The store may call it from any thread, also inside its other functions,
+     * but without holding a lock. NULL = call nothing any more: when set_wake returns,
+     * the last call must have returned. set_wake may run at the same time as other
+     * functions. */
     void (*set_wake)(void *self, void (*wake)(void *user), void *user);
-    /* Starts (on 1) or stops (on 0) news about the growing log of the operation. Returns
-     * SEGUE_E_NOT_FOUND when the operation is gone. Earlier entries are not news: they
-     * are read after follow has returned. A server that closes stops the news of each
-     * operation. When a stop fails, the server skips the remaining operations: their news
-     * is ignored, and a start may follow later. */
+    /* Starts (on 1) or stops (on 0) the reports (news) that the log of the operation
+     * has grown. Returns SEGUE_E_NOT_FOUND when the operation is gone. Earlier entries
+     * are not news: they are read after follow has returned. A server that closes
+     * stops the news of each operation. When a stop fails, the server skips the
+     * remaining operations: their news is ignored, and a start may follow later. */
     segue_status (*follow)(void *self, const uint8_t *id, int32_t on);
     /* Stores a letter (a forwarded command) for the owner of the operation, or for the
      * owner after a claim, until TAKEN. Returns SEGUE_E_NOT_FOUND when the operation is
      * gone, SEGUE_E_TERMINAL when it has ended, and SEGUE_E_LIMIT when 64 letters wait
      * for it. */
     segue_status (*post)(void *self, const uint8_t *id, const char *data, size_t len);
-    /* Passes the news to fn. Letters come in order, each once while this instance owns
-     * the operation; a claim delivers waiting letters again. *within_ms receives the
-     * time until the next call without a wake-up; -1 = no such call. The calls also
-     * keep the lease of this instance alive. A leased store whose calls may take longer
-     * than a lease needs a separate thread for this. */
+    /* Passes the news to fn. Letters (forwarded commands) come in order, each once
+     * while this instance owns the operation; a claim delivers waiting letters again.
+     * *within_ms receives the time until the next call without a wake-up; -1 = no such
+     * call. The calls also keep the lease of this instance alive. A leased store whose
+     * calls may take longer than a lease needs a separate thread for this. */
     segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
                          int64_t *within_ms);
 
