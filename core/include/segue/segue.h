@@ -524,9 +524,9 @@ SEGUE_API segue_status segue_store_redis(const char *url,
  * url       postgresql://[user[:password]@][host[:port],...][/database][?option=value]
  *           for libpq. The options schema=name ("segue"), synchronous_commit=value and
  *           listen=URL (for the connection that waits for changes) are for the store.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when the URL is malformed, SEGUE_E_STORE when the
- *           server cannot be reached or refuses, SEGUE_E_STORE_CORRUPT when the stored
- *           data has a newer format, SEGUE_E_UNSUPPORTED when the server is too old. */
+ * Returns   SEGUE_E_INVALID when the URL is malformed, SEGUE_E_STORE when the server is
+ *           not reached or refuses, SEGUE_E_STORE_CORRUPT when data has a newer format,
+ *           SEGUE_E_UNSUPPORTED for an old server or a pooler in transaction mode. */
 SEGUE_API segue_status segue_store_postgres(const char *url,
                                             const segue_store_options *options,
                                             segue_store **out, segue_error **error);

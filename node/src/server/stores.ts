@@ -123,6 +123,8 @@ export const stores = {
      * options of libpq. `?schema=name` separates several stores in one database.
      * Environment variables `PG*` give the parts that are missing in the URL.
      * @throws StoreError when the server cannot be reached or refuses the connection.
+     * @throws UnsupportedError when the server is too old, or is a pooler in transaction
+     * mode.
      */
     async postgres(url: string, options?: StoreOptions): Promise<Store> {
         const handle = await native.storePostgres(url, told(options));
