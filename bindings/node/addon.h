@@ -133,7 +133,7 @@ struct sgnode_host {
     segue_runtime *runtime; /* NULL once the runtime is freed */
     sgnode_list batch;      /* values of the current batch of events */
     bool has_batch;         /* true = a batch is open; false = events are dropped */
-    /* list of the sgnode_users with segments that are not in the batch yet */
+    /* list of the users of callback tables with segments that are not in the batch yet */
     sgnode_user *open;
     /* true = runtimeDispatch, runtimeRun or runtimeFree is running */
     bool busy;
@@ -197,8 +197,8 @@ bool sgnode_list_add(sgnode_list *list, napi_value value);
 /* Makes an array of the values in the list and empties the list. Returns NULL with an
  * exception on failure. */
 napi_value sgnode_list_end(sgnode_env *self, sgnode_list *list);
-/* Adds the collected segments of a user to the batch, as one event. Does nothing when the
- * user has no collected segments. */
+/* Adds the segments that were collected for `user` to the batch, as one event. Does
+ * nothing when there are no collected segments. */
 void sgnode_segments_end(sgnode_user *user);
 /* Appends one event to the batch: its handler, its kind and three values. A value that is
  * NULL becomes null. Returns false when the event could not be made. */
@@ -245,18 +245,19 @@ struct sgnode_user {
     bool is_idle;
 };
 
-/* Makes a user for a handler. Undefined or null as the handler makes a user without a
- * handler. Returns false with an exception when the handler is another value that is not
- * a function. */
+/* Makes a user (the object behind the `user` pointer of a callback table) for a
+ * handler. Undefined or null as the handler makes a user without a handler. Returns
+ * false with an exception when the handler is another value that is not a function. */
 bool sgnode_user_new(sgnode_frame *frame, sgnode_host *host, napi_value handler,
                      sgnode_user **user);
 bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
                       napi_value function);
-/* Frees a user (a segue_free_fn). A user that a box keeps becomes idle and is not
- * freed. */
+/* Frees a user (the object behind the `user` pointer of a callback table). A user that
+ * a box keeps becomes idle and is not freed. The function is a segue_free_fn. */
 void sgnode_user_free(void *user);
-/* Prepares an idle user for another request. Returns false with an exception when the
- * user's handler was collected, or when the user belongs to another runtime. */
+/* Prepares an idle user (of a request that has ended) for another request. Returns
+ * false with an exception when the user's handler was collected, or when the user
+ * belongs to another runtime. */
 bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host);
 
 /* ---- handles ---- */
@@ -405,7 +406,8 @@ segue_status sgnode_read_text(napi_env env, void *handle, sgnode_read_fn read,
                               napi_value *text);
 segue_status sgnode_read_token(void *request, char *buf, size_t *len);
 
-/* Makes the Wire of a custom transport, for its first event TRANSPORT_START. */
+/* Makes the Wire, through which JavaScript code of a custom transport calls the
+ * library, for the transport's first event TRANSPORT_START. */
 napi_value sgnode_wire_show(const sgnode_user *user);
 
 #endif

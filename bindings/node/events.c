@@ -60,9 +60,9 @@ bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
     return refer(frame, function, &user->hooks[which]);
 }
 
-/* Makes an idle user's reference to its handler weak. With a strong reference nothing
- * could be collected: the handler keeps the box alive, and the box keeps the idle
- * user. */
+/* Makes the reference from an idle user (of a request that has ended) to its handler
+ * weak. With a strong reference nothing could be collected: the handler keeps the box
+ * alive, and the box keeps the idle user. */
 static void become_idle(sgnode_user *user)
 {
     napi_env env = user->host->self->env;

@@ -94,9 +94,10 @@ static bool is_exact(question *self, napi_value result, const char *text, size_t
     }
 }
 
-/* Reads the answer of a hook and keeps the text in the user. The answer must be a string,
- * null or undefined; null and undefined give NULL. Returns false for any other answer,
- * and for a string that UTF-8 cannot represent exactly. */
+/* Reads the answer of a hook and keeps the text in the `answer` of the sgnode_user.
+ * The answer must be a string, null or undefined; null and undefined give NULL.
+ * Returns false for any other answer, and for a string that UTF-8 cannot represent
+ * exactly. */
 static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
 {
     size_t size;

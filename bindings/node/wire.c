@@ -1,5 +1,6 @@
-/* Custom transports in JavaScript (transportCustom). JavaScript calls the transport
- * through a Wire, which the handler receives in the event TRANSPORT_START
+/* Custom transports in JavaScript (transportCustom). The library calls the JavaScript
+ * code by events. The JavaScript code reports received bytes to the library through a
+ * Wire, which its handler receives in the event TRANSPORT_START
  * (../common/custom_transport.h). */
 #include "addon.h"
 

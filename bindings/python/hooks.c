@@ -2,8 +2,8 @@
  * that runs inside runtime_dispatch, on the thread of the dispatch. If a hook raises, the
  * exception becomes an event and the answer is "no": the principal is refused, the value
  * is not checked, no token is returned. A transport argument is a view, which can be used
- * only until the hook returns. A text that a hook returns is kept in the user until the
- * next hook runs, as the library requires. */
+ * only until the hook returns. A text that a hook returns is kept in user->answer
+ * until the next hook runs, as the library requires. */
 #include "shim.h"
 
 #include <string.h>
@@ -36,9 +36,9 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
     return true;
 }
 
-/* Reads the answer of a hook, a str or None, and keeps the answer in the user. Returns
- * false for any other answer. Also refuses a str with a NUL, which would cut the text
- * short. */
+/* Reads the answer of a hook, a str or None, and keeps the answer in user->answer.
+ * Returns false for any other answer. Also refuses a str with a NUL, which would cut
+ * the text short. */
 static bool keep_text(sgpy_user *user, PyObject *result, const char *where,
                       const char **text, size_t *len)
 {

@@ -259,9 +259,9 @@ static void lose(sgpy_user *user, int kind)
     host->owing = user;
 }
 
-/* Delivers the user's events that could not be delivered before (`owed`), without their
- * values. The order is the order of the kinds, so OPEN comes before CLOSED. Returns false
- * when out of memory. */
+/* Delivers the events for the handler of `user` that could not be delivered before
+ * (`owed`), without their values. The order is the order of the kinds, so OPEN comes
+ * before CLOSED. Returns false when out of memory. */
 static bool pay(sgpy_user *user)
 {
     for (int kind = 0; user->owed; kind++) {

@@ -68,7 +68,7 @@ typedef struct sgpy_host {
     /* the event that reports lost events; made in advance, because events are lost when
      * memory is short */
     PyObject *spare;
-    /* list of the sgpy_users with events that could not be delivered yet */
+    /* list of the users of callback tables with events that could not be delivered yet */
     struct sgpy_user *owing;
 
     sgb_side_queue side;
@@ -124,16 +124,17 @@ struct sgpy_user {
     PyObject *answer;
     /* the custom transport that calls this user; NULL for other users */
     sgb_transport *custom;
-    /* the list of segments in the batch with the number `round`; a borrowed reference */
+    /* the list of segments in the batch whose number is in `round`; a borrowed
+     * reference */
     PyObject *segments;
     uint64_t round;
     sgpy_user *next; /* the next user in host->owing */
     uint32_t owed;   /* the kinds of the events that must still be delivered, as bits */
-    /* true = the user is in host->owing, so the memory of the user must not be freed
+    /* true = this struct is in the list host->owing, so its memory must not be freed
      * now */
     bool is_listed;
-    /* true = sgpy_user_free was called; if the user is in host->owing, its memory is
-     * freed when the user leaves the list */
+    /* true = sgpy_user_free was called; if this struct is in the list host->owing, its
+     * memory is freed when it leaves the list */
     bool is_gone;
     bool is_broken; /* for a request: true = an event was lost */
 };
@@ -297,7 +298,8 @@ PyObject *sgpy_transport_feed(PyObject *wire, PyObject *data);
 PyObject *sgpy_transport_took(PyObject *wire, int64_t count);
 PyObject *sgpy_transport_writable(PyObject *wire);
 PyObject *sgpy_transport_closed(PyObject *wire);
-/* Makes the Wire of a custom transport, for its first event TRANSPORT_START. */
+/* Makes the Wire, through which Python code of a custom transport calls the library,
+ * for the transport's first event TRANSPORT_START. */
 PyObject *sgpy_wire_show(const sgpy_user *user);
 PyObject *sgpy_store_memory(PyObject *options);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options);

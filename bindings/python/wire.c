@@ -1,6 +1,6 @@
-/* Custom transports in Python (transport_custom). Python calls the transport through a
- * Wire, which the handler receives in the event TRANSPORT_START
- * (../common/custom_transport.h). */
+/* Custom transports in Python (transport_custom). The library calls the Python code by
+ * events. The Python code reports received bytes to the library through a Wire, which
+ * its handler receives in the event TRANSPORT_START (../common/custom_transport.h). */
 #include "shim.h"
 
 PyObject *sgpy_wire_show(const sgpy_user *user)

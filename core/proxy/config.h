@@ -71,7 +71,8 @@ typedef struct config {
     int64_t heartbeat_ms;
     bool handle;
     sharing per;
-    /* the largest number of upstreams that one source has at once */
+    /* the largest number of upstreams (sessions) that one source (an entry of the
+     * configuration) has at once */
     int32_t max_upstreams;
     int64_t idle_ms; /* time in ms after which an unused upstream is closed */
     int64_t start_timeout_ms;

@@ -13,8 +13,9 @@ typedef struct handle handle;
 
 /* Adds the three tools that take a handle to the server. */
 void handles_add_tools(proxy *p);
-/* Answers the call of a relay with a new handle. Returns NULL, and does not answer, when
- * the client gets a task or no handle can be made. */
+/* Answers the call of a relay (a client's call and its request to an upstream) with a
+ * new handle. Returns NULL, and does not answer, when the client gets a task or no
+ * handle can be made. */
 handle *handle_make(relay *r);
 /* Called when the call of the handle has ended at the upstream. error NULL: the call has
  * a result. */

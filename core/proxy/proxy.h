@@ -117,8 +117,9 @@ struct proxy {
 
 bool sources_make(proxy *p);
 void sources_free(proxy *p);
-/* Returns the upstream for a call. call NULL: returns the upstream that reads the lists.
- * Returns NULL when there are too many upstreams, or when out of memory. */
+/* Returns the upstream (session of the source) that a call uses. call NULL: returns
+ * the upstream that reads the lists. Returns NULL when there are too many upstreams,
+ * or when out of memory. */
 upstream *source_upstream(source *s, const segue_call *call);
 /* Returns the upstream's session, and opens a session if there is none. When no session
  * can be opened now, returns NULL and stores the reason in upstream->last_error. */
@@ -133,7 +134,8 @@ void upstream_add_errors(const upstream *u, text *to);
 
 /* ---- lists (catalog.c) ---- */
 
-/* Called when the source has opened. Makes the template for URIs that are in no list. */
+/* Called when the first session of a source (an entry of the configuration) has
+ * opened. Makes the template for URIs that are in no list. */
 void catalog_open(source *s);
 /* Reads lists of a source from its first upstream. lists: a set of 1 << LIST_x; 0 = reads
  * all lists. */

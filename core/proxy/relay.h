@@ -27,8 +27,8 @@ typedef struct relay {
     struct handle *handle;
 } relay;
 
-/* Makes a relay for a call and sends its request to a source. params: the function takes
- * the content of this text. */
+/* Makes a relay (the call and its request to an upstream), and sends the request to a
+ * source. params: the function takes the content of this text. */
 void relay_begin(const item *i, source *to, segue_call *call, const char *method,
                  text *params);
 /* Adds the client's _meta to the params, without the members that belong only to the

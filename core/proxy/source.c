@@ -1,5 +1,5 @@
-/* The sources of the configuration. This file also decides which upstream of a source a
- * call uses. */
+/* The sources (entries of the configuration). This file also decides which upstream
+ * (session of a source) a call uses. */
 #include "proxy.h"
 
 #include <stdlib.h>
@@ -37,8 +37,8 @@ static upstream *make_upstream(source *s, const char *key)
     return u;
 }
 
-/* Returns the upstream for a call. The first upstream has the key "" and also reads the
- * lists. */
+/* Returns the upstream (session of the source) that a call uses. The first upstream
+ * has the key "" and also reads the lists. */
 upstream *source_upstream(source *s, const segue_call *call)
 {
     const config *c = &s->proxy->config;

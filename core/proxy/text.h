@@ -33,8 +33,9 @@ void text_add_format(text *t, const char *format, ...)
 /* Begins the next member of an object: writes a comma, unless the member is the first
  * one, and then the name. */
 void text_add_key(text *t, const char *name);
-/* Adds the members of an object without those that `except` lists. NULL ends the list. A
- * comma is written before each member, but not before the first member of the object. */
+/* Adds the members of an object, except the members whose names are in the list
+ * `except`, which NULL ends. A comma is written before each member, but not before the
+ * first member of the object. */
 void text_add_members(text *t, json object, const char *const *except);
 
 /* Returns the value of a member; empty when the object has no such member. */

@@ -163,8 +163,8 @@ static void *run_io_thread(void *user)
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, 0);
     rt->dispatch.signals_blocked = false;
-    /* the I/O thread ends because the runtime was stopped, so the host is notified for
-     * good */
+    /* the runtime was stopped and its I/O thread ends: ready_fd becomes readable and
+     * stays readable */
     rt->dispatch.notified = rt->dispatch.notify_due = true;
     sgi_runtime_unlock(rt);
     return NULL;

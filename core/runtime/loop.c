@@ -249,9 +249,10 @@ static void raise_quiet(segue_runtime *rt)
     }
 }
 
-/* Does the work of the carriers that have work at the time of the call. Work that is
- * requested meanwhile waits for the next turn. Otherwise two connected carriers that
- * cause work for each other would keep the loop from reading descriptors. */
+/* Does the work of the carriers (the loop's part of each transport) that have work at
+ * the time of the call. Work that is requested meanwhile waits for the next turn.
+ * Otherwise two connected carriers that cause work for each other would keep the loop
+ * from reading descriptors. */
 static void work_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;

@@ -443,9 +443,9 @@ static void close_carriers(segue_runtime *rt)
     }
 }
 
-/* Abandons all carriers, so that they release everything except memory. Attached carriers
- * retire. The other carriers belong to the application, which can still drop them at any
- * time. */
+/* Makes all carriers (the loop's part of each transport) release everything except
+ * memory. Attached carriers are destroyed at the end of the turn. The other carriers
+ * belong to the application, which can still drop them at any time. */
 static void abandon_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;

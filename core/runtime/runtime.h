@@ -18,8 +18,8 @@ typedef struct sgi_committer sgi_committer;
 
 #define SGI_MAGIC_RUNTIME 0x53475254u /* magic number; the first member of a runtime */
 
-/* Makes a runtime. options: a struct of full size; a member that is 0 means the
- * default. */
+/* Makes a runtime. options: a struct with all members of this version; a member that
+ * is 0 means the default. */
 segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime **out,
                              segue_error **error);
 segue_status sgi_runtime_run(segue_runtime *rt);
@@ -85,7 +85,8 @@ void sgi_runtime_remove_store(segue_runtime *rt, sgi_committer *committer);
 
 /* ---- for transports ---- */
 
-/* The kinds of work of a carrier, as bits. */
+/* The kinds of work of a carrier (the part of a transport that the loop uses), as
+ * bits. */
 enum {
     SGI_WORK_START = 1,  /* start, because the transport was attached */
     SGI_WORK_REOPEN = 2, /* connect again */
@@ -109,7 +110,8 @@ typedef struct sgi_carrier_ops {
      * the loop then writes. NULL = only the loop can write. */
     bool (*flush_here)(sgi_carrier *carrier);
     /* Called when the runtime ends. Releases everything except memory. An attached
-     * carrier also detaches its conversation and retires. */
+     * carrier also detaches its conversation, and the loop destroys it at the end of
+     * the turn (retires it). */
     void (*abandon)(sgi_carrier *carrier);
     void (*destroy)(sgi_carrier *carrier); /* frees the memory */
 } sgi_carrier_ops;
@@ -131,7 +133,8 @@ struct sgi_carrier {
     int64_t grace_ms;
     uint32_t work;
     bool queued;   /* true = the carrier is in the list of carriers with work */
-    bool awaiting; /* true = the carrier is in the list of carriers that wait for QUIET */
+    bool awaiting; /* true = the carrier is in the list of carriers that wait until no
+                      callback is due or running */
     bool listed;
     /* true = the carrier is destroyed at the end of this turn, if `held` is 0 then */
     bool retired;
@@ -141,8 +144,9 @@ struct sgi_carrier {
     TAILQ_ENTRY(sgi_carrier) quiet_link;
 };
 
-/* Adds a carrier to the runtime. The transport has already set magic, ops, can_reopen and
- * grace_ms. The caller of the functions sgi_carrier_... holds the lock. */
+/* Adds a carrier (the part of a transport that the loop uses) to the runtime. The
+ * transport has already set magic, ops, can_reopen and grace_ms. The caller of the
+ * functions sgi_carrier_... holds the lock. */
 void sgi_carrier_add(segue_runtime *rt, sgi_carrier *carrier);
 /* Removes a carrier that is not attached, and destroys it. */
 void sgi_carrier_drop(sgi_carrier *carrier);
@@ -152,8 +156,9 @@ sgi_carrier *sgi_carrier_find(segue_runtime *rt, const sgi_carrier_ops *ops);
 /* Asks the loop to do this work (SGI_WORK_ bits) in its next turn. If FLUSH is the only
  * work of the carrier, flush_here can do the work earlier. */
 void sgi_carrier_request_work(sgi_carrier *carrier, uint32_t work);
-/* Requests QUIET for the first turn in which no callback is due or running. By then the
- * application has seen everything that the peer has sent, and has had time to answer. */
+/* Requests the work SGI_WORK_QUIET for the first turn in which no callback is due or
+ * running. By then the application has seen everything that the peer has sent, and has
+ * had time to answer. */
 void sgi_carrier_await_quiet(sgi_carrier *carrier);
 /* Retires the carrier: the carrier gets no more work and is destroyed at the end of the
  * turn. Only the loop thread may call the function. */

@@ -97,7 +97,8 @@ typedef struct sgi_stores {
     struct sgi_store_slot_list slots;
     struct sgi_store_slot_list closing;
     size_t due;        /* number of queues with work at stores that do not block */
-    size_t finished;   /* number of slots that have ended and are not freed yet */
+    size_t finished;   /* number of slots (a slot is one store of this runtime) that
+                          have ended and are not freed yet */
     atomic_bool woken; /* true = a store has reported changes of other servers; any
                           thread may set the flag */
 } sgi_stores;
@@ -176,7 +177,8 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget);
 /* True when the next turn has something to do without waiting. The caller holds the
  * lock. */
 bool sgi_loop_is_due(const segue_runtime *rt);
-/* Destroys the retired carriers. The caller holds the lock. */
+/* Destroys the transports that have ended (retired carriers). The caller holds the
+ * lock. */
 void sgi_loop_destroy_retired(segue_runtime *rt);
 
 /* ---- inlet.c: on the loop thread with the lock, unless a comment says otherwise ---- */

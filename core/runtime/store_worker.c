@@ -300,7 +300,8 @@ static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_s
     return SEGUE_OK;
 }
 
-/* Closes a slot after its last committer was removed. The loop frees the slot later. */
+/* Closes a slot (one store of this runtime) after its last committer was removed. The
+ * loop frees the slot later. */
 static void close_slot(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
@@ -317,7 +318,8 @@ static void close_slot(sgi_store_slot *slot)
     sgi_loop_request_turn(rt);
 }
 
-/* Frees the slots whose worker has ended. Joining an ended worker does not wait. */
+/* Frees the slots (a slot is one store of this runtime) whose worker has ended.
+ * Joining an ended worker does not wait. */
 static void free_finished(segue_runtime *rt)
 {
     sgi_store_slot *slot, *next;
@@ -408,8 +410,8 @@ static bool works_here(const store_queue *q)
            (!q->slot->blocking || pthread_equal(q->slot->worker, pthread_self()));
 }
 
-/* Removes the queue of a committer. If a thread is working on the queue, that thread
- * frees the queue. */
+/* Removes the queue of a committer, which writes the operations of one server. If a
+ * thread is working on the queue, that thread frees the queue. */
 static void remove_queue(store_queue *q)
 {
     q->committer->host_user = NULL;

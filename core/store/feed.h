@@ -71,8 +71,8 @@ void sgi_feed_free(sgi_feed *feed);
 /* ---- known operations; calls of the store only ---- */
 
 sgi_feed_op *sgi_feed_find(sgi_feed *feed, const uint8_t *id);
-/* Returns the known operation with this id, and adds an unknown operation first. Returns
- * NULL when out of memory. */
+/* Returns the known operation with this id. If the feed does not know the operation
+ * yet, adds it. Returns NULL when out of memory. */
 sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id);
 void sgi_feed_set_followed(sgi_feed *feed, sgi_feed_op *op, bool on);
 /* Removes a known operation if it is not followed and no delivered command waits to be

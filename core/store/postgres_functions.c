@@ -42,7 +42,8 @@ static const char TELL_ALL[] =
     "  SELECT pg_notify('segue:@', 'O' || replace(p_me::text, '-', '')) $$;\n";
 
 /* Finds out whether the server may have lost commits (postgres_history.c). Returns the
- * number of breaks, and the token of the data's present life. */
+ * number of breaks (times at which commits may have been lost), and the token of the
+ * table `life`, which changes with each loss. */
 static const char ARRIVE[] =
     "CREATE FUNCTION @.arrive(OUT breaks bigint, OUT life text) LANGUAGE plpgsql AS $$\n"
     "#variable_conflict use_column\n"

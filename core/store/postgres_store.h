@@ -50,8 +50,9 @@ typedef struct sgi_pg_store {
     uint64_t end_count;
     /* The calls and the thread share the members down to `has_tried`. */
     sgi_feed feed;
-    /* token and break count of the server's data at the last check of this instance;
-     * feed.lock protects life, breaks, operations and tried */
+    /* the token and the break count that the server reported at the last check (break:
+     * commits may have been lost); feed.lock protects life, breaks, operations and
+     * tried */
     char life[SGI_PG_LIFE];
     int64_t breaks;
     /* approximate number of operations in the database; -1 = unknown */
@@ -84,8 +85,8 @@ segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
 segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
 /* Opens a connection that runs calls: does sgi_pg_link_open, then sgi_pg_arrive. */
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
-/* Stores the token and the break count that the server reports. A change sets `doubt` and
- * `retell`. */
+/* Stores the token of the table `life` and the break count that the server reports. A
+ * change sets `doubt` and `retell`. */
 void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);
 
 /* Remembers that an operation of this instance has ended. */

@@ -53,10 +53,12 @@ static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
 typedef struct watch {
     sgi_pg_store *store;
-    /* time of the next beat, which also connects if needed; clock of sgi_pg_now */
+    /* time of the next beat, which connects if needed and renews the lease; clock of
+     * sgi_pg_now */
     int64_t beat_at;
     int64_t alive_until; /* the end of this instance's lease; clock of sgi_pg_now */
-    int64_t quiet_until; /* no orphans are reported before this time */
+    int64_t quiet_until; /* no orphans (operations whose owner is gone) are reported
+                            before this time */
     int32_t failures;
     bool was_deaf;
     bool probed; /* true = the message that the thread sent to itself has arrived */
@@ -296,7 +298,8 @@ static bool open_ear(watch *w)
     return true;
 }
 
-/* Connects if needed, beats once, and sets the time of the next beat. */
+/* Connects if needed, renews the lease and looks for orphans (a beat), and sets the
+ * time of the next beat. */
 static void go_on(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -312,7 +315,8 @@ static void go_on(watch *w)
 
 /* ---- the thread ---- */
 
-/* Waits for a message or for the next beat. Returns false when the store closes. */
+/* Waits for a message, or until the lease must be renewed (the next beat). Returns
+ * false when the store closes. */
 static bool await(watch *w, bool more)
 {
     sgi_pg_store *store = w->store;

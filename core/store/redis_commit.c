@@ -276,9 +276,9 @@ static void add_bundle(sgi_buf *commands, const part *p, size_t i, size_t n, siz
 }
 
 /* Adds four arguments for each single write and for each bundle. Returns the number of
- * single writes and bundles. commands: NULL = only count them. *found (may be NULL)
- * receives the index in the part of the first write of number `at`, counted in single
- * writes and bundles. */
+ * single writes and bundles. commands: NULL = only count them. If `found` is not NULL,
+ * *found receives the index in `p` of the first write of the single write or bundle
+ * with the number `at`. */
 static size_t add_writes(sgi_buf *commands, const part *p, size_t at, size_t *found)
 {
     size_t count = 0, bytes = 0;

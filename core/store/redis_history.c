@@ -40,9 +40,9 @@ static void lose(sgi_redis_link *link, const char *why)
     sgi_redis_link_close(link);
 }
 
-/* Stores the history and the break count of a new connection. Sets `doubt` or `retell`
- * when Redis may have lost data since this instance last checked on any of its
- * connections. */
+/* Stores which data the server of a new connection has (its history), and how often
+ * data may have been lost (breaks). Sets `doubt` or `retell` when Redis may have lost
+ * data since this instance last checked on any of its connections. */
 static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
                  long long breaks)
 {

@@ -183,10 +183,11 @@ static const char GONE[] =
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
 
-/* Counts breaks. ARGV: format; the history of this server; which data the server keeps
- * when it stops (2 = everything that it has confirmed, 1 = everything except the last
- * moments, 0 = unknown); whether the server was a replica. The reply is the number of
- * breaks. Data of another format are not changed. */
+/* Counts breaks (times at which Redis may have lost data). ARGV: format; the history
+ * of this server; which data the server keeps when it stops (2 = everything that it
+ * has confirmed, 1 = everything except the last moments, 0 = unknown); whether the
+ * server was a replica. The reply is the number of breaks. Data of another format are
+ * not changed. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"
@@ -231,8 +232,8 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
  * (operations of the last claim that were passed to the callback). A repeated call
  * replies with the operations of its first try and claims no further operations. Its
  * reply lacks operations that were released in the meantime, and operations that another
- * owner claimed after the lease had lapsed. After each record, the reply says whether the
- * end of the operation's log can be missing. */
+ * owner claimed after the lease had lapsed. After each record, the reply says whether
+ * Redis may have lost the last entries of the operation's log. */
 static const char CLAIM[] =
     "local again, mine = done(), P .. 'claimed:' .. me\n"
     "anyway()\n"

@@ -42,7 +42,8 @@ typedef struct watch {
     int64_t alive_until;
     /* time of the last lapse that was reported; clock of the Redis server */
     int64_t lapsed_at;
-    int64_t quiet_until; /* no orphans are reported before this time */
+    int64_t quiet_until; /* no orphans (operations whose owner is gone) are reported
+                            before this time */
     int64_t heard_at;
     int32_t beat_failures;
     int32_t ear_failures;
@@ -304,7 +305,7 @@ static void listen_to(watch *w)
 
 /* ---- the thread ---- */
 
-/* Waits for a message or for the next time at which the thread has to beat or connect.
+/* Waits for a message, or until the thread has to renew the lease or to connect.
  * Returns false when the store closes. */
 static bool await(watch *w)
 {

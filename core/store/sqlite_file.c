@@ -276,9 +276,11 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
     if (!status)
         status = sgi_sqlite_become_owner(&o);
     if (status) {
-        /* Reading a file in WAL mode creates an empty log beside the file. The checkpoint
-         * at close writes nothing for an empty log, and removes the log. Therefore the
-         * checkpoint is allowed only if there was no log with contents before. */
+        /* The refused file must stay as it was. SQLite's checkpoint at close removes
+         * the write-ahead log. If the log was missing or empty, the checkpoint only
+         * removes the empty log that reading the file has created. If the log had
+         * contents, the checkpoint would write them into the file, so it is switched
+         * off. */
         if (file->db && !wal)
             sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sgi_sqlite_file_close(file);

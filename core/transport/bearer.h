@@ -21,7 +21,8 @@
 #define SGI_BEARER_METADATA "/.well-known/oauth-protected-resource"
 
 typedef enum sgi_bearer_verdict {
-    SGI_BEARER_IN = 0, /* the request is accepted; grant is set */
+    SGI_BEARER_IN = 0, /* the request is accepted; check->grant has the rights of the
+                          token */
     /* the verdict is not known yet; the callback `decided` reports the verdict later */
     SGI_BEARER_WAITING,
     /* the request has no token; the answer is 401 without an error code (RFC 6750 3.1) */
@@ -47,7 +48,8 @@ typedef struct sgi_bearer_check {
     segue_bearer *asked;
     sgi_str token; /* the token, as a view of the request's bytes */
     sgi_bearer_verdict verdict;
-    sgi_grant *grant; /* a counted reference; set when the verdict is IN or LACKS */
+    sgi_grant *grant; /* the rights that the token gives, as a counted reference; set
+                         when the verdict is IN or LACKS */
     /* with the verdict UNCHECKED: the time in ms after which the client may try again; 0
      * = the default time */
     int64_t retry_ms;
@@ -79,9 +81,11 @@ struct sgi_bearer_gate {
     TAILQ_HEAD(, sgi_bearer_check) waiting; /* the checks that wait for keys */
     size_t waiting_count;
     sgi_buf metadata;     /* the protected resource metadata, as JSON */
-    sgi_buf metadata_url; /* the URL of the metadata, which challenges name */
+    sgi_buf metadata_url; /* the URL of the metadata; the header WWW-Authenticate of a
+                             refusal contains this URL */
     sgi_buf paths;        /* the paths that serve the metadata, each followed by a NUL */
-    sgi_buf text;         /* buffer for a challenge or for scopes */
+    sgi_buf text;         /* a buffer in which a WWW-Authenticate value or a list of
+                             scopes is built */
     sgi_ready ready;      /* queues the call of the options' free_user */
 };
 

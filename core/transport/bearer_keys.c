@@ -13,7 +13,8 @@
 #include "wire/url.h"
 
 #define LOOKS_MAX 2
-/* the time in ms that counts as one window of fetches while there are no keys */
+/* while there are no keys, the length in ms of the period in which at most LOOKS_MAX
+ * fetches are allowed */
 #define RETRY_MS 1000
 
 static sgi_engine *engine_of(const sgi_bearer_keys *keys)

@@ -22,7 +22,8 @@ typedef struct sgi_bearer_keys {
     int32_t status;       /* HTTP status of the running fetch */
     bool failed;
     sgi_buf body;
-    int32_t looks; /* number of fetches in the current window (refresh_ms) */
+    int32_t looks; /* number of fetches in the current window, a period in which
+                      fetches are limited */
     /* the time at which the current window of fetches began; monotonic clock, in ms */
     int64_t looked_ms;
     bool answered;      /* true = the last fetch brought a key set */

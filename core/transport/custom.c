@@ -170,7 +170,8 @@ static void read_inbox(custom *c)
     }
     bool full = !wanted || waiting(c) > max_waiting(c);
     if (c->refused && !full)
-        /* the application knows from the result of feed that it has to pause */
+        /* feed has refused bytes, so the application knows that it has to pause
+         * without a call of vtable->pause(1) */
         c->paused = true;
     c->refused = false;
     tell_pause(c, full);

@@ -306,8 +306,9 @@ static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
     return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* Starts the next waiting exchange of a lane, if the lane has room. Called when an
- * exchange has ended or has left the lane. */
+/* Starts the next waiting exchange of a lane (a kind of exchange with its own maximum
+ * number), if the lane has room. Called when an exchange has ended or has left the
+ * lane. */
 static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);

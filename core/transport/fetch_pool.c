@@ -98,8 +98,8 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
     if (revents & EV_ERROR)
         what |= CURL_CSELECT_ERR;
     sgi_sigpipe_block(&held, runtime_of(pool));
-    /* drive can free the watcher of this event, so the watcher's members are read before
-     * the call */
+    /* `drive` can free the watcher of this event, so the watcher's members are read
+     * before the call */
     drive(pool, io->fd, what);
     sgi_sigpipe_unblock(&held, true);
 }

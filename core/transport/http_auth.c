@@ -29,7 +29,8 @@ struct sgi_http_auth {
     /* fires at the time limit of the running exchange, or at the time limit for the
      * user's visit to the browser */
     sgi_timer timer;
-    /* true = a step is running; the next step begins when this step has ended */
+    /* true = a step of the authorization flow is running; the next step begins after
+     * it */
     bool driving;
     /* true = the application was asked to send the user to the browser */
     bool consent_is_told;
@@ -216,7 +217,8 @@ static void set_consent_told(sgi_http_auth *auth, bool is_told)
         sgi_exchange_set_user_decides(conn, is_told);
 }
 
-/* Does the next step of the flow. Returns true when a further step can follow at once. */
+/* Does the next step of the authorization flow. Returns true when a further step can
+ * follow at once. */
 static bool do_next(sgi_http_auth *auth)
 {
     sgi_flow_need need = sgi_flow_next_need(auth->flow);

@@ -5,14 +5,14 @@
 
 #include "transport/transport.h"
 
-/* Makes the transport. options: a struct of full size. On failure `why` receives the
- * reason. */
+/* Makes the transport. options: a struct with all members of this version. On failure
+ * `why` receives the reason. */
 segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 const segue_http_options *options, segue_transport **out,
                                 char why[SGI_WHY_SIZE]);
 segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
                                       const char *value, char why[SGI_WHY_SIZE]);
-/* Sets up OAuth for the transport. options: a struct of full size. */
+/* Sets up OAuth for the transport. options: a struct with all members of this version. */
 segue_status sgi_transport_set_oauth(segue_transport *transport,
                                      const segue_oauth_options *options,
                                      char why[SGI_WHY_SIZE]);

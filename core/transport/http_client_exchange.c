@@ -587,7 +587,7 @@ static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome 
 
 static void finish_kept(sgi_client_exchange *exchange)
 {
-    /* a copy, because finish can free the exchange */
+    /* a copy, because `finish` can free the exchange */
     sgi_buf text = exchange->fault_text;
     sgi_buf_init(&exchange->fault_text, sgi_engine_mem(engine_of(exchange)));
     finish(exchange,

@@ -81,8 +81,8 @@ struct sgi_http_conn {
     sgi_principal *who;
     bool named;
     sgi_bearer_check check;
-    /* the grant of the request's token; a counted reference until the engine gets the
-     * request; NULL = no token */
+    /* the rights that the request's token gives (grant), as a counted reference; NULL
+     * = no token, or the engine has the request */
     sgi_grant *grant;
     /* fires when the grant expires, to end a stream that the client can resume */
     sgi_timer expiry;

@@ -2,7 +2,11 @@
  * of this socket. Any thread may create, close and free a listener. Everything else is
  * done on the loop thread with the lock held.
  *
- *     waiting --the server has recovered--> open --close--> returns --> shut --> gone
+ *     waiting --the server has recovered--> open --close--> returns
+ *     returns --no client can come back, or deadline--> shut --last connection--> gone
+ *
+ * In the stage `returns` (SGI_LISTENER_RETURNS), clients may still come back for their
+ * running requests. In the stage `shut` (SGI_LISTENER_SHUT), nothing is accepted.
  *
  * The memory lives until the loop has released the listener and the application has
  * freed its handle. */
@@ -65,9 +69,9 @@ struct segue_listener {
     sgi_timer look;
 };
 
-/* Makes a listener. Its socket listens when the function returns. options: a struct of
- * full size. The caller holds a reference to the server. On failure `why` receives the
- * error text. */
+/* Makes a listener. Its socket listens when the function returns. options: a struct
+ * with all members of this version. The caller holds a reference to the server. On
+ * failure `why` receives the error text. */
 segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
                              const segue_listen_options *options, segue_listener **out,
                              char why[SGI_WHY_SIZE]);

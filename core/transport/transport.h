@@ -63,7 +63,7 @@ struct segue_transport {
 };
 
 /* The following functions do the same as the public functions of segue.h and segue_ext.h,
- * except that options and vtables must have their full size. */
+ * except that options and vtables must be structs with all members of this version. */
 segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a,
                                 segue_transport **b);
 segue_status sgi_transport_stdio(segue_runtime *rt, segue_transport **out);

@@ -38,8 +38,8 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* Returns eight bytes with their ASCII letters in lower case. The additions use each byte
- * without its top bit, so that no carry reaches the next byte. */
+/* Returns the eight bytes at p with their ASCII letters in lower case. The additions
+ * use each byte without its top bit, so that no carry reaches the next byte. */
 static uint64_t lower_block(const char *p)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;

@@ -23,7 +23,8 @@ typedef struct scan {
     sgi_json_reader *reader;
     sgi_str text;
     const unsigned char *end;
-    /* names the parts to record; NULL = no parts are recorded */
+    /* the names of the inner objects (parts) whose members are recorded; NULL = only
+     * the outermost object's members are recorded */
     const sgi_json_trail *trail;
     /* true = the string that read_rest has read last contains a backslash */
     bool escaped;
@@ -410,8 +411,9 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
                                          sgi_json_member *members, size_t max,
                                          size_t *count);
 
-/* True when the member is the part to record at this level: its name is one of the two
- * names of the part, and this level has no recorded part yet. */
+/* True when the value of this member is the part number `level`, an inner object whose
+ * members are recorded: trail->names[level] has the member's name, and this part was
+ * not found yet. */
 static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 {
     const sgi_str *names = s->trail->names[level];
@@ -420,8 +422,8 @@ static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
             (names[1].n && sgi_str_eq(member->key, names[1])));
 }
 
-/* Reads a part (see sgi_json_part) and records its members. p: the opening brace of the
- * part. */
+/* Reads a part, an inner object whose members are recorded (see sgi_json_part). p: the
+ * opening brace of the part. */
 static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
 {
     sgi_json_part *part = &s->trail->parts[level];

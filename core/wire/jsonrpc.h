@@ -16,7 +16,7 @@
 #define SGI_RPC_METHOD_NOT_FOUND (-32601)
 #define SGI_RPC_INVALID_PARAMS (-32602)
 #define SGI_RPC_INTERNAL_ERROR (-32603)
-/* the code of the revisions before 2026-07-28 */
+/* the error code in the versions before 2026-07-28 */
 #define SGI_RPC_RESOURCE_NOT_FOUND (-32002)
 #define SGI_RPC_HEADER_MISMATCH (-32020)
 #define SGI_RPC_MISSING_CAPABILITY (-32021)
