@@ -14,16 +14,22 @@ segue_status segue_runtime_new(const segue_runtime_options *options, segue_runti
     return status == SEGUE_OK ? sgi_runtime_new(&full, out, error) : status;
 }
 
+/* Makes a call whose only argument is the runtime. */
+static segue_status guarded(sgi_fn fn, segue_runtime *runtime,
+                            segue_status (*call)(segue_runtime *runtime))
+{
+    segue_status status = sgi_guard_runtime(fn, runtime);
+    return status == SEGUE_OK ? call(runtime) : status;
+}
+
 segue_status segue_runtime_run(segue_runtime *runtime)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_run, runtime);
-    return status == SEGUE_OK ? sgi_runtime_run(runtime) : status;
+    return guarded(SGI_FN_segue_runtime_run, runtime, sgi_runtime_run);
 }
 
 segue_status segue_runtime_start(segue_runtime *runtime)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_start, runtime);
-    return status == SEGUE_OK ? sgi_runtime_start(runtime) : status;
+    return guarded(SGI_FN_segue_runtime_start, runtime, sgi_runtime_start);
 }
 
 segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd)
@@ -46,20 +52,17 @@ segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
 
 segue_status segue_runtime_cork(segue_runtime *runtime)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_cork, runtime);
-    return status == SEGUE_OK ? sgi_runtime_cork(runtime) : status;
+    return guarded(SGI_FN_segue_runtime_cork, runtime, sgi_runtime_cork);
 }
 
 segue_status segue_runtime_uncork(segue_runtime *runtime)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_uncork, runtime);
-    return status == SEGUE_OK ? sgi_runtime_uncork(runtime) : status;
+    return guarded(SGI_FN_segue_runtime_uncork, runtime, sgi_runtime_uncork);
 }
 
 segue_status segue_runtime_stop(segue_runtime *runtime)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_stop, runtime);
-    return status == SEGUE_OK ? sgi_runtime_stop(runtime) : status;
+    return guarded(SGI_FN_segue_runtime_stop, runtime, sgi_runtime_stop);
 }
 
 void segue_runtime_free(segue_runtime *runtime)
@@ -183,55 +186,44 @@ segue_status segue_store_memory(const segue_store_options *options, segue_store 
     return status == SEGUE_OK ? sgi_store_memory_new(&full, out) : status;
 }
 
-segue_status segue_store_sqlite(const char *path, const segue_store_options *options,
-                                segue_store **out, segue_error **error)
+typedef segue_status (*store_new)(const char *place, const segue_store_options *options,
+                                  segue_store **out, char *message, size_t size);
+
+/* Opens a store at a path or URL. A failure of `make` has a message. */
+static segue_status open_store(store_new make, const char *place,
+                               const segue_store_options *options, segue_store **out,
+                               segue_error **error)
 {
     segue_store_options full;
-    char message[256] = "";
-    if (!path || !out)
+    char message[512] = "";
+    if (!place || !out)
         return SEGUE_E_INVALID;
     segue_status status = take_store_options(&full, options);
     if (status != SEGUE_OK)
         return status;
-    status = sgi_store_sqlite_new(path, &full, out, message, sizeof message);
+    status = make(place, &full, out, message, sizeof message);
     if (status != SEGUE_OK)
         sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
                          "%s", message);
     return status;
+}
+
+segue_status segue_store_sqlite(const char *path, const segue_store_options *options,
+                                segue_store **out, segue_error **error)
+{
+    return open_store(sgi_store_sqlite_new, path, options, out, error);
 }
 
 segue_status segue_store_redis(const char *url, const segue_store_options *options,
                                segue_store **out, segue_error **error)
 {
-    segue_store_options full;
-    char message[512] = "";
-    if (!url || !out)
-        return SEGUE_E_INVALID;
-    segue_status status = take_store_options(&full, options);
-    if (status != SEGUE_OK)
-        return status;
-    status = sgi_store_redis_new(url, &full, out, message, sizeof message);
-    if (status != SEGUE_OK)
-        sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
-                         "%s", message);
-    return status;
+    return open_store(sgi_store_redis_new, url, options, out, error);
 }
 
 segue_status segue_store_postgres(const char *url, const segue_store_options *options,
                                   segue_store **out, segue_error **error)
 {
-    segue_store_options full;
-    char message[512] = "";
-    if (!url || !out)
-        return SEGUE_E_INVALID;
-    segue_status status = take_store_options(&full, options);
-    if (status != SEGUE_OK)
-        return status;
-    status = sgi_store_postgres_new(url, &full, out, message, sizeof message);
-    if (status != SEGUE_OK)
-        sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
-                         "%s", message);
-    return status;
+    return open_store(sgi_store_postgres_new, url, options, out, error);
 }
 
 segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,

@@ -38,11 +38,10 @@ segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic)
 {
     if (!handle || ((const sgi_handle *)handle)->magic != magic)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_guard_runtime(fn, sgi_handle_runtime(handle));
-    if (status == SEGUE_OK) {
-        sgi_runtime_lock(sgi_handle_runtime(handle));
-        sgi_refuse_begin(((const sgi_handle *)handle)->engine);
-    }
+    segue_runtime *runtime = sgi_handle_runtime(handle);
+    segue_status status = sgi_guard_runtime(fn, runtime);
+    if (status == SEGUE_OK)
+        sgi_enter_runtime(runtime);
     return status;
 }
 
@@ -63,10 +62,7 @@ static segue_status tell(const sgi_mem *mem, segue_status status, const char *wh
 segue_status sgi_leave_with_error(const void *handle, segue_status status,
                                   segue_error **error)
 {
-    const sgi_engine *engine = ((const sgi_handle *)handle)->engine;
-    tell(sgi_engine_mem(engine), status, sgi_refusal_text(engine), error);
-    sgi_leave(handle);
-    return status;
+    return sgi_leave_runtime(sgi_handle_runtime(handle), status, error);
 }
 
 void sgi_enter_runtime(segue_runtime *runtime)

@@ -6,7 +6,6 @@
  *
  * A command counts against the limits until its effect is in the store. A command cannot
  * be withdrawn while the store is busy or unreachable. */
-#include "engine/log/observer.h"
 #include "base/thresholds.h"
 #include "engine/cluster/forwarding.h"
 
@@ -91,7 +90,7 @@ static void fail(sgi_forward *forward, segue_status status)
     if (awaited)
         wait_failed(op, number, status);
     /* the command has failed, so its question is open again */
-    op->committer->observer->waiters_fired(op);
+    sgi_op_tell_waiters_fired(op);
     sgi_op_unref(op);
 }
 

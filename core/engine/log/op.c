@@ -364,6 +364,11 @@ static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
     return false;
 }
 
+void sgi_op_tell_waiters_fired(sgi_op *op)
+{
+    op->committer->observer->waiters_fired(op);
+}
+
 void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
 {
     const struct sgi_log_observer *observer = op->committer->observer;
@@ -377,7 +382,7 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     sgi_op_fire_due(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
-    observer->waiters_fired(op);
+    sgi_op_tell_waiters_fired(op);
     sgi_op_trim(op);
     sgi_op_unref(op);
 }

@@ -491,6 +491,8 @@ void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
  * waiter is called before this function returns. */
 void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter);
 void sgi_op_wait_cancel(sgi_waiter *waiter);
+/* Tells the observer that waiters of the operation were called. */
+void sgi_op_tell_waiters_fired(sgi_op *op);
 /* Calls the waiters whose entries will never be durable, with SEGUE_E_FENCED. */
 void sgi_op_fire_lost(sgi_op *op);
 /* Calls the waiters of a plain operation that has ended. Does nothing for a stored
