@@ -10,8 +10,8 @@
 
 /* ---- session ---- */
 
-/* Connects a session with its runtime: the hook closes the session when the runtime ends.
- * The tie is freed together with the session. */
+/* Connects a session with its runtime: `hook`, a function that the runtime calls when it
+ * ends, closes the session. The tie is freed together with the session. */
 typedef struct session_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;

@@ -141,8 +141,8 @@ void segue_content_free(segue_content *content)
 
 /* ---- server ---- */
 
-/* Connects a server with its runtime: the hook closes the server when the runtime ends.
- * The tie is freed together with the server. */
+/* Connects a server with its runtime: `hook`, a function that the runtime calls when it
+ * ends, closes the server. The tie is freed together with the server. */
 typedef struct server_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -310,7 +310,7 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
 }
 
 /* Makes a server. store: a reference that the server owns from now on if the function
- * succeeds. given: true when the application chose the store. The caller holds the
+ * succeeds. `given` is true when the application chose the store. The caller holds the
  * lock. */
 static segue_status make_server(segue_runtime *runtime,
                                 const segue_server_options *options, segue_store *store,

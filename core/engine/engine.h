@@ -77,7 +77,7 @@ struct sgi_engine {
     sgi_buf scratch;
     sgi_buf fold_room; /* buffer in which the result of a plain call is merged */
     sgi_timers timers;
-    /* the endpoints whose servers last spoke a handshake version */
+    /* the endpoints whose servers last needed `initialize` */
     sgi_era_memory eras;
     struct sgi_ready_list ready;
     /* the OAuth flows that wait for the browser's redirect */

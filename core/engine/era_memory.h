@@ -1,9 +1,10 @@
-/* Remembers the endpoints whose servers last spoke a handshake version. The next session
- * with such a server begins with `initialize`, without a probe for the modern era
- * (2026-07-28 basic/versioning, "Backward Compatibility": clients remember the era of an
- * origin). Endpoints of modern servers are not remembered, because a client probes for
- * the modern era first in any case. When the table is full, a new endpoint replaces the
- * oldest endpoint. The caller of each function holds the lock. */
+/* Remembers the endpoints whose servers last spoke a version that begins with
+ * `initialize`. The next session with such a server sends `initialize` first, without a
+ * probe for the modern era (2026-07-28) (2026-07-28 basic/versioning, "Backward
+ * Compatibility": clients remember the era of an origin). Endpoints of modern servers are
+ * not remembered, because a client probes for the modern era first in any case. When the
+ * table is full, a new endpoint replaces the oldest endpoint. The caller of each function
+ * holds the lock. */
 #ifndef SGI_ERA_MEMORY_H
 #define SGI_ERA_MEMORY_H
 
@@ -16,8 +17,8 @@ typedef struct sgi_era_memory {
     uint64_t legacy[SGI_ENDPOINTS_MAX];
 } sgi_era_memory;
 
-/* Notes whether the server of an endpoint speaks a handshake version. endpoint: the
- * number of the endpoint, which is not 0. */
+/* Notes which era the server of an endpoint speaks. legacy: true = a version that begins
+ * with `initialize`. endpoint: the number of the endpoint, which is not 0. */
 void sgi_era_memory_note(sgi_era_memory *memory, uint64_t endpoint, bool legacy);
 bool sgi_era_memory_is_legacy(const sgi_era_memory *memory, uint64_t endpoint);
 

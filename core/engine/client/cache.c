@@ -5,7 +5,8 @@
  *
  * Some requests neither use nor fill the cache. A request for progress or log messages
  * needs an exchange. A request whose _meta has more than the trace may get another
- * result. The result of a request that carries answers of a round, or came after a round,
+ * result. A round is an answer of the server that asks questions in place of a result.
+ * The result of a request that carries the answers of a round, or that followed a round,
  * depends on these answers (2026-07-28 server/utilities/caching, "Cache Key").
  *
  * Cached results become void when a notification reports a change, when a new connection

@@ -1,8 +1,9 @@
 /* Delivers the records of a request to the application. Records wait in `inbox` in the
  * order in which they came. Delivery moves the whole inbox to `taken` and reads `taken`
- * without the lock. So a new record cannot move the bytes that are being read. A segment
- * without credit waits, and all records behind this segment wait too, so that the order
- * is kept. When the inbox is full, the request stops the source of its segments. */
+ * without the lock. So a new record cannot move the bytes that are being read. The credit
+ * is the number of segments that the application still takes. A segment without credit
+ * waits, and all records behind this segment wait too, so that the order is kept. When
+ * the inbox is full, the request stops the source of its segments. */
 #include "engine/client/dialects.h"
 
 #include "base/thresholds.h"
@@ -73,8 +74,8 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     return true;
 }
 
-/* Notes the segment that is being delivered. A resume token that is made from now on
- * continues after this segment. */
+/* Notes the segment that is being delivered, so that a resume token that is made from now
+ * on continues after this segment. */
 static void note_delivered(segue_request *request, const sgi_inbox_head *head)
 {
     request->delivery.segment = head->covered;
@@ -251,8 +252,8 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     }
 }
 
-/* Reads the head of the next record. Returns false when no record waits, or when the next
- * record is a segment without credit. */
+/* Reads the sgi_inbox_head of the next record. Returns false when no record waits, or
+ * when the next record is a segment without credit. */
 static bool next_record(segue_request *request, sgi_inbox_head *head)
 {
     if (request->delivery.taken_at == request->delivery.taken.len) {

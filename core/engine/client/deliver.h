@@ -7,8 +7,8 @@
 #include "engine/engine.h"
 
 /* The kinds of records in the inbox. A record is an sgi_inbox_head followed by bytes. The
- * comment of each kind names the members of the head that the kind uses, and then
- * describes the bytes. */
+ * comment of each kind names the members of the sgi_inbox_head that the kind uses, and
+ * then describes the bytes. */
 typedef enum sgi_record_kind {
     SGI_RECORD_TASK = 1, /* no members; the bytes are the id of the task */
     /* number, event; the bytes are the JSON text of the content block */
@@ -27,7 +27,7 @@ typedef enum sgi_record_kind {
 
 typedef struct sgi_inbox_head {
     int32_t kind;
-    /* number of bytes of the record after the head, without the final NUL */
+    /* number of bytes of the record after its sgi_inbox_head, without the final NUL */
     uint32_t len;
     uint64_t number;
     /* 1 + the number of the stream event that brought the record; 0 = the stream event
@@ -61,8 +61,8 @@ typedef struct sgi_delivery {
     uint64_t voided;
     uint64_t dropped;
     uint64_t holes; /* number of pieces of the result that did not arrive */
-    /* true while the inbox is full and the session therefore reads no input until
-     * callbacks have run */
+    /* true while the inbox is full; the session then reads no input until callbacks have
+     * made room */
     bool behind;
 } sgi_delivery;
 

@@ -22,9 +22,10 @@ struct sgi_cli_state {
     sgi_cli_state *next;
 };
 
-/* The functions by which a dialect follows a task. request->follower points to such a
- * table when the request has become a task, or was made from a task handle. The request
- * then calls no other dialect. */
+/* The functions by which a dialect follows a task. To follow a task is to ask for its
+ * state or read its stream until it ends. request->follower points to such a table when
+ * the request has become a task, or was made from a task handle. The request then calls
+ * no other dialect. */
 struct sgi_cli_following {
     /* The name of the method that carries the answer to a question, for error
      * messages. */
@@ -100,11 +101,11 @@ struct sgi_cli_session_hooks {
     size_t state_size;
     void (*begin)(segue_session *session, sgi_cli_state *state);
     void (*free)(segue_session *session, sgi_cli_state *state);
-    /* capability: name of a capability without members. The client declares this
-     * capability in initialize, unless the application declares it. modern_capability:
+    /* `capability`: name of a capability without members. The client declares this
+     * capability in initialize, unless the application declares it. `modern_capability`:
      * name of a capability that the client declares in each request of 2026-07-28; the
-     * application cannot declare it. NULL = the dialect has no such capability. declares:
-     * returns false when the dialect is switched off. */
+     * application cannot declare it. NULL = the dialect has no such capability.
+     * `declares` returns false when the dialect is switched off. */
     const char *capability, *modern_capability;
     bool (*declares)(const segue_session *session);
     /* The protocol version that only this dialect has. initialize offers this version
@@ -186,9 +187,9 @@ struct sgi_cli_dialect {
      * true. */
     bool (*notified)(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken);
-    /* Used over HTTP. position returns the id of the last stream event that was
+    /* Used over HTTP. `position` returns the id of the last stream event that was
      * processed, if a message with this method must name the id (Last-Event-ID).
-     * set_position stores such an id. */
+     * `set_position` stores such an id. */
     sgi_str (*position)(const segue_request *request, sgi_str method);
     void (*set_position)(segue_request *request, sgi_str id);
     /* Called when the exchange of the call was lost and the request has a state of the

@@ -1,9 +1,10 @@
 /* A request of a client's session on the wire. Each id in flight has one emitter, which
- * gets exactly one outcome. If several answers were negotiated for the request
- * (SEP-1905), all answers except the last go to `more`. A second last answer has no
- * emitter and is dropped. A request of the application may use several emitters, one
- * after another or at the same time (tools/call, then tasks/stream, tasks/get,
- * tasks/update). The application's request survives the loss of all its emitters. */
+ * gets exactly one outcome. If client and server have agreed on several answers to the
+ * request (SEP-1905), all answers except the last go to `more`. An answer that comes
+ * after the last answer has no emitter and is dropped. A request of the application may
+ * use several emitters, one after another or at the same time (tools/call, then
+ * tasks/stream, tasks/get, tasks/update). The application's request survives the loss of
+ * all its emitters. */
 #ifndef SGI_EMITTER_H
 #define SGI_EMITTER_H
 

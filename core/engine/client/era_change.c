@@ -1,19 +1,20 @@
-/* Detects that the server of a session was replaced by another one. Over HTTP a session
- * does not belong to one process. A server of another era may take over the address, and
- * only its refusals show this. "Clients SHOULD cache the result for the lifetime of the
- * [...] origin (HTTP), [...] re-probing if the cached assumption later fails" (2026-07-28
- * basic/versioning).
+/* Detects that the server of a session was replaced by another one. A server of the
+ * modern era speaks 2026-07-28; a server of the other era speaks versions that begin with
+ * `initialize`. Over HTTP a session does not belong to one process. A server of another
+ * era may take over the address, and only its refusals show this. "Clients SHOULD cache
+ * the result for the lifetime of the [...] origin (HTTP), [...] re-probing if the cached
+ * assumption later fails" (2026-07-28 basic/versioning).
  *
  * For a request of 2026-07-28 there are two signs of a replaced server. One is status 400
  * without an error that a modern server gives with this status
  * (basic/transports/streamable-http, "Backward Compatibility"). The other is an error
  * that lists other versions.
  *
- * For a request of a handshake era there are two other signs. One is an error that only a
- * modern server gives, because of the version or of missing headers. The other is an
- * error that names no request. Servers of the TypeScript SDK send such an error ("Server
- * not initialized", where 2025-11-25 has 404) when the handshake was with the process
- * before a restart, or was for another version.
+ * For a request of a version that begins with `initialize` there are two other signs. One
+ * is an error that only a modern server gives, because of the version or of missing
+ * headers. The other is an error that names no request. Servers of the TypeScript SDK
+ * send such an error ("Server not initialized", where 2025-11-25 has 404) when the
+ * handshake was with the process before a restart, or was for another version.
  *
  * A refusal may be about one request only. So the request is sent again once, and a
  * second refusal is final. */

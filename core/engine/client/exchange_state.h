@@ -30,7 +30,8 @@ struct sgi_exchange {
     /* true when the stream of the response broke and the transport tries to open it
      * again */
     bool resumed;
-    /* sum of the pauses in ms, over all attempts in a row to reopen the stream */
+    /* sum in ms of the pauses between the attempts to reopen the stream since it last
+     * worked */
     int64_t lost_ms;
     /* true while the exchange waits for an access token or for a free connection */
     bool held;

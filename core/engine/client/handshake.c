@@ -1,11 +1,12 @@
-/* Finds out which era the server speaks (2026-07-28 basic/transports/stdio, backward
- * compatibility). The client first sends server/discover. A DiscoverResult or a modern
- * error means the modern era. After any other error, or no answer in time, the client
- * sends initialize. Over a byte stream a server may be silent because it is still
- * starting. So a DiscoverResult is accepted until the answer to initialize comes. When
- * initialize is refused, the client waits once more for the answer to server/discover.
- * The era is valid for one connection only. After a reconnect the client finds out the
- * era again, because another program may be at the other end. */
+/* Finds out which era the server speaks: the modern era (2026-07-28) or the versions that
+ * begin with `initialize` (2026-07-28 basic/transports/stdio, backward compatibility).
+ * The client first sends server/discover. A DiscoverResult or a modern error means the
+ * modern era. After any other error, or no answer in time, the client sends initialize.
+ * Over a byte stream a server may be silent because it is still starting. So a
+ * DiscoverResult is accepted until the answer to initialize comes. When initialize is
+ * refused, the client waits once more for the answer to server/discover. The era is valid
+ * for one connection only. After a reconnect the client finds out the era again, because
+ * another program may be at the other end. */
 #include "engine/client/dialects.h"
 #include "engine/client/emitter.h"
 #include "engine/client/hosting.h"
@@ -114,9 +115,9 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
     return sgi_buf_terminate(peer) && !peer->failed;
 }
 
-/* Remembers which era the server speaks, so that the next session with a server of a
- * handshake era begins with initialize. Remembers nothing when the options of the session
- * name the era. */
+/* Remembers which era the server speaks. If the server needs `initialize`, the next
+ * session with this server sends `initialize` first. Remembers nothing when the options
+ * of the session name the era. */
 static void remember(segue_session *session, bool legacy)
 {
     if (session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
@@ -180,9 +181,9 @@ static void explain(const segue_session *session, const char *method,
 
 /* True when the outcome says nothing about the era, because no server has answered or the
  * client was not let in. The function then reports the session as lost or ends it. Over a
- * byte stream the session notices a loss by itself, and silence means a handshake era.
- * Over HTTP a refusal means a handshake era, and silence means a busy server (2026-07-28
- * basic/versioning, "Backward Compatibility"). */
+ * byte stream the session notices a loss by itself, and silence means a version that
+ * begins with `initialize`. Over HTTP a refusal means such a version, and silence means a
+ * busy server (2026-07-28 basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
@@ -239,9 +240,9 @@ static void forget_probe(segue_session *session)
     session->handshake.probing = NULL;
 }
 
-/* Sends server/discover when the session began with initialize only because the server of
- * this endpoint spoke a handshake era earlier, and the server has refused initialize now.
- * Returns false, and does nothing, when the session began in another way. */
+/* Sends server/discover when the session began with `initialize` only because the server
+ * of this endpoint needed `initialize` earlier, and the server has refused `initialize`
+ * now. Returns false, and does nothing, when the session began in another way. */
 static bool guessed_wrong(segue_session *session)
 {
     if (!session->handshake.guessed)

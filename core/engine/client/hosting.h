@@ -1,9 +1,10 @@
-/* The host of a session, as the session sees it. A host is a server of the application
- * that answers requests of the MCP server at the other end. engine/reverse makes hosts.
- * The client calls a host only through this table, which is in the engine
- * (sgi_engine.hosting). The host gets requests such as tasks/get, and the questions that
- * it can answer. The session answers all other questions (client/server_questions.h).
- * Outside 2025-11-25 the session answers all questions. */
+/* The host of a session, as the session sees it. A host is a server inside a client's
+ * session: the application makes the server, and the server answers requests of the MCP
+ * server at the other end. engine/reverse makes hosts. The client calls a host only
+ * through this table, which is in the engine (sgi_engine.hosting). The host gets requests
+ * such as tasks/get, and the questions that it can answer. The session answers all other
+ * questions (client/server_questions.h). Outside 2025-11-25 the session answers all
+ * questions. */
 #ifndef SGI_HOSTING_H
 #define SGI_HOSTING_H
 
@@ -21,7 +22,8 @@ typedef struct sgi_hosting_ops {
     /* True when the host can receive messages. While the result is false, the handshake
      * of the session waits. The host calls sgi_handshake_begin when it is ready. */
     bool (*is_ready)(sgi_hosting *hosting);
-    /* Begins the host's conversation. Called when the session's handshake is over. */
+    /* Begins the host's conversation with the MCP server. Called when the session's
+     * handshake is over. */
     void (*open)(sgi_hosting *hosting);
     /* Reports to the host that the connection is lost. The session may connect again. */
     void (*cut)(sgi_hosting *hosting, const char *why);

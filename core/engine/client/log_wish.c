@@ -1,9 +1,9 @@
-/* Sets the log level in the handshake eras, where the log level belongs to the session
- * and is set by logging/setLevel. Before a request that wants log messages is sent, the
- * session sets the level of this request. The session does so once per wire session and
- * level. It sends nothing when the present level already includes the level of the
- * request. A request gets no messages below its own level. If logging/setLevel fails, the
- * request is still sent. */
+/* Sets the log level in the versions that begin with `initialize`. In these versions the
+ * log level belongs to the session and is set by logging/setLevel. Before a request that
+ * wants log messages is sent, the session sets the level of this request. The session
+ * does so once per wire session and level. It sends nothing when the present level
+ * already includes the level of the request. A request gets no messages below its own
+ * level. If logging/setLevel fails, the request is still sent. */
 #include "engine/client/request.h"
 #include "wire/log_level.h"
 
@@ -91,8 +91,8 @@ void sgi_log_wish_note_result(segue_request *request)
         session->log.level = level;
 }
 
-/* True when the request wants log messages of this level. level -1: the level of the
- * message is invalid, and every request with on_log wants the message. */
+/* True when the request wants log messages of this level. A message with an invalid level
+ * has level -1, and every request with on_log wants it. */
 static bool wants(const segue_request *request, int32_t level)
 {
     int32_t least =

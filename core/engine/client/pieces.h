@@ -1,6 +1,6 @@
-/* Functions for two dialects in which a result comes in pieces before its end. In dialect
- * P the pieces are further responses. In dialect PN the pieces of a call are
- * notifications. */
+/* Functions for two dialects in which a result comes in pieces while it grows. In dialect
+ * P (PR 776) the pieces are further responses. In dialect PN (SEP-2998) the pieces of a
+ * call are notifications. */
 #ifndef SGI_CLI_PIECES_H
 #define SGI_CLI_PIECES_H
 
@@ -11,9 +11,8 @@
 bool sgi_cli_pieces_wanted(const segue_request *request, uint32_t dialect);
 
 /* Notes that a piece has arrived, and restarts the time limit of the request. A piece
- * without content does not restart the time limit. The number of such pieces in a row
- * (*empty) has a limit (R-776-29). Returns false when this limit has ended the
- * request. */
+ * without content does not restart the time limit. *empty counts such pieces in a row;
+ * when it exceeds a limit, the request ends (R-776-29) and the function returns false. */
 bool sgi_cli_pieces_received(segue_request *request, int32_t *empty, sgi_json list,
                              sgi_json structured);
 /* Stops reading input while the inbox is full. An exchange that carries only this request

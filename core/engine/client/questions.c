@@ -1,11 +1,11 @@
 /* Questions that a server of 2026-07-28 asks, on the client. server_questions.c handles
- * the questions of the handshake eras. The dialect that follows a task adds and removes
- * the questions of the task one by one. The questions of a round (SEP-2322) are the
- * server's answer to a request that has not become a task. When each question of the
- * round has an answer, the request is sent again with the answers and the server's
- * requestState. A new round replaces the previous one. When the request becomes a task,
- * the questions of the round are dropped. So the key of a question is valid only in one
- * round, or in the task.
+ * the questions of the versions that begin with `initialize`. The dialect that follows a
+ * task adds and removes the questions of the task one by one. A round (SEP-2322) is an
+ * answer of the server that asks questions in place of a result. The request of a round
+ * has not become a task. When each question of the round has an answer, the request is
+ * sent again with the answers and the server's requestState. A new round replaces the
+ * previous one. When the request becomes a task, the questions of the round are dropped.
+ * So the key of a question is valid only in one round, or in the task.
  *
  * Between rounds no exchange is under way, but the request continues: its timeout runs,
  * the application can cancel it, and it survives a reconnect. Answers are stored until

@@ -1,7 +1,7 @@
 /* Questions of the server, on the client (questions.c). A request that follows a task has
  * the questions of the task, which are added and removed one by one. Any other request
- * has rounds (SEP-2322): the server answers the request with all questions of a round,
- * and the client sends the request again with the answers. */
+ * has rounds (SEP-2322): the server answers the request with questions in place of a
+ * result, and the client sends the request again with the answers. */
 #ifndef SGI_QUESTIONS_H
 #define SGI_QUESTIONS_H
 
@@ -46,7 +46,8 @@ typedef struct sgi_server_question sgi_server_question;
 /* The questions of one request. */
 typedef struct sgi_questions {
     TAILQ_HEAD(, sgi_question) list;
-    /* questions by request: the server sent a request of its own for each of them */
+    /* the questions that the server has sent as requests, one request for each
+     * question */
     TAILQ_HEAD(, sgi_server_question) from_server;
     int32_t count; /* number of questions that the server has asked so far */
     /* number of rounds so far; a round is an answer of the server that has questions in
@@ -88,7 +89,7 @@ sgi_question *sgi_question_find_open(segue_request *request, const char *key);
  * answer or does not fit the form. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer);
-/* True when at least one question has no answer yet. */
+/* True when at least one question of the request has no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
 /* True when an answer with this resultType is a round of questions. */
 bool sgi_questions_is_round(const segue_request *request, sgi_json type);

@@ -273,7 +273,7 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     sgi_cli_write_params(request, w);
 }
 
-/* Writes the members of _meta that this request needs, each with a comma before it. */
+/* Writes the members that this request needs in _meta, each with a comma before it. */
 static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
 {
     if (request->events.on_progress) {

@@ -100,7 +100,7 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
 }
 
 /* Merges the received parts of the result into request->result, which on_complete gets
- * together with the error. */
+ * together with the error that ended the request. */
 static void keep_received(segue_request *request)
 {
     if (!sgi_cli_has_received(request) && !request->fold.count &&

@@ -22,10 +22,11 @@ struct sgi_server_question {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    /* true when the question named no request and the client chose a request for it */
+    /* true when the question did not name a request of the client, so that the client
+     * chose the request to which the question belongs */
     bool guessed;
-    /* true when the question belongs to a resumable request and stays valid in later wire
-     * sessions */
+    /* true when the question belongs to a resumable request (SEP-975), so that the
+     * question stays valid in later wire sessions */
     bool resumes;
     /* true when the application has answered, and the answer waits because too many
      * messages are under way */

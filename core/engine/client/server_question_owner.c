@@ -2,9 +2,9 @@
  * question names a task, it goes to the request of that task. Over HTTP, a question on
  * the exchange of a request goes to that request. A question on the session's GET stream
  * goes to the request that receives questions for the session (segue_session_take_input).
- * Any other question goes to the oldest request that can be asked, as a log message does.
- * If no request can be asked, the question goes to the request that receives questions
- * for the session. For example, servers ask for the roots right after the handshake. */
+ * Any other question goes to the oldest request that can receive questions. If there is
+ * no such request, the question goes to the request that receives questions for the
+ * session. For example, servers ask for the roots right after the handshake. */
 #include "engine/client/server_questions.h"
 
 #include "engine/client/request.h"
@@ -30,8 +30,8 @@ segue_request *sgi_server_question_owner(segue_session *session, sgi_json task_i
             return request;
     request = session->hearing ? session->hearing->request : NULL;
     if (session->hearing && session->hearing->late)
-        /* the application has cancelled the call of this question, so no request gets the
-         * question */
+        /* the application has cancelled the call to which this question belongs, so no
+         * request gets the question */
         return NULL;
     if (request)
         return can_be_asked(request) ? request : standing(session);

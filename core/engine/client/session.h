@@ -99,8 +99,8 @@ typedef struct sgi_cli_handshake {
     /* true when the session needs no handshake, because the session that carries it has
      * done the handshake (reverse/question_task.c) */
     bool agreed;
-    /* true when the session began with a handshake era, because the server of this
-     * endpoint spoke one earlier */
+    /* true when the session sent `initialize` first, because the server of this endpoint
+     * needed `initialize` earlier */
     bool guessed;
     bool probed_again; /* true when server/discover was sent a second time */
     /* true when the server refused initialize with a version that only one dialect has */
@@ -123,8 +123,8 @@ typedef struct sgi_session_tools {
 
 typedef struct sgi_cli_state sgi_cli_state;
 
-/* Calls that the application no longer wants. A call stays in the list until the server
- * knows of the withdrawal (withdrawal.h). */
+/* Calls that the client withdraws, because the application no longer wants them. A call
+ * stays in the list until the server knows of the withdrawal (withdrawal.h). */
 typedef struct sgi_withdrawals {
     TAILQ_HEAD(, sgi_withdrawal) list;
     int32_t count;
@@ -136,7 +136,7 @@ typedef struct sgi_withdrawals {
 /* The features that the server has declared. */
 typedef struct sgi_server_declared {
     bool tasks;
-    bool streams; /* true when the server offers event streams of tasks (dialect E) */
+    bool streams; /* true when the server offers event streams of tasks (SEP-2694) */
     bool idempotency;
     /* true when the server's answer to initialize declares the capability `logging` */
     bool logging;
@@ -149,7 +149,7 @@ typedef struct sgi_server_declared {
     uint8_t modes;
 } sgi_server_declared;
 
-/* Log messages of the handshake eras (log_wish.c). */
+/* Log messages in the versions that begin with `initialize` (log_wish.c). */
 typedef struct sgi_session_log {
     /* the log level that is set at the server; SGI_LOG_LEVELS = no level is set */
     int32_t level;

@@ -14,7 +14,7 @@
 
 /* PROBING -> PROBING: server/discover is sent once more.
  * PROBING -> INITIALIZING: the server did not answer server/discover, or the server knows
- * only the handshake eras.
+ * only versions that begin with `initialize`.
  * INITIALIZING -> PROBING: the server refused initialize, so the answer to
  * server/discover decides.
  * INITIALIZING -> INITIALIZING: initialize is sent once more, with another version.

@@ -19,8 +19,8 @@ static void go_again(sgi_timer *timer)
 {
     sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
     segue_request *request = tries->request;
-    /* the timer fires earlier or later than planned, because the pause was changed at
-     * random; so the time of this attempt is set anew */
+    /* the pause was changed at random, so the timer did not fire at the planned time; the
+     * time of this attempt is set anew */
     if (tries->tried_ms)
         tries->tried_ms = sgi_now(&request->engine->env);
     if (sgi_session_is_open(request->session))

@@ -33,7 +33,8 @@ typedef enum sgi_withdrawal_state {
 
 struct sgi_withdrawal {
     TAILQ_ENTRY(sgi_withdrawal) link;
-    segue_session *session; /* the session whose list contains the withdrawal */
+    /* the session that sends the withdrawal and has it in its list */
+    segue_session *session;
     sgi_withdrawal_state state;
     int64_t id;
     char *key; /* idempotency key of the call; NULL = the call has no key */

@@ -1,6 +1,6 @@
-/* Applies the changes of other servers that the store reports: operations that this
- * server follows have grown, forwarded commands have arrived for operations of this
- * server, or owners have gone.
+/* Applies the changes of other servers that the store reports: operations that other
+ * servers run and whose logs this server reads have grown, forwarded commands have
+ * arrived for operations of this server, or owners have gone.
  *
  * A command waits in cluster->commands, in order, while memory is short. A command also
  * waits while operations are being taken over, because the command can be for one of

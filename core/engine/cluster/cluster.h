@@ -21,8 +21,8 @@ typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
 /* Functions by which a cluster reports to its server. Every function is set and is called
  * under the lock. */
 typedef struct sgi_cluster_observer {
-    /* hold adds a reference to the server; let drops this reference. The cluster keeps
-     * the server in memory while the cluster has work. */
+    /* `hold` adds a reference to the server; `let` drops this reference. The cluster
+     * keeps the server in memory while the cluster has work. */
     void (*hold)(sgi_cluster *cluster);
     void (*let)(sgi_cluster *cluster);
     /* Called when recovery has continued or ended all operations that it claimed. Each
@@ -32,24 +32,25 @@ typedef struct sgi_cluster_observer {
      * given the server's operations to other servers. */
     void (*doubted)(sgi_cluster *cluster);
 
-    /* known: called when clients can name the operation from now on. forget: called when
-     * clients can no longer find the operation in memory. release: called when this
-     * server gives up the operation, so that other servers can claim it. */
+    /* `known` is called when clients can name the operation from now on. `forget` is
+     * called when clients can no longer find the operation in memory. `release` is called
+     * when this server gives up the operation, so that other servers can claim it. */
     void (*known)(sgi_op *op);
     void (*forget)(sgi_op *op);
     void (*release)(sgi_op *op);
     /* Called when the operation was rebuilt from its whole log in the store. */
     void (*rebuilt)(sgi_op *op);
-    /* Called when the operation has got a new head that was rebuilt from the log. fresh:
-     * the copy of the operation that had this head; the copy is freed after this call. */
+    /* Called when the operation has got a new head (its state, which follows from its
+     * log). fresh: the copy of the operation from which the head came; the copy is freed
+     * after this call. */
     void (*adopted)(sgi_op *op, const sgi_op *fresh);
     /* Called when this server has become the owner of the operation and has read its
      * whole log. The function continues the operation's handler on this server, or ends
      * the operation. */
     void (*taken_over)(sgi_op *op);
-    /* fenced: called when another server has taken over the operation; this server must
-     * stop its handler. moved: called when this server then begins to follow the
-     * operation. */
+    /* `fenced` is called when another server has taken over the operation; this server
+     * must then stop its handler. `moved` is called when this server then begins to read
+     * the operation's log from the store. */
     void (*fenced)(sgi_op *op);
     void (*moved)(sgi_op *op);
     /* True when a client of this server still uses the operation. Called only for an
@@ -62,11 +63,11 @@ typedef struct sgi_cluster_observer {
     /* True when a client's request is answered as soon as its forwarded command is
      * durable, without waiting until the owner has run the command. */
     bool (*acknowledges)(const sgi_op *op);
-    /* True when the operation is a mailbox. The cluster neither follows nor takes over
-     * mailboxes. */
+    /* True when the operation is a mailbox, to which other servers send answers. The
+     * cluster neither follows nor takes over mailboxes. */
     bool (*is_box)(const sgi_op *op);
-    /* Called when another server has become the owner of this server's mailbox. The
-     * server makes a new mailbox. */
+    /* Called when another server has become the owner of this server's mailbox (the
+     * operation to which other servers send answers). The server makes a new mailbox. */
     void (*box_lost)(sgi_op *op);
 } sgi_cluster_observer;
 

@@ -8,9 +8,10 @@
  * timer checks at intervals whether a client still uses the operation, and whether the
  * operation still exists, because the store does not report purges.
  *
- * When a commit was fenced, the operation is `stale`: only a part of its head was
- * reverted (op_head.c). The head is then rebuilt from the store before new entries are
- * read. */
+ * When a commit was refused because another server has taken over the operation, the
+ * operation is `stale`: only a part of its head (the state that follows from the log) was
+ * reverted (op_head.c). The head of the operation is then rebuilt from the store before
+ * new entries are read. */
 #include "engine/cluster/following.h"
 
 #include "base/rare.h"

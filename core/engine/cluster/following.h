@@ -44,15 +44,15 @@ void sgi_op_give_up_to_new_owner(sgi_op *op);
 
 /* Keep the bytes of the operation's head valid while a callback of the application reads
  * them without the lock. sgi_op_lend is called before the callback, sgi_op_give_back
- * after the callback. Between both calls the head is not replaced. */
+ * after the callback. Between both calls the head of the operation is not replaced. */
 void sgi_op_lend(sgi_op *op);
 void sgi_op_give_back(sgi_op *op);
 
 /* Appends entries that were read from the store to the log of a followed operation.
  * Removes each appended entry from `list`. */
 segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list);
-/* Moves the head of `fresh` into the operation. `fresh` is a second copy of the operation
- * that was rebuilt from the same log. */
+/* Moves the head of `fresh` (the state that follows from the log) into the operation.
+ * `fresh` is a second copy of the operation that was rebuilt from the same log. */
 void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh);
 
 #endif

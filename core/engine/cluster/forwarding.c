@@ -12,8 +12,8 @@
 #include "engine/cluster/following.h"
 
 #define WAIT_MS SGI_THRESHOLD(forward_wait_ms)
-/* for clients that get only an acknowledgement (tasks of dialect X): the maximum time in
- * ms to wait for the effect of a durable command */
+/* the maximum time in ms to wait for the effect of a durable command, for tasks of
+ * 2026-07-28, whose clients get only an acknowledgement */
 #define ACK_MS SGI_THRESHOLD(forward_ack_ms)
 
 typedef struct sgi_forward {

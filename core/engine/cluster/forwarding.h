@@ -29,9 +29,9 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
 /* True when an answer to this question was forwarded and the answer is not in the log
  * yet. */
 bool sgi_forward_has_answer(const sgi_op *op, const char *key);
-/* For lasting calls (server/lasting.h): sends the owner a command that says whether the
- * client of the call is connected to this server (away = false) or has gone (away =
- * true). No code waits for this command. */
+/* For a lasting call, whose client can leave and come back (server/lasting.h): sends the
+ * owner a command that says whether the client of the call is connected to this server
+ * (away = false) or has gone (away = true). No code waits for this command. */
 void sgi_forward_presence(sgi_op *op, bool away);
 
 /* True when a command with this number or a lower number is not done. */

@@ -18,9 +18,9 @@ typedef enum sgi_shared_state {
     SGI_SHARED_LINGERS
 } sgi_shared_state;
 
-/* Says how much of the log of an operation was read that another server runs. */
+/* Says how much was read of the log of an operation that another server runs. */
 typedef enum sgi_growth {
-    SGI_GROWTH_READ = 0, /* all entries were read whose growth the store has reported */
+    SGI_GROWTH_READ = 0, /* all entries that the store has reported were read */
     SGI_GROWTH_DUE,      /* the log in the store has more entries to read */
     SGI_GROWTH_READING,  /* a read of the log is running */
     /* a read of the log is running, and another read must follow */
@@ -43,8 +43,8 @@ typedef struct sgi_shared {
      * bytes, and the block of an operation that a server serves has 1,000 bytes. */
     sgi_shared_state state : 8;
     sgi_growth growth : 8;
-    /* another server has taken over the operation, so the head must be rebuilt before
-     * more entries are read */
+    /* another server has taken over the operation, so the head of the operation must be
+     * rebuilt before more entries are read */
     bool stale;
     /* The store has given the operation to this server. This server becomes the owner as
      * soon as it has read the whole log. */

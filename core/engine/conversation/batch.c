@@ -59,7 +59,7 @@ static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
 {
     unlink_batch(conn, batch);
     if (!batch->asks) {
-        /* a batch of only notifications and answers gets no answer */
+        /* a batch that consists only of notifications and answers gets no answer */
     } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
         sgi_send_array(conn, sgi_buf_str(&batch->kept));
     } else if (conn->frames != SGI_FRAMES_LINES) {

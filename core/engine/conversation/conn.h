@@ -49,7 +49,7 @@ typedef struct sgi_role {
      * written. NULL = no call. */
     bool (*passed)(void *self);
     /* Called when an event was stored for a client that is not connected (replay.h). NULL
-     * = the role stores no events. */
+     * = no call, because the role stores no events. */
     void (*kept)(void *self);
 } sgi_role;
 
@@ -93,8 +93,8 @@ struct sgi_conn {
     /* carries the conversation instead of a transport; NULL = a transport carries the
      * conversation */
     sgi_outer_conn *outer_conn;
-    /* the conversation is connected: sgi_conn_start was called, and sgi_conn_lost was not
-     * called since */
+    /* the conversation is connected: sgi_conn_lost was not called since the last
+     * sgi_conn_start */
     bool up;
     /* the transport must close the connection when it has sent the output */
     bool closing;

@@ -1,9 +1,10 @@
-/* The stored events of one stream of the handshake versions. A client can request the
- * events again with Last-Event-ID (2025-11-25 basic/transports, resumability). The memory
- * is limited: the oldest events are dropped first. If only notifications were dropped, a
- * comment in the stream gives the number of dropped events. If a response, a part of a
- * response or a question was dropped, the client cannot resume the stream. This code does
- * no input or output; its functions are called under the engine's lock. */
+/* The stored events of one HTTP stream, in the versions that begin with `initialize`. A
+ * client can request the events again with Last-Event-ID (2025-11-25 basic/transports,
+ * resumability). The memory is limited: the oldest events are dropped first. If only
+ * notifications were dropped, a comment in the stream gives the number of dropped events.
+ * If a response, a part of a response or a question was dropped, the client cannot resume
+ * the stream. This code does no input or output; its functions are called under the
+ * engine's lock. */
 #ifndef SGI_REPLAY_H
 #define SGI_REPLAY_H
 
@@ -26,7 +27,8 @@ typedef struct sgi_replay {
     /* the stream begins with an event without data, which gives the client a first event
      * id */
     bool primes;
-    /* tag of the lasting call to which this stream belongs; "" = no lasting call */
+    /* tag of the lasting call (its client can leave and come back) to which this stream
+     * belongs; "" = the stream belongs to no lasting call */
     char tag[9];
     /* position in the log of the lasting call, which is written into the id of the next
      * event */
@@ -67,7 +69,8 @@ void sgi_replay_drop_half(sgi_replay *replay);
 void sgi_replay_drop_all(sgi_replay *replay);
 /* Returns the number of bytes of memory that the stored events use. */
 size_t sgi_replay_size(const sgi_replay *replay);
-/* True when an event after number `after` was dropped that was not a notification. */
+/* True when an event after number `after` was dropped and this event was not a
+ * notification. */
 static inline bool sgi_replay_has_gap(const sgi_replay *replay, uint64_t after)
 {
     return after < replay->lost;

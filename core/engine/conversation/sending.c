@@ -147,8 +147,8 @@ static void keep(const sgi_sending *sending)
 }
 
 /* Removes the message from the output, because there is no peer, no memory or no event
- * stream for the message. Returns true if only the event stream is missing, because then
- * no error happened. */
+ * stream for the message. Returns true if only the event stream is missing, because this
+ * is not an error. */
 static bool undo(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;

@@ -13,9 +13,10 @@
  * answer (late_answer.c). The second form is valid while the request is in the table of
  * its server (question_requests.c).
  *
- * Only sgi_question_id_make makes such ids, and questions of the handshake versions have
- * only such ids. The questions of a lasting call have lasting ids (R-975-16),
- * "<operation>:<position>", which are valid on every connection. */
+ * Only sgi_question_id_make makes such ids, and all questions of the versions that
+ * begin with `initialize` have such ids, except questions of lasting calls (the client
+ * can leave and come back). The questions of a lasting call have lasting ids
+ * (R-975-16), "<operation>:<position>", which are valid on every connection. */
 #ifndef SGI_QUESTION_ID_H
 #define SGI_QUESTION_ID_H
 
@@ -38,7 +39,8 @@ typedef struct sgi_question_parts {
     uint64_t position;
     bool is_numbered;
     int64_t number;
-    /* the id has no random part, so it belongs to a question of a lasting call */
+    /* the id has no random part, so it belongs to a question of a lasting call (its
+     * client can leave and come back) */
     bool is_lasting;
 } sgi_question_parts;
 

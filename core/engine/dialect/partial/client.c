@@ -1,11 +1,12 @@
-/* Partial results (P) on the client: further responses to a plain request of the
- * handshake eras, before its last response (core/docs/requirements.md 3). The client asks
- * for further responses with every request whose result has a list. A server may have no
- * memory for a large result at once (R-776-22). The client merges the responses, because
- * the last response contains only the blocks that were not sent before. A request that is
- * resumed under its old id (SEP-975) gets all pieces again, or only the pieces after the
- * last one that it received. When another process resumes the request from a token, the
- * server may no longer have the first pieces. Then the result is incomplete. */
+/* Partial results (P, PR 776) on the client: further responses that come before the last
+ * response to a plain request, in the versions that begin with `initialize`
+ * (core/docs/requirements.md 3). The client asks for further responses with every request
+ * whose result has a list. A server may have no memory for a large result at once
+ * (R-776-22). The client merges the responses, because the last response contains only
+ * the blocks that were not sent before. A request that is resumed under its old id
+ * (SEP-975) gets all pieces again, or only the pieces after the last one that it
+ * received. When another process resumes the request from a token, the server may no
+ * longer have the first pieces. Then the result is incomplete. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"

@@ -52,7 +52,7 @@ typedef struct sgi_partial_merge {
 typedef enum sgi_merged {
     SGI_MERGED = 0,
     SGI_MERGE_WRONG,
-    SGI_MERGE_LIMIT, /* the result has too many blocks or fields */
+    SGI_MERGE_LIMIT, /* failure: the result has too many blocks or fields */
     SGI_MERGE_NOMEM
 } sgi_merged;
 

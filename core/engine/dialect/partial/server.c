@@ -1,8 +1,9 @@
 /* Partial results (P) on the server: several responses to one request (PR 776), for a
- * client of the handshake eras that has sent allowPartial. Each response except the last
- * has _meta.hasMore. The contents of all responses are concatenated (R-776-7).
- * mergeStrategy can say that a response replaces earlier content (R-776-11). _meta.index
- * is the index of a response's blocks in the final list (R-776-10). */
+ * client that has sent allowPartial and speaks a version that begins with `initialize`.
+ * Each response except the last has _meta.hasMore. The contents of all responses are
+ * concatenated (R-776-7). mergeStrategy can say that a response replaces earlier content
+ * (R-776-11). _meta.index is the index of a response's blocks in the final list
+ * (R-776-10). */
 #include "engine/dialect/rows.h"
 #include "engine/server/pieces.h"
 

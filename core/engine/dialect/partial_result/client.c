@@ -1,8 +1,8 @@
-/* Partial results by notifications (PN) on the client: notifications for a plain call of
- * 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The client asks for
- * these notifications when the application has on_segment. The final result contains all
- * parts, so the client stores parts only for the case of an error. Lost parts are
- * delivered when the result comes. */
+/* Partial results by notifications (PN, SEP-2998) on the client: notifications for a
+ * plain call of 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The
+ * client asks for these notifications when the application has on_segment. The final
+ * result contains all parts, so the client stores parts only for the case of an error.
+ * Lost parts are delivered when the result comes. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"

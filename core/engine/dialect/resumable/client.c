@@ -1,9 +1,9 @@
-/* Resumable requests (Z, SEP-975) on the client, in the handshake eras. The server sends
- * a token with which the client can resume a request. When the connection breaks, the
- * request waits for the next connection and for minWait. Then it asks for its answer
- * under its old id (R-975-9). Over HTTP it sends its position, which is the id of the
- * last event that it processed. The server then does not send earlier events again. Over
- * other transports the server knows the position. */
+/* Resumable requests (Z, SEP-975) on the client, in the versions that begin with
+ * `initialize`. The server sends a token with which the client can resume a request. When
+ * the connection breaks, the request waits for the next connection and for minWait. Then
+ * it asks for its answer under its old id (R-975-9). Over HTTP it sends its position,
+ * which is the id of the last event that it processed. The server then does not send
+ * earlier events again. Over other transports the server knows the position. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/withdrawal.h"
@@ -71,7 +71,8 @@ static void take_token(segue_request *request, resumable *part, char *token)
     part->token = token; /* the new token replaces the old one */
     if (!is_new || sgi_cli_asks_for_task(request) || !request->events.on_resumable)
         return;
-    /* the report to the application is dropped, and the request can still be resumed */
+    /* the report of the token to the application is dropped; the request can still be
+     * resumed */
     if (sgi_deliver_is_full(request) || !sgi_deliver(request, &head, (sgi_str){0}))
         request->delivery.dropped++;
 }

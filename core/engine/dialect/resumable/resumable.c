@@ -17,8 +17,9 @@
 #include "engine/server/task.h"
 #include "engine/server/wire_session.h"
 
-/* A share, in which notes or segments are counted together (sgi_notes), has the log's
- * limit divided by this number, in bytes, and at most PIECE_SHARE bytes. */
+/* The entries of a log are counted in groups, and each group is dropped as a whole
+ * (log/notes.h). A group has at most PIECE_SHARE bytes, and at most the limit of the log
+ * divided by NOTE_SHARES. */
 #define NOTE_SHARES 16
 #define PIECE_SHARE 65536
 /* the shortest time in ms for which an ended request stays in the store */
@@ -242,8 +243,9 @@ static void arrived(sgi_resumable *r)
 
 /* ---- its channel ---- */
 
-/* Leaves the present channel. The conversation of the channel gets no more messages, and
- * the stream of its exchange ends (R-975-13). */
+/* Leaves the present channel, the reply on which the client gets the messages of the
+ * call. The conversation of the channel gets no more messages, and the stream of its
+ * exchange ends (R-975-13). */
 static void leave_channel(sgi_resumable *r, const sgi_peer *next)
 {
     sgi_peer *before = r->lasting.peer;
@@ -279,8 +281,8 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     return true;
 }
 
-/* Sends the token of a new call. Does nothing for a call that has or had a channel, or
- * that was read from the store. */
+/* Sends the token of a new call. Does nothing for a call that has or had a channel (a
+ * reply that carries its messages), or that was read from the store. */
 static void created(sgi_lasting *lasting, sgi_reply *reply)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -303,10 +305,10 @@ static bool repeated(sgi_lasting *lasting, sgi_reply *reply)
     return true;
 }
 
-/* Drops notes that the client has confirmed, because no client asks for them again
- * (R-975-19). Confirmed segments stay while there is room. If the client's process dies
- * before it has handled them, the next process needs all segments for the whole
- * result. */
+/* Drops notes (progress and log messages) that the client has confirmed, because no
+ * client asks for them again (R-975-19). Confirmed segments stay while there is room. If
+ * the client's process dies before it has handled them, the next process needs all
+ * segments for the whole result. */
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->lasting.op;
@@ -315,9 +317,9 @@ static void drop_confirmed(sgi_resumable *r)
 }
 
 /* Drops confirmed segments when they fill half of the log. The other half is reserved for
- * messages that are not confirmed, because after a restart the handler runs before its
- * client comes back. Segments of a task are kept, because clients can also ask for them
- * by the id of the task (C-12). */
+ * messages that are not confirmed. After a restart the handler runs before its client
+ * comes back, so for a while no client confirms anything. Segments of a task are kept,
+ * because clients can also ask for them by the id of the task (C-12). */
 static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -356,8 +358,8 @@ static segue_status note(sgi_lasting *lasting, sgi_str message)
     if (sgi_op_is_full(op) ||
         message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
         notes->all_bytes > 2 * op->limits.max_log_bytes)
-        /* there is no room, so this note is dropped; a later note has newer
-         * information */
+        /* there is no room, so this note (a progress or log message) is dropped; a later
+         * note has newer information */
         return SEGUE_OK;
     segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
     return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
@@ -388,7 +390,8 @@ static void joined(sgi_lasting *lasting, const sgi_entry *entry)
 static void elsewhere(sgi_lasting *lasting, bool away)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
-    /* the client is now connected to another server, so this server's channel is left */
+    /* the client is now connected to another server, so this server no longer sends the
+     * messages of the call */
     leave_channel(r, NULL);
     r->lasting.sent = r->handed = r->lasting.confirmed;
     r->detached = true;

@@ -1,7 +1,8 @@
-/* Z: a request that can be resumed (SEP-975, core/docs/requirements.md 4). A client that
- * knows the request's id and token gets the messages that were not delivered. The client
- * can ask over another connection, and also after a restart of the server. Such a request
- * is a lasting call (server/lasting.h).
+/* Dialect Z: a request that can be resumed (SEP-975, core/docs/requirements.md 4). A
+ * client that knows the request's id and token gets the messages that were not
+ * delivered. The client can ask over another connection, and also after a restart of
+ * the server. Such a request is a lasting call: its client can leave and come back
+ * (server/lasting.h).
  *
  *    ATTACHED --the client leaves--> DETACHED --requests/resume--> ATTACHED
  *                                        \-- maxWait is over --> EXPIRED
@@ -35,7 +36,8 @@ typedef struct sgi_resumable {
     /* the longest wait in ms that was promised to the client (maxWait); 0 = no promise */
     int64_t max_wait_ms;
     sgi_notes notes;
-    /* for dialect P: the confirmed segments, which may be dropped from the log */
+    /* for a result that is sent in pieces (PR 776): the segments that the client has
+     * confirmed; they may be dropped from the log */
     sgi_notes pieces;
     uint64_t last_message; /* position of the newest entry that is a message */
     uint64_t handed;       /* position up to which the log was passed to the transport */
@@ -58,8 +60,8 @@ static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
     return SGI_OWNER(lasting, sgi_resumable, lasting);
 }
 
-/* Returns the state of dialect Z of an operation; NULL when the operation is not
- * resumable. */
+/* Returns the data of a resumable request (SEP-975) that belongs to this operation; NULL
+ * when the operation is not resumable. */
 static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
 {
     const sgi_lasting *lasting = op->served->lasting;
@@ -67,8 +69,9 @@ static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
                                                            : NULL;
 }
 
-/* Makes `reply` the channel of the call, so that the earlier channel gets no more
- * messages. Returns false when another request in flight has the same id. */
+/* Makes `reply` the channel of the call: the messages of the call are now sent on this
+ * reply and no longer on an earlier one. Returns false when another request in flight has
+ * the same id. */
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
 /* True when `hash` is the digest of the token's secret. */
 bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);

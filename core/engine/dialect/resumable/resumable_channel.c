@@ -1,7 +1,7 @@
 /* Sends the messages of a resumable request that are not pieces of its result: entries of
- * the log such as questions. They are sent on the channel between the pieces, in the
- * order of the log. A question is sent again, under the same id, to each client that may
- * not have received it (R-975-16). */
+ * the log such as questions. They are sent on the channel (the newest reply of the call)
+ * between the pieces of the result, in the order of the log. A question is sent again,
+ * under the same id, to each client that may not have received it (R-975-16). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "wire/json_copy.h"
@@ -51,8 +51,8 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
         sgi_send_notification_members(pieces->conn, text);
 }
 
-/* Withdraws the questions that were sent to the client, on this channel or an earlier
- * one, and that no longer need an answer. */
+/* Withdraws the questions that no longer need an answer and that were sent to the client,
+ * on this reply or an earlier one. */
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;

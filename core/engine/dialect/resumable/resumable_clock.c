@@ -2,7 +2,7 @@
  * attached to another server, that server sends forwarded commands to the owner
  * (forwarding.h): one when the client has come, one when the client has gone, and one at
  * each interval while the client is there. If that server dies, these commands stop, and
- * the owner's clock runs out. */
+ * the owner's clock ends the wait for the client. */
 #include "engine/dialect/resumable/resumable_clock.h"
 
 #include "engine/log/dropping.h"

@@ -1,8 +1,7 @@
-/* Dialect Z on the server: requests/resume and requests/getStatus (SEP-975), in the
- * handshake eras, for clients that have declared resumableRequests. A requests/resume has
- * the id of the original request, and its answer is the answer of the original request
- * (R-975-9). So the server sends no error that the client could mistake for this
- * answer. */
+/* Dialect Z on the server: requests/resume and requests/getStatus (SEP-975), for clients
+ * that have declared resumableRequests in `initialize`. A requests/resume has the id of
+ * the original request, and its answer is the answer of the original request (R-975-9).
+ * So the server sends no error that the client could mistake for this answer. */
 #include "engine/dialect/rows.h"
 #include "engine/conversation/batch.h"
 #include "engine/error.h"

@@ -1,8 +1,9 @@
-/* The event stream (E) of a task that a request follows. The stream brings segments, and
- * its events show when tasks/get is due. A stream that breaks is opened again after the
- * last received event, with growing pauses. When STREAM_TRIES_MAX streams in a row have
- * broken without an event, the task is polled too, until a stream brings an event again.
- * The pauses are limited. If the server is gone, a failed tasks/get ends the request. */
+/* The event stream (E, SEP-2694) of a task that a request of the client follows. The
+ * stream brings segments, and its events show when tasks/get is due. A stream that breaks
+ * is opened again after the last received event, with growing pauses. When
+ * STREAM_TRIES_MAX streams in a row have broken without an event, the task is polled too,
+ * until a stream brings an event again. The pauses are limited. If the server is gone, a
+ * failed tasks/get ends the request. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -116,9 +117,9 @@ void sgi_task_stream_reopen(segue_request *request)
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries, 0);
 }
 
-/* Ends the request when the stream has reported that the task is completed. The merged
- * events are the result. Returns false, and does nothing, when events are missing or the
- * task did not complete. */
+/* Ends the request when the stream has reported that the task is completed. The result of
+ * the request is then the merge of all events. Returns false, and does nothing, when
+ * events are missing or the task did not complete. */
 static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");

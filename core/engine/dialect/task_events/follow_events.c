@@ -1,7 +1,7 @@
-/* Merges the events of a task's stream (E) in the same way as the server. Each event is
- * merged once (R-E-7). If the server numbers the segments, the client uses these numbers.
- * A segment that was delivered before the call became a task, as a piece, is then not
- * delivered again. */
+/* Merges the events of a task's event stream (E, SEP-2694) in the same way as the server.
+ * Each event is merged once (R-E-7). If the server numbers the segments, the client uses
+ * these numbers. A segment that was delivered before the call became a task, as a piece,
+ * is then not delivered again. */
 #include "engine/dialect/task_events/stream.h"
 
 static void lose_count(segue_request *request)

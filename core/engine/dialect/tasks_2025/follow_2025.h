@@ -93,8 +93,8 @@ typedef struct sgi_task_2025 {
     uint64_t voided; /* segments up to this number are void */
 } sgi_task_2025;
 
-/* The state of dialect L for a request: how its call asks for a task, and the task that
- * the request follows. */
+/* The state of dialect L (tasks of 2025-11-25) for a request: how its call asks for a
+ * task, and the task that the request follows. */
 typedef struct sgi_call_2025 {
     sgi_cli_state state;
     sgi_call_form form;
@@ -110,8 +110,8 @@ typedef struct sgi_result_waits {
     int32_t max;
 } sgi_result_waits;
 
-/* The state of dialect L for a session: which tools can be called as tasks, and which
- * page of tools/list the session reads to learn this. */
+/* The state of dialect L (tasks of 2025-11-25) for a session: which tools can be called
+ * as tasks, and which page of tools/list the session reads to learn this. */
 typedef struct sgi_session_2025 {
     sgi_cli_state state;
     sgi_tool_tasks tools;
@@ -137,8 +137,8 @@ static inline sgi_task_2025 *sgi_2025_of(const segue_request *request)
     return call ? call->task : NULL;
 }
 
-/* Returns how the call of a request asks for a task. Without a state of dialect L, the
- * result asks for no task. */
+/* Returns how the call of a request asks for a task. When the request has no state of
+ * dialect L (tasks of 2025-11-25), the returned form asks for no task. */
 static inline sgi_call_form sgi_2025_form(const segue_request *request)
 {
     const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);

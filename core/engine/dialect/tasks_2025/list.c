@@ -1,8 +1,8 @@
-/* tasks/list: the client's tasks of dialect L, newest first. The store has all of them:
- * those of an earlier process, and those that have ended and left memory. A task in
- * memory is listed with its state in memory. New tasks come first in the list, before the
- * pages that were already read. So each task is listed once, even when tasks are made or
- * removed between two pages.
+/* tasks/list: lists the client's tasks of 2025-11-25 (dialect L), newest first. The store
+ * has all tasks: also the tasks of an earlier process, and tasks that have ended and left
+ * memory. A task in memory is listed with its state in memory. New tasks come first in
+ * the list, before the pages that were already read. So each task is listed once, even
+ * when tasks are made or removed between two pages.
  *
  * A cursor is the position of the last record that was checked. The cursor is encrypted,
  * so that only its owner can use it and nobody can read the task id in it. */

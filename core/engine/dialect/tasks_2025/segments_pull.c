@@ -1,6 +1,7 @@
-/* Streaming of tasks (S) by pull: tasks/result with lastSeqNr. The answer never waits for
- * the task (R-1905-30). One response contains the segments that are visible at this
- * moment. Segments that are not in memory are read from the store. */
+/* Streaming of tasks (S, SEP-1905) by pull: the client asks for segments by tasks/result
+ * with lastSeqNr. The answer never waits for the task (R-1905-30). One response contains
+ * the segments that are visible at this moment. Segments that are not in memory are read
+ * from the store. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "base/thresholds.h"

@@ -1,11 +1,11 @@
-/* Streaming of tasks (S) by push: sends the segments of a task as further responses to
- * the request that made the task. A push is a source of its conversation, so it sends no
- * faster than its client reads. A response contains all segments that became visible
- * while it was gathered (gather.h), or while the client was not reading.
+/* Streaming of tasks (S, SEP-1905) by push: sends the segments of a task as further
+ * responses to the request that made the task. A push is a source of its conversation, so
+ * it sends no faster than its client reads. A response contains all segments that became
+ * visible while it was gathered (gather.h), or while the client was not reading.
  *
- * The first response is sent after the handler's first turn, when the output of this turn
- * is durable. At that moment the server knows whether all segments exist, some of them,
- * or none. */
+ * The first response is sent after the handler's first turn (on_call has returned), when
+ * the output of this turn is durable. At that moment the server knows whether all
+ * segments exist, some of them, or none. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/server/segment_reader.h"

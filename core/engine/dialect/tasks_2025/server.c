@@ -94,8 +94,8 @@ static bool tracks(const sgi_op *op)
            (op->key || sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
 }
 
-/* Answers a call that is a task from the start, after the first turn of its handler. The
- * answer is the result if it is ready, otherwise the task. */
+/* Answers a call that is a task from the start, after the first turn of its handler
+ * (on_call has returned). The answer is the result if it is ready, otherwise the task. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);

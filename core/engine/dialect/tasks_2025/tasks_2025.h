@@ -57,8 +57,8 @@ void sgi_tasks_2025_list(const sgi_inbound *in);
 /* Answers the request that made the task: with the segments that exist, and with further
  * responses when more segments are made. Takes ownership of the reply. */
 void sgi_push_begin(sgi_reply *reply, sgi_op *op);
-/* Like sgi_push_begin, for a lasting call whose client has come back. Sends only the
- * segments that the client does not have. */
+/* Like sgi_push_begin, for a lasting call (its client can leave and come back) whose
+ * client has come back. Sends only the segments that the client does not have. */
 void sgi_push_resume(sgi_reply *reply, sgi_op *op);
 /* True while a request of this conversation still waits for its last response about the
  * task. */

@@ -1,8 +1,9 @@
-/* Following a task of DRAFT-2026-v1 (D, SEP-2557) on the client: the functions in which D
- * differs from other polled tasks (follow_look.c). Answers to the task's questions are
- * sent with tasks/get. If that message is lost, the answers are sent again unchanged,
- * because the server ignores answers that it already has. The answer to tasks/cancel is
- * the task. A notification makes the client send tasks/get, or stop sending it. */
+/* Following a task of DRAFT-2026-v1 (D, SEP-2557) on the client: the functions in which
+ * dialect D differs from other dialects whose tasks are polled (follow_look.c). Answers
+ * to the task's questions are sent with tasks/get. If that message is lost, the answers
+ * are sent again unchanged, because the server ignores answers that it already has. The
+ * answer to tasks/cancel is the task. A notification makes the client send tasks/get, or
+ * stop sending it. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"

@@ -1,10 +1,10 @@
-/* The stateless tasks of SEP-2557 (D) on the server, in the handshake version
- * DRAFT-2026-v1. They are the predecessor of the extension in tasks_ext/. Any call may be
- * answered with a task. The answer to tasks/get contains the result, and a tasks/get may
- * contain answers to the task's questions. A tasks/get with answers is a write: the
- * server stores all answers or none, and responds when they are durable. The members have
- * the names of this draft: a new task is in the member "task", its ttl is in whole
- * seconds, and each answer about the task has resultType "task".
+/* The stateless tasks of SEP-2557 (D) on the server, in DRAFT-2026-v1, a version that
+ * begins with `initialize`. They are the predecessor of the extension in tasks_ext/. Any
+ * call may be answered with a task. The answer to tasks/get contains the result, and a
+ * tasks/get may contain answers to the task's questions. A tasks/get with answers is a
+ * write: the server stores all answers or none, and responds when they are durable. The
+ * members have the names of this draft: a new task is in the member "task", its ttl is in
+ * whole seconds, and each answer about the task has resultType "task".
  *
  * requestState is a text of this server that the client sends back. It contains the time
  * at which it was written, authenticated for the task and its owner. The server can find

@@ -7,7 +7,8 @@
 
 #include "engine/client/dialects.h"
 
-/* The state of dialect D for a request that was made without a task handle. */
+/* The state of a task of DRAFT-2026-v1 (dialect D), for a request that was made without a
+ * task handle. */
 typedef struct sgi_draft_task {
     sgi_cli_state state;
     /* requestState: a JSON string with its quotes; empty = the task has no
