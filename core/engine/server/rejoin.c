@@ -21,10 +21,14 @@ static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
+/* True for a lasting call of this server whose client is away. */
 static bool can_be_channel(const sgi_op *op, const sgi_reply *reply)
 {
-    return sgi_op_is_lasting_call(op) && !sgi_op_runs_elsewhere(op) &&
-           !sgi_op_has_ended(op) && reply->peer && !op->served->lasting->channel;
+    if (!sgi_op_is_lasting_call(op) || sgi_op_runs_elsewhere(op) ||
+        sgi_op_has_ended(op) || !reply->peer)
+        return false;
+    const sgi_reply *channel = op->served->lasting->channel;
+    return !channel || !channel->peer;
 }
 
 /* Makes the reply wait for an existing operation. The caller has set the pieces of the
