@@ -28,7 +28,7 @@ static bool can_be_channel(const sgi_op *op, const sgi_reply *reply)
         sgi_op_has_ended(op) || !reply->peer)
         return false;
     const sgi_reply *channel = op->served->lasting->channel;
-    return !channel || !channel->peer;
+    return !channel || !channel->peer || !sgi_conn_transport(channel->peer->conn);
 }
 
 /* Makes the reply wait for an existing operation. The caller has set the pieces of the
