@@ -46,8 +46,8 @@ enum sgi_dialect_bit {
 #define SGI_WAYS_KNOWN 0x1f
 #define SGI_DIALECTS_FLIPPED(ways) ((ways)*SGI_DIALECT_ONE_RESPONSE)
 
-/* What the client has declared: in the handshake versions for the session, in 2026-07-28
- * for each request. */
+/* What the client has declared: for the whole session in the versions that begin with
+ * `initialize`, for each request in 2026-07-28. */
 enum sgi_declared_bit {
     /* the member params.task and the tasks capability of 2025-11-25 */
     SGI_SAYS_TASK_PARAM = 1,
@@ -70,7 +70,7 @@ typedef enum sgi_verdict {
     SGI_VERDICT_PLAIN = 0,          /* one response, with the result */
     SGI_VERDICT_TASK,               /* a task */
     SGI_VERDICT_MISSING_CAPABILITY, /* the error -32021 (2026-07-28) */
-    SGI_VERDICT_METHOD_NOT_FOUND    /* the error -32601 (handshake versions) */
+    SGI_VERDICT_METHOD_NOT_FOUND    /* the error -32601 (versions before 2026-07-28) */
 } sgi_verdict;
 
 sgi_verdict sgi_decide_task(sgi_version version, uint32_t dialects, int32_t task_policy);

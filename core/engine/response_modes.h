@@ -1,4 +1,4 @@
-/* Decides how a request for a task is answered in dialect S (SEP-1905; R-1905-4 to
+/* Decides how a request for a task is answered in SEP-1905 (dialect S; R-1905-4 to
  * R-1905-11), from the declarations of both sides and the request. All functions are
  * pure. */
 #ifndef SGI_RESPONSE_MODES_H

@@ -24,8 +24,8 @@ bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter);
 /* Ends the exchange, because no code waits for its answer any more. The engine's
  * reference is dropped. */
 void sgi_exchange_end(sgi_conn *conn);
-/* Opens the GET stream on which a server of the handshake eras sends requests and
- * notifications of its own. */
+/* Opens the GET stream on which a server sends requests and notifications of its own, in
+ * versions that begin with `initialize`. */
 void sgi_exchange_open_session_stream(segue_session *session);
 /* Empties the list of exchanges that the transport has to handle next. Called when the
  * session's transport is gone. */

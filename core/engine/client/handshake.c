@@ -300,8 +300,8 @@ static bool speaks(const segue_session *session, sgi_version version)
     return sgi_facts(version)->has_handshake || version == version_to_offer(session);
 }
 
-/* Reads the server's experimental capabilities. The handshake eras declare features there
- * that the protocol does not have. */
+/* Reads the server's experimental capabilities. Versions that begin with `initialize`
+ * declare features there that the protocol does not have. */
 static void read_experimental(segue_session *session, sgi_json capabilities)
 {
     sgi_json experimental = sgi_json_get(capabilities, "experimental");

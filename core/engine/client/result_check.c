@@ -69,8 +69,8 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
 }
 
 /* False when the result has the list member of its method, and the member is not an
- * array. A missing list is accepted, because some servers of the handshake eras leave out
- * an empty list. */
+ * array. A missing list is accepted, because some servers of versions that begin with
+ * `initialize` leave out an empty list. */
 static bool has_list(const segue_request *request)
 {
     const char *name = sgi_result_list_name(request);

@@ -424,9 +424,9 @@ static void cannot_answer(segue_session *session)
         sgi_emitter_lost(session->hearing, "out of memory", false);
 }
 
-/* Handles a request of the server. Only the handshake eras have such requests. The client
- * itself answers ping. Questions go to the application. All other requests are
- * refused. */
+/* Handles a request of the server. Only versions that begin with `initialize` have such
+ * requests. The client itself answers ping. Questions go to the application. All other
+ * requests are refused. */
 void sgi_server_question_handle(segue_session *session, const sgi_message *msg)
 {
     const char *problem = NULL;

@@ -1,10 +1,10 @@
-/* Questions for which a server of the handshake eras sends requests of its own
- * (elicitation, sampling, roots). Each question goes to the application's request to
- * which it belongs, and the application's answer goes back to the server as a response.
- * The client remembers a question as long as that request exists. If a resumed stream
- * brings the question again, the client recognizes the question and sends the same answer
- * (R-975-16). The id of a question is valid only in its wire session. When the wire
- * session is gone, its questions are closed, and the server asks them again. */
+/* Questions that a server sends as requests of its own (elicitation, sampling, roots), in
+ * versions that begin with `initialize`. Each question goes to the application's request
+ * to which it belongs, and the application's answer goes back to the server as a
+ * response. The client remembers a question as long as that request exists. If a resumed
+ * stream brings the question again, the client recognizes the question and sends the same
+ * answer (R-975-16). The id of a question is valid only in its wire session. When the
+ * wire session is gone, its questions are closed, and the server asks them again. */
 #ifndef SGI_SERVER_QUESTIONS_H
 #define SGI_SERVER_QUESTIONS_H
 

@@ -3,9 +3,9 @@
  * asks one such question. engine/reverse makes question tasks. The server calls a
  * question task only through this table of functions, which the engine has
  * (sgi_engine.question_tasks). A question task belongs to its question (sgi_input), and
- * can outlive the wire session in which it was made. When the wire session ends, the
- * question task is disconnected (cut). Later the question task is connected to another
- * wire session (join) and continues its task there. */
+ * can outlive the wire session in which it was made. When the wire session ends, `cut`
+ * disconnects the question task. Later `join` connects it to another wire session, where
+ * its task continues. */
 #ifndef SGI_QUESTION_TASK_H
 #define SGI_QUESTION_TASK_H
 

@@ -5,9 +5,10 @@
  * operation that cannot be written neither ends other operations (AS-114) nor delays
  * their writes.
  *
- * An operation is on the `broken` list when even its end cannot be written, or when a
- * store with leases cannot be reached. Such an operation still counts as dirty and is
- * tried again at intervals. Other operations do not wait for it. */
+ * A lease is the time for which a silent server stays the owner of its operations. An
+ * operation is on the `broken` list when even its end cannot be written, or when a store
+ * with leases cannot be reached. Such an operation still counts as dirty and is tried
+ * again at intervals. Other operations do not wait for it. */
 #include "engine/log/committer.h"
 
 #include "base/rare.h"
@@ -208,9 +209,9 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the number of the last forwarded command that was run, after the entries that the
- * command caused. An ended operation needs no such number. Returns false when out of
- * memory. */
+/* Adds the number of the last command of another server that was run for this operation,
+ * after the entries that the command caused. An ended operation needs no such number.
+ * Returns false when out of memory. */
 static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
                       uint64_t upto)
 {
@@ -388,9 +389,10 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 /* Handles a failed write of an operation. While a store with leases cannot be reached,
  * another server may continue the operation. So an end that is not in the store is not
  * reported to clients. When the store can be reached again, the commit either succeeds or
- * is fenced. A failed creation is handled in the same way, because the operation may be
- * in the store even though the commit failed. If the creation were reported as failed, no
- * server would run or claim the operation. */
+ * is refused because another server owns the operation (fenced). A failed creation is
+ * handled in the same way, because the operation may be in the store even though the
+ * commit failed. If the creation were reported as failed, no server would run or claim
+ * the operation. */
 static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
                        segue_status status)
 {

@@ -1,7 +1,7 @@
 /* The engine's side of a store. The committer has the operations whose entries are not
  * durable, and the requests to the store that wait for an answer (jobs). The committer
- * never calls the store. The host takes a commit or a job, works on it without the lock,
- * and reports the outcome:
+ * never calls the store. The host (the runtime) takes a commit or a job, works on it
+ * without the lock, and reports the outcome:
  *     engine marks an operation dirty -> host.store(committer)
  *     host: lock, sgi_committer_take_batch, unlock, commit,
  *           lock, sgi_committer_batch_done, unlock
@@ -54,7 +54,7 @@ typedef struct sgi_commit {
     struct sgi_commit_op *ops;
     size_t op_count;
     size_t op_cap;
-    /* duration of the commit in microseconds; the host sets this member */
+    /* duration of the commit in microseconds; the runtime sets this member */
     uint64_t took_us;
 } sgi_commit;
 
@@ -64,7 +64,7 @@ typedef struct sgi_committer_counts {
     uint64_t writes;
     uint64_t failures;
     sgi_tally took;
-    /* the statistics that the store gave after the last commit; the host sets this
+    /* the statistics that the store gave after the last commit; the runtime sets this
      * member */
     segue_store_stats store;
 } sgi_committer_counts;
@@ -145,7 +145,7 @@ struct sgi_committer {
     /* maximum number of bytes of a log that one job reads from the store */
     size_t read_bytes;
     bool closed;     /* the runtime has ended, so nothing is appended to logs any more */
-    void *host_user; /* the host's pointer that identifies the store */
+    void *host_user; /* the runtime's pointer that identifies the store */
     TAILQ_HEAD(, sgi_op) dirty;
     /* operations whose end could not be written, or whose store (with leases) cannot be
      * reached; these operations wait for `retry` */
@@ -157,7 +157,8 @@ struct sgi_committer {
     sgi_timer retry; /* starts another attempt after a failed commit */
     /* there was no memory for a commit, so all dirty operations wait for `retry` */
     bool starved;
-    /* the store has leases; the host sets this member */
+    /* the store has leases (times for which a silent server stays the owner of its
+     * operations); the runtime sets this member */
     bool leased;
     sgi_timer purge;
     bool dying;

@@ -1,7 +1,7 @@
-/* Drops entries from the log before the operation ends: pieces and notes that a client
- * has confirmed (lasting calls), notes when the log is full, and void segments that are
- * no longer sent (dialect E). The store is asked to delete the dropped entries. Readers
- * of the log skip the gaps.
+/* Drops entries from the log before the operation ends: pieces and notes (progress and
+ * log messages) that the client of a lasting call has confirmed, notes when the log is
+ * full, and void segments that no event stream of a task sends any more. The store is
+ * asked to delete the dropped entries. Readers of the log skip the gaps.
  *
  * Some entries are never dropped, because later numbers continue after them: the last
  * entry of the log, and the last segment. If a replacement made the last segment void,

@@ -39,7 +39,8 @@ struct sgi_log_observer {
 
     /* ---- operations whose entries may leave the log before the end (op->drops) ---- */
 
-    /* Called when an entry was appended to the log of an operation with op->drops. */
+    /* Called when an entry was appended to the log of an operation whose op->drops is
+     * true. */
     void (*joined)(sgi_op *op, const sgi_entry *entry);
     /* Called when `bytes` more bytes must be appended. The function drops entries that
      * are no longer needed. limit: the maximum size of the log. */

@@ -1,5 +1,6 @@
 /* The log of an operation: appends entries, and handles the outcomes of commits.
- * op_head.c changes the head.
+ * op_head.c changes the head of the operation, which is the state that follows from its
+ * log.
  *
  * An entry belongs to the tail or to a reader's chunk. An entry leaves the tail only when
  * it is durable. A running commit has only entries that are not durable. The operation is
@@ -400,9 +401,9 @@ void sgi_op_became_durable(sgi_op *op, uint64_t seq)
 }
 
 /* Removes entries that could not be written to the store. No peer has seen these entries,
- * because only durable entries are sent (AS-114). Only those parts of the head are
- * restored that an operation needs to fail: numbers, questions, status messages, the
- * end. */
+ * because only durable entries are sent (AS-114). Restores only the parts of the
+ * operation's head that a failing operation needs: numbers, questions, status messages,
+ * the end. */
 void sgi_op_drop_pending(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);

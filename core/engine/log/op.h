@@ -50,13 +50,15 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_CANCELLED = 10, /* final: the call was cancelled. The data is {}. */
     /* final: the time to live is over. The data is a JSON-RPC error object. */
     SGI_ENTRY_EXPIRED = 11,
-    /* a note: members of a notification, "method":..,"params":.. */
+    /* a note (progress or log message): members of a notification,
+     * "method":..,"params":.. */
     SGI_ENTRY_NOTIFY = 12,
-    /* lasting calls: {"away":1}: the client is away from now on; {"away":0}: the client
-     * is connected */
+    /* for a lasting call (its client can leave and come back): {"away":1} = the client is
+     * away from now on; {"away":0} = the client is connected */
     SGI_ENTRY_PRESENCE = 13,
-    /* dialect S: {}: the handler starts again and counts blocks from 0. All earlier
-     * blocks stay valid. Clients do not receive this entry. */
+    /* Data {}. Only for tasks that send segments (SEP-1905). The handler starts again and
+     * counts blocks from 0. All earlier blocks stay valid. Clients do not receive this
+     * entry. */
     SGI_ENTRY_ANEW = 14
 } sgi_entry_kind;
 
@@ -92,8 +94,9 @@ typedef enum sgi_state {
 /* Says which server owns and runs an operation. Code that writes, runs or reports an
  * operation must check this state first. */
 typedef enum sgi_hold {
-    /* This server owns the operation, and the handler has not started. The handler of an
-     * operation with a key or of a lasting call starts when the creation is durable. */
+    /* This server owns the operation, and the handler has not started. The handler starts
+     * at once or, when the operation has a key or its client can leave and come back (a
+     * lasting call), when the creation is durable. */
     SGI_HOLD_NEW = 0,
     /* This server owns the operation. The handler was started on this server, or need not
      * be started. */
@@ -156,13 +159,13 @@ typedef enum sgi_drop {
     SGI_DROPS
 } sgi_drop;
 
-/* Says how much of structuredContent the head keeps for the check at the end of the
- * call. */
+/* Says how much of structuredContent the head of an operation keeps for the check at the
+ * end of the call. */
 typedef enum sgi_output {
-    /* the head keeps nothing, because the tool has no outputSchema */
+    /* the operation's head keeps nothing, because the tool has no outputSchema */
     SGI_OUTPUT_NONE = 0,
-    /* the head keeps only whether structuredContent exists, because the value is not
-     * checked */
+    /* the operation's head keeps only whether structuredContent exists, because the value
+     * is not checked */
     SGI_OUTPUT_THERE,
     SGI_OUTPUT_KEPT
 } sgi_output;
@@ -178,11 +181,12 @@ typedef struct sgi_op_key {
 } sgi_op_key;
 
 /* The head: the state of an operation, a fold over its log (R-C-1). op_head.c applies
- * entries to the head, in the same way for appended entries and for entries from the
- * store. Other files change only what does not follow from the entries. op.c removes
- * entries that cannot be written, skips numbers that the store has lost, and sets the end
- * of an operation that was never created. Files that free entries early (dropping.c and
- * the file of lasting calls) reduce log_bytes. record.c sets the time of creation. */
+ * entries to the operation's head, in the same way for appended entries and for entries
+ * from the store. Other files change only what does not follow from the entries. op.c
+ * removes entries that cannot be written, skips numbers that the store has lost, and sets
+ * the end of an operation that was never created. Files that free entries early
+ * (dropping.c and the file of lasting calls) reduce log_bytes. record.c sets the time of
+ * creation. */
 typedef struct sgi_head {
     /* The position of the next entry, the number of the next segment, and 1 + the number
      * of the next event. */
@@ -197,7 +201,8 @@ typedef struct sgi_head {
     /* The members from here to `immediate` describe the result so far. */
     /* position of the first FIELDS entry that is not void; 0 = there is no such entry */
     uint64_t first_fields;
-    /* position of the last REPLACE entry; 0 = there was no such entry */
+    /* position of the last REPLACE entry, which made all earlier segments and fields
+     * void; 0 = there was no such entry */
     uint64_t voided_seq;
     /* number of the last segment that the last REPLACE entry has made void */
     uint64_t voided_seg;
@@ -211,7 +216,8 @@ typedef struct sgi_head {
     char *structured;
     size_t structured_len;
     bool structured_lost; /* there was no memory for structuredContent */
-    /* dialect S: the result was sent as the answer to the call that asked for a task */
+    /* the result was sent as the answer to a call that asked for a task (SEP-1905,
+     * "immediate") */
     bool immediate;
 
     /* The members from here to `final_len` describe the end of the operation. */
@@ -257,8 +263,8 @@ struct sgi_op {
      * frees both */
     struct sgi_served *served;
     int32_t refs;
-    /* number of running callbacks of the application that read bytes of the head
-     * (sgi_op_lend) */
+    /* number of running callbacks of the application that read bytes of the operation's
+     * head (sgi_op_lend) */
     int32_t lent;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     /* id of the task, or of a stored operation; NULL = the operation is plain */
@@ -284,16 +290,17 @@ struct sgi_op {
      * gone_upto: positions up to which the store has deleted dropped entries
      * (dropping.c). */
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS];
-    /* dialect E: the counts and limits of retained events; NULL = no limits */
+    /* for the event stream of a task (SEP-2694): the counts and limits of retained
+     * events; NULL = no limits */
     struct sgi_retention *retention;
     sgi_limit reached; /* the limit that refused the last entry */
     /* the account that counts the bytes of this operation */
     sgi_account *account;
     /* number of bytes that the operation holds in memory */
     size_t held;
-    sgi_output output; /* how much of structuredContent the head keeps */
-    /* dialect P: an entry is freed as soon as the only reader has consumed it, because no
-     * reader reads it again */
+    sgi_output output; /* how much of structuredContent the operation's head keeps */
+    /* for a result that is sent in pieces (PR 776): an entry is freed as soon as the only
+     * reader has consumed it, because no reader reads it again */
     bool frees_consumed;
     /* entries can leave the log before the operation ends, so the observer is called for
      * each new entry */
@@ -315,10 +322,10 @@ struct sgi_op {
      * it */
     bool deleting;
     TAILQ_ENTRY(sgi_op) dirty_link;
-    /* position of the first entry behind entries that the store has lost; 0 = no entry is
-     * lost */
+    /* position of the first entry after a run of entries that the store has lost; 0 = no
+     * entry is lost */
     uint64_t behind_hole;
-    /* number of the last forwarded command that was run */
+    /* number of the last command of another server that was run for this operation */
     uint64_t commands_taken;
     uint64_t commands_taken_stored; /* the value of commands_taken that is in the store */
     /* the record that the next commit creates (record.h); NULL = the record is in the
@@ -382,8 +389,9 @@ void sgi_op_unref(sgi_op *op);
 
 /* Appends all entries of the list, or frees all of them and appends nothing. The function
  * gives the entries their numbers. Only the first entry may have a payload that is copied
- * into the head (status, inputs, checkpoint, errors). The head needs one bit of memory
- * for each segment; this memory is reserved before the first entry is appended. */
+ * into the operation's head (status, inputs, checkpoint, errors). The operation's head
+ * needs one bit of memory for each segment; this memory is reserved before the first
+ * entry is appended. */
 segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
 /* Appends one entry. Returns SEGUE_E_TERMINAL when the log has its final entry, and
  * SEGUE_E_LIMIT when the log is full. */
@@ -398,10 +406,10 @@ void sgi_op_end_internal_error(sgi_op *op, const char *text);
  * can be empty. */
 segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
                          sgi_json data);
-/* Applies an entry from the store to the head, to rebuild the state of the operation
- * (R-C-1). Used for an operation that another server runs, or whose log is being read
- * from the store. Returns SEGUE_E_STORE_CORRUPT when the entry does not follow the log,
- * and SEGUE_E_NOMEM when out of memory. */
+/* Applies an entry from the store to the operation's head, to rebuild the state of the
+ * operation (R-C-1). Used for an operation that another server runs, or whose log is
+ * being read from the store. Returns SEGUE_E_STORE_CORRUPT when the entry does not follow
+ * the log, and SEGUE_E_NOMEM when out of memory. */
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
 /* Turns a plain operation into a stored operation. */
@@ -442,7 +450,8 @@ static inline bool sgi_op_is_broken(const sgi_op *op)
     return op->stored == SGI_STORED_BROKEN;
 }
 
-/* Returns the horizon: the position of the last entry that a peer may see. */
+/* Returns the horizon of the operation: the position of the last entry that a peer may
+ * see. */
 static inline uint64_t sgi_op_horizon(const sgi_op *op)
 {
     return sgi_op_is_logged(op) && !sgi_op_is_broken(op) ? op->durable : UINT64_MAX;

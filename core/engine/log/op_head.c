@@ -1,6 +1,7 @@
-/* Each kind of entry has a function that applies the entry to the head. The function
- * copies what it needs from the payload. When out of memory, the function changes
- * nothing, so an entry is applied completely or not at all. */
+/* Each kind of entry has a function that applies the entry to the head of the operation
+ * (the state that follows from its log). The function copies what it needs from the
+ * payload. When out of memory, the function changes nothing, so an entry is applied
+ * completely or not at all. */
 #include "engine/log/op_head.h"
 
 #include "engine/log/dropping.h"
@@ -322,7 +323,8 @@ void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry)
 
 static bool is_event(int32_t kind)
 {
-    /* true for the kinds of entries that dialect E numbers as events (R-E-2) */
+    /* true for the kinds of entries that the event stream of a task numbers as events
+     * (R-E-2) */
     return kind <= SGI_ENTRY_STATUS;
 }
 
@@ -421,8 +423,8 @@ sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key)
             continue;
         if (input->asked != UINT64_MAX)
             return input;
-        /* the server lost the operation before this question was durable, and the new
-         * owner may have asked it again under the same key */
+        /* this server lost the operation before this question was durable, and the new
+         * owner may have asked the question again under the same key */
         reverted = input;
     }
     return reverted;

@@ -9,7 +9,8 @@
 
 /* Gives the entry its numbers: the next position, segment number and event number. */
 void sgi_head_number_entry(const sgi_op *op, sgi_entry *entry);
-/* Applies one entry to the head. Returns false and changes nothing when out of memory. */
+/* Applies one entry to the head of the operation. Returns false and changes nothing when
+ * out of memory. */
 bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry);
 /* Notes that the entry has become visible. If the entry is a change for peers, its time
  * becomes the time of the last change. */
@@ -19,8 +20,8 @@ void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry);
  * restored, because only another run of the handler would use them. */
 void sgi_head_revert(sgi_op *op);
 void sgi_head_free(sgi_op *op);
-/* Swaps the heads of the operation and of `fresh`, which was rebuilt from the log. The
- * sgi_input of each question stays at its address. */
+/* Swaps the heads (states) of the operation and of `fresh`, which was rebuilt from the
+ * log. The sgi_input of each question stays at its address. */
 void sgi_head_swap(sgi_op *op, sgi_op *fresh);
 
 /* ---- shared by the files of an operation ---- */

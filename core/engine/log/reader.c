@@ -3,10 +3,10 @@
  * entry is in the tail, so that the next entry is found at once. When that entry leaves
  * the tail, `at` becomes NULL.
  *
- * The store may have more entries than the head of the operation, especially if another
- * server runs the operation. Code that sends an entry needs the head to interpret the
- * entry (the question of an INPUT_ASK, the end). So entries behind the horizon wait in
- * the chunk. */
+ * The store may have more entries than the head of the operation (its state) includes,
+ * especially if another server runs the operation. Code that sends an entry needs the
+ * head of the operation to interpret the entry (the question of an INPUT_ASK, the end).
+ * So entries after the horizon (the last entry that a peer may see) wait in the chunk. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"

@@ -4,7 +4,8 @@
 
 #include "engine/log/op.h"
 
-#define PARTS 8 /* a share has at most 1/PARTS of each limit */
+/* a share is a group of consecutive events; it has at most 1/PARTS of each limit */
+#define PARTS 8
 
 bool sgi_retention_is_bounded(const sgi_retention_limits *limits)
 {

@@ -1,9 +1,9 @@
 /* Finds the authorization server of the endpoint (2026-07-28
  * basic/authorization/authorization-server-discovery):
  *
- *   1. The client fetches the resource's metadata (RFC 9728): at the URL that the
- *      challenge names, else at the well-known URL of the path, else at the well-known
- *      URL of the host.
+ *   1. The client fetches the resource's metadata (RFC 9728): at the URL in the
+ *      server's challenge (WWW-Authenticate), else at the well-known URL of the path,
+ *      else at the well-known URL of the host.
  *   2. The first allowed authorization server of this metadata is used. Without metadata,
  *      the endpoint's own host is used, as in 2025-03-26.
  *   3. The client fetches the metadata of the authorization server (RFC 8414, OpenID
@@ -127,8 +127,8 @@ static void take_offered(sgi_flow *flow, sgi_json list)
     }
 }
 
-/* Chooses the issuer from the list in the metadata: the issuer that the application has
- * set if the list contains it, else the first allowed URL. Without a list, uses the
+/* Chooses the issuer from the list in the metadata: the issuer of the application's
+ * options if the list contains it, else the first allowed URL. Without a list, uses the
  * endpoint's host. Returns false when no URL of the list is allowed. */
 static bool take_issuer(sgi_flow *flow, sgi_json list, const sgi_url *endpoint)
 {

@@ -233,7 +233,8 @@ static sgi_flow_verdict refuse(sgi_flow *flow, sgi_str challenge, const char *wh
     return SGI_FLOW_NO;
 }
 
-/* Stores the URL of the metadata that the challenge names, if this URL is allowed. */
+/* Stores the URL of the resource's metadata from the server's challenge, if this URL is
+ * allowed. */
 static void note_metadata(sgi_flow *flow, sgi_str challenge)
 {
     sgi_buf *found = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);

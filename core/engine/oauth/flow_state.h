@@ -23,8 +23,9 @@ typedef enum sgi_flow_text {
     SGI_FT_SET_SCOPE,
     SGI_FT_SET_METHOD,
     /* The following texts come from the challenge that started the flow. */
-    SGI_FT_METADATA_URL, /* resource_metadata of the challenge; kept for later flows */
-    SGI_FT_WANTED,       /* the scope that the challenge requires */
+    /* the URL resource_metadata in the challenge; kept for later flows */
+    SGI_FT_METADATA_URL,
+    SGI_FT_WANTED, /* the scope that the challenge requires */
     /* The following texts come from the metadata of the resource. */
     SGI_FT_RESOURCE, /* the resource for which tokens are valid */
     SGI_FT_OFFERED,  /* scopes_supported of the resource */

@@ -1,12 +1,12 @@
-/* The host of a session: a server of the application that answers requests of the MCP
- * server. Over a byte stream the host is a source of the session's conversation: the host
- * is asked for messages when there is room, so a slow reader slows down the host's
- * streams. Over HTTP each message of the host is a separate exchange
- * (client/exchange_start.h). The number of exchanges at a time is limited, and further
- * messages wait in the host's conversation. Messages over HTTP have no order, so each
- * request gets one response, and the peer pulls further segments. The functions that the
- * host calls only note that there is work. The work is done from the ready queue, or when
- * the transport asks for bytes. */
+/* The host of a client's session: a server of the application that answers requests of
+ * the MCP server at the other end. Over a byte stream the host is a source of the
+ * session's conversation: the host is asked for messages when there is room, so a slow
+ * reader slows down the host's streams. Over HTTP each message of the host is a separate
+ * exchange (client/exchange_start.h). The number of exchanges at a time is limited, and
+ * further messages wait in the host's conversation. Messages over HTTP have no order, so
+ * each request gets one response, and the peer pulls further segments. The functions that
+ * the host calls only note that there is work. The work is done from the ready queue, or
+ * when the transport asks for bytes. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/server_questions.h"
@@ -153,8 +153,10 @@ static void detach(hosting *h)
     sgi_conn_unref(conn);
 }
 
-/* Ends the host's conversation at the request of the host: the host server has closed,
- * has not accepted this MCP server, or had no memory for an answer. */
+/* Ends the conversation between the host (the application's server in this session) and
+ * the MCP server at the other end, because the host asked for the end. The host asks when
+ * it has closed, has not accepted the MCP server as its client, or had no memory for an
+ * answer. */
 static void end_as_wanted(hosting *h)
 {
     segue_session *session = h->session;

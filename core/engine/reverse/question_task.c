@@ -1,8 +1,8 @@
 /* A question task contains a session without a transport and without a handshake, because
- * the client's own session has already negotiated everything. This inner session is
- * connected while the question task is connected to a wire session, and lost at other
- * times. The inner session has only one request. The ids of its messages are the id of
- * the question, "/" and a number. */
+ * the client's own session has already negotiated everything. This inner session counts
+ * as connected while the question task is connected to a wire session; at other times its
+ * connection counts as lost. The inner session has only one request. The ids of its
+ * messages are the id of the question, "/" and a number. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/request.h"

@@ -127,9 +127,9 @@ static void turn_takes_too_long(sgi_timer *timer)
     sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
 }
 
-/* Keeps the first turn open after on_call has returned. Returns SEGUE_E_STATE when the
- * turn or the call is already over, or when no answer to the client waits for the end of
- * the turn. */
+/* Keeps the handler's first turn open, which otherwise ends when on_call returns. Returns
+ * SEGUE_E_STATE when the turn or the call is already over, or when no answer to the
+ * client waits for the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;

@@ -25,12 +25,13 @@ struct segue_call {
     sgi_op *op;    /* a counted reference */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
     sgi_ready ready;
-    /* ends the first turn when the handler holds the turn for too long */
+    /* ends the first turn of the handler when it lasts too long after on_call has
+     * returned */
     sgi_timer turn;
     bool held; /* the handler has received this handle and has not freed the handle yet */
     bool invoke_due;
-    /* the first turn of the handler is over, and the reply that waited for the end of the
-     * turn was notified */
+    /* the first turn of the handler is over (on_call has returned, or the handler has
+     * ended its turn), and the reply that waited for this was notified */
     bool turned;
     /* the handler holds its first turn: the turn does not end when on_call returns */
     bool holds_turn;
@@ -41,7 +42,7 @@ struct segue_call {
     bool drain_due;
     /* this is a new run of the handler: a server rebuilt the operation after a restart */
     bool resumed;
-    bool lost; /* another server runs the operation, or can claim the operation */
+    bool lost; /* another server runs the operation, or can take it over */
     /* the handler has given the last entries of the operation; the entries wait in
      * `closing` for their check (tool_check.c) */
     bool is_closing;

@@ -149,9 +149,9 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
 
 /* ---- the handler frees its call ---- */
 
-/* True when the closed server must release the operation in the store, so that another
- * server can continue the operation. This is the case for tasks, and for calls whose
- * client can come back with a token or a key. */
+/* True for an operation that the closed server must release in the store, so that another
+ * server can continue it: a task, or a call whose client can come back with a token or a
+ * key. */
 static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);

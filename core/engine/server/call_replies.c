@@ -67,9 +67,9 @@ int32_t sgi_call_not_found_code(const sgi_op *op)
     return sgi_facts(reply ? reply->version : SGI_VERSION_MODERN)->not_found_code;
 }
 
-/* Returns the waiting reply on which a round of questions can be sent. Only clients of
- * the modern era get questions by round. Clients of the handshake versions get questions
- * by request. */
+/* Returns the waiting reply on which a round of questions can be sent. A round is an
+ * answer that asks questions in place of a result; only clients of 2026-07-28 get rounds.
+ * Clients of earlier versions get each question as a request of the server. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;

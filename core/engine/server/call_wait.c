@@ -53,8 +53,9 @@ static void begin_lasting(sgi_reply *reply, sgi_op *op)
         op->served->lasting->form->created(op->served->lasting, reply);
 }
 
-/* Called when the creation of a lasting call is durable or has failed. After a success,
- * messages of the call can be sent. After a failure, the reply sends an error. */
+/* Called when the creation of a lasting call (its client can leave and come back) is
+ * durable or has failed. After a success, messages of the call can be sent. After a
+ * failure, the reply sends an error. */
 static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -111,8 +112,8 @@ static void call_withdrawn(sgi_reply *reply)
     sgi_op_ref(op);
     op->served->reply = NULL;
     sgi_pieces_drop(reply);
-    /* A call with an idempotency key and a lasting call continue when only the
-     * conversation is lost, because the client can ask for the call again (R-2557-11). */
+    /* When only the conversation is lost, a call with an idempotency key and a lasting
+     * call continue, because their clients can ask for the call again (R-2557-11). */
     if (!reply->lost || !(op->key || op->served->lasting))
         sgi_task_cancel(op);
     sgi_op_unref(op);

@@ -1,8 +1,8 @@
 /* The server's side of the dialects. A dialect is one way to show an operation on the
- * wire; comments name dialects by letters (engine/negotiate.h). Each dialect is one row:
- * a struct of functions. The server calls these functions at the moments that this file
- * names, and has no other code for dialects. engine/negotiate.c decides which dialects a
- * request may use.
+ * wire; comments name dialects by the letters of engine/negotiate.h. Each dialect is one
+ * row: a struct of functions. The server calls these functions at the moments that this
+ * file names, and has no other code for dialects. engine/negotiate.c decides which
+ * dialects a request may use.
  *
  * A dialect reads the record of an operation, the log and a cursor. A dialect changes an
  * operation only by the functions of task.h. A function of a row that is NULL is not
@@ -92,11 +92,11 @@ struct sgi_srv_dialect {
     /* True when a call for which the dialect was negotiated also meets the further
      * conditions of the dialect. NULL = the dialect has no further conditions. */
     bool (*takes)(const sgi_inbound *in, const sgi_call_request *request);
-    /* The functions of the dialect's lasting calls (lasting.h); NULL = the dialect has no
-     * lasting calls. */
+    /* The functions of the dialect's lasting calls, whose clients can leave and come back
+     * (lasting.h); NULL = the dialect has no lasting calls. */
     const sgi_lasting_form *lasting;
-    /* True when this call is a lasting call. Called before the server decides whether the
-     * call is a task. */
+    /* True when this call is a lasting call: its client can leave and come back. Called
+     * before the server decides whether the call is a task. */
     bool (*lasts)(const sgi_inbound *in, const sgi_call_request *request);
     /* The form of the pieces in which the client of a plain call gets a growing result.
      * NULL = the dialect has no pieces. */
@@ -113,10 +113,10 @@ struct sgi_srv_dialect {
      * never runs as a task. NULL = the tool's policy decides. */
     bool (*answers_at_once)(const sgi_call_request *request);
     /* True when segments of the call are sent while its handler runs. A call that ends in
-     * its first turn sends no segments early. NULL = false. */
+     * its first turn (before on_call returns) sends no segments early. NULL = false. */
     bool (*streams)(const sgi_call_request *request);
     /* True when the server decides the form of the answer only at the end of the
-     * handler's first turn. NULL = false. */
+     * handler's first turn (when on_call returns). NULL = false. */
     bool (*waits_for_turn)(const sgi_op *op);
     /* True when a call that asks for a task can begin as a plain call. If the result is
      * soon ready, the result is the answer. Called only for calls without an idempotency
@@ -128,9 +128,9 @@ struct sgi_srv_dialect {
     /* Writes the members of a task into an open JSON object, as in the answer to
      * tasks/get. fold: the result of a completed task; NULL or unused for other tasks. */
     void (*write)(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
-    /* Called when the client of a lasting call comes back after the call has become this
-     * task. Sends the missing messages on the reply and closes the reply. NULL = lasting
-     * calls of the dialect never become tasks. */
+    /* Called when the client of a lasting call comes back and the call has become this
+     * task meanwhile. Sends the missing messages on the reply and closes the reply. NULL
+     * = lasting calls of the dialect never become tasks. */
     void (*returned)(sgi_reply *reply, sgi_op *op);
     bool is_watched; /* subscriptions/listen can name tasks of this dialect */
     /* the store keeps the events of the dialect's tasks for clients that read the events
@@ -196,8 +196,8 @@ uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
  * meets. */
 uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *request,
                                  uint32_t set);
-/* Returns the functions for the lasting call that this request makes. Returns NULL when
- * the request makes no lasting call. */
+/* If this request makes a lasting call (its client can leave and come back), returns the
+ * functions for it. Otherwise returns NULL. */
 const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
                                              const sgi_call_request *request,
                                              uint32_t set);
@@ -206,8 +206,8 @@ const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
  * dialect counts. NULL = no dialect in `set` has pieces. */
 uint32_t sgi_srv_all_with_pieces(void);
 const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
-/* Returns the form of the pieces that are sent on the channel of a lasting call. Returns
- * NULL when no dialect has such pieces. */
+/* Returns the form of the pieces that the client of a lasting call gets on the reply that
+ * carries its messages (the channel). Returns NULL when no dialect has such pieces. */
 const struct sgi_pieces_form *sgi_srv_lasting_pieces(void);
 
 bool sgi_srv_answers_at_once(const sgi_call_request *request);

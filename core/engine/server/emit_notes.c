@@ -1,6 +1,7 @@
 /* Sends progress and log messages of a handler to the client that made the call. The
  * messages use the conversation of the request or of the task. Messages of a lasting call
- * are first written to the log, because the client can ask for them later. */
+ * are first written to the log, because its client can leave, come back and ask for them
+ * later. */
 #include "engine/server/call.h"
 
 #include "base/thresholds.h"

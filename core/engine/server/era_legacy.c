@@ -1,7 +1,7 @@
-/* The handshake versions: 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 if the
- * application has switched it on. A conversation begins with initialize; then the
- * requests of the session follow. This file handles lists and plain calls of items. The
- * dialects handle the other features of these versions. */
+/* The versions in which a conversation begins with `initialize`: 2024-11-05 to
+ * 2025-11-25, and the draft DRAFT-2026-v1 if the application has switched it on. First
+ * comes `initialize`; then the requests of the session follow. This file handles lists
+ * and plain calls of items. The dialects handle the other features of these versions. */
 #include "engine/server/dialects.h"
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
@@ -93,8 +93,9 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     return method ? method : sgi_srv_method(peer, version, name);
 }
 
-/* Returns the method for a request that an MCP server sends to the host of its client.
- * The host only answers questions. No client can call items of the host. */
+/* Returns the method for a request that an MCP server sends to a host (a server of the
+ * application inside a client's session). The host only answers questions. No client can
+ * call items of the host. */
 static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
 {
     const sgi_method *method = sgi_question_method(peer->server, name);

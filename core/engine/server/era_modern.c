@@ -19,9 +19,9 @@ static void write_extensions(sgi_jw *w, const sgi_peer *peer)
     sgi_jw_close(w, '}');
 }
 
-/* Writes capabilities.experimental for the handshake versions. The handshake versions
- * have no capabilities.extensions, so capabilities.experimental lists the features beyond
- * the protocol. */
+/* Writes capabilities.experimental for the versions that begin with `initialize`. These
+ * versions have no capabilities.extensions, so capabilities.experimental lists the
+ * features beyond the protocol. */
 static void write_experimental(sgi_jw *w, const sgi_peer *peer)
 {
     size_t mark = w->buf->len;

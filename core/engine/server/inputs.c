@@ -208,8 +208,8 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
-    /* a call that asks a question cannot be answered in its first turn, so the turn ends
-     * here */
+    /* a call that asks a question cannot be answered in its first turn (before on_call
+     * returns), so the turn ends here */
     sgi_call_end_turn(call);
     sgi_call_has_room(call);
     return SEGUE_OK;

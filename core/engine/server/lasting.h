@@ -11,8 +11,8 @@
 
 typedef struct sgi_lasting sgi_lasting;
 
-/* The functions of a dialect for its lasting calls. Every function is set, unless its
- * comment allows NULL. */
+/* The functions of a dialect for its lasting calls: calls whose client can leave and come
+ * back. Every function is set, unless its comment allows NULL. */
 struct sgi_lasting_form {
     /* ---- the call ---- */
 
@@ -36,8 +36,8 @@ struct sgi_lasting_form {
     int64_t (*kept_ms)(const sgi_lasting *lasting);
 
     /* Called when a client has repeated the call with its idempotency key, and no client
-     * is connected. Makes the reply the channel. Returns false when this is not
-     * possible. */
+     * is connected. Makes the reply the channel, on which the messages of the call are
+     * sent from now on. Returns false when this is not possible. */
     bool (*repeated)(sgi_lasting *lasting, sgi_reply *reply);
 
     /* ---- the call's log ---- */
@@ -51,8 +51,8 @@ struct sgi_lasting_form {
 
     /* ---- the call's client ---- */
 
-    /* Called when the transport has left the peer's conversation. Another transport can
-     * carry the conversation later. */
+    /* Called when the client's transport has gone and no longer carries the peer's
+     * conversation. Another transport can carry the conversation later. */
     void (*parted)(sgi_lasting *lasting);
     /* Called when a transport carries the peer's conversation again after `parted`. */
     void (*rejoined)(sgi_lasting *lasting);
@@ -99,14 +99,14 @@ struct sgi_lasting {
     uint64_t sent;
     /* the reply on which the messages are sent; NULL = the client is not connected */
     sgi_reply *channel;
-    /* the peer of the channel, or of the last channel if there is no channel now; NULL =
-     * that peer was freed */
+    /* the peer of `channel`; while the client is not connected, the peer of the last
+     * channel; NULL = that peer was freed */
     sgi_peer *peer;
     LIST_ENTRY(sgi_lasting) by_peer;
 };
 
-/* Makes the call of an operation a lasting call if the request allows it. Returns false
- * when out of memory. */
+/* Makes the call of an operation a lasting call (its client can leave and come back) if
+ * the request allows it. Returns false when out of memory. */
 bool sgi_lasting_make(sgi_op *op, const sgi_reply *reply,
                       const sgi_call_request *request);
 /* Reads the state of a lasting call from a stored record. A record without this state is
@@ -121,14 +121,16 @@ static inline bool sgi_op_is_lasting_call(const sgi_op *op)
     return op->served->lasting && !op->served->is_task;
 }
 
-/* sgi_lasting_join_peer adds the call to the peer's list of lasting calls.
- * sgi_lasting_leave_peer removes the call from that list. */
+/* sgi_lasting_join_peer adds the call to the peer's list of lasting calls (calls whose
+ * client can leave and come back). sgi_lasting_leave_peer removes the call from that
+ * list. */
 void sgi_lasting_join_peer(sgi_lasting *lasting, sgi_peer *peer);
 void sgi_lasting_leave_peer(sgi_lasting *lasting);
-/* Notes that the reply is not the channel of a lasting call any more. */
+/* Notes that the messages of a lasting call are not sent on this reply any more. */
 void sgi_lasting_leave_reply(sgi_reply *reply);
 /* Notes that the next message on the reply contains the log up to this position. Does
- * nothing when the reply is not a channel. */
+ * nothing when the reply does not carry the messages of a lasting call (is no
+ * channel). */
 void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq);
 
 /* ---- functions called for a peer ---- */

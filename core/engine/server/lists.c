@@ -220,7 +220,7 @@ static void answer_whole(const sgi_inbound *in, page *p)
 
 /* ---- pages in pieces ---- */
 
-/* A long page is sent in several responses if the client allows it (dialect P, R-776-31).
+/* A long page is sent in several responses if the client allows it (PR 776, R-776-31).
  * The next response is written when the client has read enough. Each response contains
  * the items that exist when the response is written. */
 typedef struct listing {

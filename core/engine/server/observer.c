@@ -36,9 +36,10 @@ static void linger(sgi_op *op)
  * can be among them. */
 static void became_visible(sgi_op *op)
 {
-    /* A call with an idempotency key and a lasting call start only when their creation is
-     * durable. Before that, the store can still find another operation with the same key,
-     * and the client of a lasting call could not come back. */
+    /* A call with an idempotency key, or a lasting call (its client can leave and come
+     * back), starts only when its creation is durable. Before that, the store can still
+     * find another operation with the same key, and the client of a lasting call could
+     * not come back. */
     bool waited = op->key || sgi_op_is_lasting_call(op);
     if (waited && op->hold == SGI_HOLD_NEW && !op->served->call &&
         !sgi_op_has_ended(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD) {
@@ -64,8 +65,9 @@ static void became_visible(sgi_op *op)
     uncount(op);
     /* questions are withdrawn before the client gets the end */
     sgi_question_requests_withdraw(op);
-    /* A round that a client will still answer stays open. The client's next request gets
-     * the end of the call as its answer. */
+    /* A round is an answer that asks the client questions. A round that the client will
+     * still answer stays open, and the client's next request gets the end of the call as
+     * its answer. */
     if (!sgi_round_is_awaited(op))
         sgi_round_end(op);
     if (sgi_op_is_known(op))

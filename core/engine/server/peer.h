@@ -10,8 +10,8 @@
 
 typedef struct sgi_reply sgi_reply;
 
-/* What the server remembers of a session of the handshake versions between its
- * requests. */
+/* What the server remembers between the requests of a session that began with
+ * `initialize`. */
 typedef struct sgi_handshake {
     /* the version that initialize negotiated; SGI_VERSION_UNKNOWN = no initialize has
      * arrived */
@@ -70,10 +70,11 @@ struct sgi_peer {
     /* the resources that the client has subscribed to; NULL = no resource (updates.c) */
     sgi_subscribed_uris *uris;
     sgi_source updates; /* the source that sends notifications about updated resources */
-    /* the lasting calls whose channel, or last channel, is on this conversation */
+    /* the lasting calls (their clients can leave and come back) whose messages are sent,
+     * or were last sent, on this conversation */
     LIST_HEAD(, sgi_lasting) lasting;
-    /* the tag that names a lasting call in the request's Last-Event-ID; "" = no lasting
-     * call */
+    /* the tag of a lasting call (its client can leave and come back), from the request's
+     * Last-Event-ID; "" = the id names no such call */
     char after_tag[9];
     /* the position in the log of that lasting call, from the request's Last-Event-ID */
     uint64_t after_seq;
@@ -93,8 +94,8 @@ struct sgi_peer {
     sgi_grant *grant;
     /* the exchange is a GET and counts as a stream of its principal */
     bool got;
-    /* the wire session of an exchange of the handshake versions; not a counted
-     * reference */
+    /* the wire session of the exchange, in versions that begin with `initialize`; not a
+     * counted reference */
     sgi_wire_session *session;
     TAILQ_ENTRY(sgi_peer) by_session;
     /* number of bytes that sessions.parked_bytes counts for this exchange while it is
@@ -167,11 +168,12 @@ struct sgi_reply {
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */
     bool tells_void;
-    /* the reason for the call of `cancelled`: true = the conversation is lost, false =
-     * the client has cancelled the request */
+    /* the reason why `cancelled` is called: true = the conversation is lost, false = the
+     * client has cancelled the request */
     bool lost;
     void (*cancelled)(sgi_reply *reply);
-    /* called when the first turn of the handler is over; NULL = no call */
+    /* called when the first turn of the handler is over (on_call has returned, or the
+     * handler has ended its turn); NULL = no call */
     void (*turned)(sgi_reply *reply, sgi_op *op);
     /* called when the operation for which the reply waits has ended or could not be
      * created; see sgi_call_await */
@@ -185,7 +187,8 @@ struct sgi_reply {
     sgi_waiter waiter;
     /* the pieces by which a growing result is sent; NULL = the reply sends no pieces */
     struct sgi_pieces *pieces;
-    /* the lasting call whose channel is this reply; NULL = the reply is not a channel */
+    /* the lasting call (its client can leave and come back) whose messages are sent on
+     * this reply; NULL = no lasting call */
     struct sgi_lasting *lasting;
 };
 
@@ -252,13 +255,14 @@ bool sgi_refuse_when_ending(const sgi_inbound *in);
 /* Answers the request with an error at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
                       const char *data);
-/* Sends an error for an item or argument that does not exist. which: the name in the
- * request, which the message and the data {"<member>":"<which>"} show. member = NULL: the
- * error has no data. */
+/* Sends an error for an item or argument that does not exist. `which` is the name that
+ * the client sent; the message contains it, and the data are {"<member>":"<which>"}. If
+ * `member` is NULL, the error has no data. */
 void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *why,
                              const char *member, sgi_str which);
-/* Writes the error message "<why>: <which>". A long name is shortened. If `why` already
- * contains the name, only `why` is written. */
+/* Writes the error message "<why>: <which>", where `which` is a name that the client
+ * sent. A long name is shortened. If `why` already contains the name, only `why` is
+ * written. */
 void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which);
 /* Begins a result, and writes resultType if the version has this member. sgi_send_end
  * ends the result. */
@@ -338,9 +342,9 @@ sgi_reply *sgi_call_find_round_reply(const sgi_op *op);
 /* Returns the error code of "Resource not found" for the call, by the version of its
  * reply. Without a reply, returns the code of the newest version. */
 int32_t sgi_call_not_found_code(const sgi_op *op);
-/* Returns a reply of the handshake versions whose stream can carry a request of this
- * operation to the client. before: the previously returned reply; NULL = return the first
- * such reply. Returns NULL at the end. */
+/* Returns a reply whose stream can carry a request of this operation to the client. There
+ * are such replies only in versions that begin with `initialize`. before: the previously
+ * returned reply; NULL = return the first such reply. Returns NULL at the end. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);
 /* Closes the connections of clients that wait for the end of an operation that this
  * server will not answer. The clients then ask another server. */
@@ -353,8 +357,8 @@ void sgi_subscriptions_listen(const sgi_inbound *in);
 void sgi_subscriptions_close(sgi_peer *peer);
 /* Reports to all clients that the list of items of this type (segue_item) has changed. */
 void sgi_items_changed(segue_server *server, int32_t type);
-/* Reports to a client of the handshake versions which lists have changed. Returns false
- * when the client is gone. */
+/* Reports to a client which lists have changed, in versions that begin with `initialize`.
+ * Returns false when the client is gone. */
 bool sgi_lists_report_changes(sgi_peer *peer);
 /* Returns the lists that the server has, as bits; sgi_handshake.lists uses the same
  * bits. */

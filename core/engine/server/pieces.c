@@ -108,8 +108,8 @@ static void fail(sgi_pieces *pieces)
         return;
     }
     if (pieces->resumes) {
-        /* Only pieces can report replaced segments on a channel, so the channel is closed
-         * and the client has to resume. */
+        /* The client of a lasting call learns of replaced segments only from pieces, so
+         * the connection is closed and the client has to resume. */
         sgi_conn_close(pieces->conn);
     } else if (adds) {
         sgi_op_ref(op);
@@ -189,8 +189,8 @@ static bool fill(sgi_source *source, size_t room)
 
 /* Sends a piece when there are entries to read. The first piece is sent at once, because
  * over HTTP a source can send only after a first message has decided the form of the
- * response. During the handler's first turn no piece is sent: if the whole result is
- * ready at the end of the turn, one message is enough. */
+ * response. During the handler's first turn (until on_call returns) no piece is sent: if
+ * the whole result is ready at the end of the turn, one message is enough. */
 static void more_to_read(sgi_reader *reader)
 {
     sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);

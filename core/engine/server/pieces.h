@@ -1,7 +1,7 @@
 /* Pieces: parts of a result that the client of a plain call receives before the call
  * ends, if the client asks for pieces. Pieces have two forms: further responses to the
- * request (dialect P), and notifications (dialect PN). Each form belongs to a dialect
- * (dialects.h).
+ * request (dialect P, PR 776), and notifications (dialect PN, SEP-2998). Each form
+ * belongs to a dialect (dialects.h).
  *
  * The pieces of a call are a source of its conversation, so a piece is written only when
  * the client has read enough. While the operation runs, the pieces belong to the reply.
@@ -44,10 +44,11 @@ typedef struct sgi_pieces_form {
      * freed */
     bool frees_consumed;
     bool is_for_lists; /* the form is also used for long pages of lists */
-    /* one message can contain several segments, except on the channel of a lasting
-     * call */
+    /* one message can contain several segments, except in a lasting call (its client can
+     * leave and come back) */
     bool gathers;
-    bool lasts; /* the form can be used on the channel of a lasting call */
+    /* the form can be used in a lasting call (its client can leave and come back) */
+    bool lasts;
 } sgi_pieces_form;
 
 struct sgi_pieces {
@@ -57,7 +58,9 @@ struct sgi_pieces {
     sgi_gather gather;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
-    bool resumes; /* the reply is the channel of a lasting call */
+    /* the reply carries the messages of a lasting call (its client can leave and come
+     * back) */
+    bool resumes;
     /* an earlier request has asked for the same call, so the client may already have some
      * pieces */
     bool again;
@@ -67,7 +70,9 @@ struct sgi_pieces {
     /* the last message ended early, because the index of the next segment does not follow
      * the index before it */
     bool broken;
-    sgi_buf head; /* dialect PN: the beginning that all messages with pieces share */
+    /* for pieces as notifications (SEP-2998): the beginning that all messages with pieces
+     * share */
+    sgi_buf head;
 };
 
 /* True when this request can be answered with more than one message. */
@@ -82,9 +87,9 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again);
 /* Separates the pieces from their operation, because the idempotency key belongs to
  * another operation. The reply can then get pieces of that other operation. */
 void sgi_pieces_detach(sgi_reply *reply);
-/* Begins to send pieces on the channel of a lasting call, after the last piece that the
- * client has. has: the number of segments that the client reports to have; NULL =
- * continue after the position that the client confirmed. When out of memory, the
+/* Begins to send pieces of a lasting call to a client that has come back, after the last
+ * piece that the client has. has: the number of segments that the client reports to have;
+ * NULL = continue after the position that the client confirmed. When out of memory, the
  * conversation is closed and the client must resume again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
 /* Sends further pieces. Called when a transport carries the reply's conversation

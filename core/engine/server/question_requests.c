@@ -1,7 +1,7 @@
 /* A request (sgi_question_request) holds a reference to its operation and, once the
  * request was sent, a reference to its conversation. The input of the question points to
- * the request. When a stream for questions becomes available, the call is only queued:
- * the handler's callbacks must run before the questions are sent.
+ * the request. When a stream for questions becomes available, the questions are not sent
+ * at once: the call is queued, because the handler's callbacks must run first.
  *
  * A client that resumes a broken stream can ask for a question that was sent on the
  * stream, as for every other event. The id of the question stays the same.
@@ -172,7 +172,8 @@ bool sgi_question_requests_are_due(const sgi_op *op)
     const sgi_input *input;
     sgi_question_target where;
     if (sgi_op_is_lasting_call(op))
-        /* the questions of a lasting call are sent on its channel by pieces.c */
+        /* pieces.c sends the questions of a lasting call (its client can leave and come
+         * back) */
         return false;
     if (TAILQ_EMPTY(&op->head.inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
         sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
@@ -497,8 +498,9 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
     return SGI_ANSWERED_ONE;
 }
 
-/* Handles the answer to a question of a lasting call. The question has the same id in
- * every session. If another server runs the call, the call is looked up in the store. */
+/* Handles the answer to a question of a lasting call (its client can leave and come
+ * back). The question has the same id in every session. If another server runs the call,
+ * the call is looked up in the store. */
 static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *parts,
                                    bool is_error, sgi_json answer)
 {

@@ -1,10 +1,10 @@
-/* Questions by request, in the handshake versions (2024-11-05 to 2025-11-25): the server
- * sends a request, and the client answers with a response. Over a byte stream the request
- * is sent on the connection. Over HTTP a call's request is sent on the event stream of
- * that call. A task's request is sent on an open stream of the conversation that made the
- * task, or of a conversation that waits for the task's result (2025-11-25
- * basic/transports, "Sending Messages to the Server"; basic/utilities/tasks). Until there
- * is such a stream, the question waits.
+/* Questions by request, in 2024-11-05 to 2025-11-25: the server sends each question as a
+ * request, and the client answers with a response. Over a byte stream the request is sent
+ * on the connection. Over HTTP a call's request is sent on the event stream of that call.
+ * A task's request is sent on an open stream of the conversation that made the task, or
+ * of a conversation that waits for the task's result (2025-11-25 basic/transports,
+ * "Sending Messages to the Server"; basic/utilities/tasks). Until there is such a stream,
+ * the question waits.
  *
  * A request is in the table of its server, under its id (question_id.h), until the
  * request is answered or withdrawn, or its session ends. When the session ends, the
@@ -84,9 +84,10 @@ void sgi_question_requests_send_soon(sgi_op *op);
 /* Called when the log of an operation that another server runs has grown. Sends new
  * questions to the client of this server, and withdraws answered questions. */
 void sgi_question_requests_send_followed(sgi_op *op);
-/* Handles the answer to a question of the handshake versions. The answer is an error
- * object or a result. The caller holds a reference to the operation and has checked that
- * the client owns the operation. Returns false when the answer names another task. */
+/* Handles the answer to a question that the server has sent as a request. The answer is
+ * an error object or a result. The caller holds a reference to the operation and has
+ * checked that the client owns the operation. Returns false when the answer names another
+ * task. */
 bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
                               sgi_json answer);
 /* Calls sgi_question_requests_send_soon for each operation that can ask questions in this

@@ -1,5 +1,6 @@
 /* Finds a call that an earlier request has made. The call is found by its idempotency
- * key, in memory or in the store, or by the requestState of a round of questions. */
+ * key, in memory or in the store, or by the requestState of a round (an answer of the
+ * server that asked questions). */
 #include "engine/error.h"
 #include "engine/server/pieces.h"
 #include "engine/server/call.h"
@@ -208,8 +209,8 @@ static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
         sgi_round_end(op);
 }
 
-/* Handles a request that brings the answers of a round. The reply of the request then
- * waits for the operation. */
+/* Handles a request that brings the client's answers to a round of questions. The reply
+ * of the request then waits for the end of the operation or for its next questions. */
 static void answer_round(sgi_op *op, const sgi_inbound *in,
                          const sgi_call_request *request, const sgi_srv_dialect *dialect)
 {

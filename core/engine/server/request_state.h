@@ -1,7 +1,8 @@
 /* The requestState of 2026-07-28: a sealed text (seal.h) that a client sends back with
- * the answers to a round. A requestState is valid for one principal, method, item and set
- * of arguments, while the round waits. It contains the id under which the call waits in
- * the server that asked.
+ * the answers to a round. A round is an answer of the server that asks questions in place
+ * of a result. A requestState is valid for one principal, method, item and set of
+ * arguments, while the round waits for the client's answers. It contains the id under
+ * which the call waits in the server that asked.
  *
  * When several servers have the same key, the text also contains the questions and
  * answers so far (carried_answers.h). Each of these servers can then take over the call:

@@ -2,9 +2,9 @@
  * back. Such a client was disconnected, or was asked to connect again, while its call
  * runs here. The client can come back with a resume token, a task id, an idempotency key
  * or an event id. When the store ends with the process, the server also waits for clients
- * whose call has ended, because no other server has the outcome. No store has the answer
- * to a call of the handshake versions, so the server always waits for the client of such
- * a call. */
+ * whose call has ended, because no other server has the outcome. In versions that begin
+ * with `initialize`, no store has the answer to a plain call, so the server always waits
+ * for the client of such a call. */
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
 

@@ -1,7 +1,8 @@
-/* A round that is out holds a reference to the operation. So the operation still exists
- * when the client comes with its answers, even if the handler has ended. The operation
- * owns the round. The round ends when the operation ends or becomes a task, because a
- * task asks its questions without rounds.
+/* A round (an answer that asks the client questions) is out until its questions are
+ * answered. A round that is out holds a reference to the operation. So the operation
+ * still exists when the client comes with its answers, even if the handler has ended. The
+ * operation owns the round. The round ends when the operation ends or becomes a task,
+ * because a task asks its questions without rounds.
  *
  * A new round is made only when a request waits for the round. So the requestState that a
  * client has stays valid until the client has sent it. */
@@ -108,7 +109,7 @@ bool sgi_round_is_due(const sgi_op *op)
     return !op->served->round->out || sgi_call_find_round_reply(op);
 }
 
-/* Answers the reply with "input_required" and the open questions. The draft writes
+/* Answers the reply with "input_required" and the open questions. DRAFT-2026-v1 writes
  * "incomplete" instead of "input_required" (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
@@ -218,8 +219,8 @@ static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->served->round);
-    /* Only the round ends here if the operation has already ended, or if another server
-     * runs the operation and limits its time. */
+    /* Here only the waiting for answers ends, not the operation: the operation has ended
+     * already, or another server runs it and applies the time limit. */
     if (sgi_op_has_ended(op) || sgi_op_runs_elsewhere(op))
         sgi_round_end(op);
     else

@@ -17,9 +17,9 @@
  * survives the end of its server. If the other server still runs, its waiting operation
  * is cancelled when the time of its round is over.
  *
- * In the handshake versions questions are sent by request (question_requests.h), and no
- * rounds are on the wire. There a call has a round only to be counted among the live
- * tasks and to be limited in time.
+ * In versions that begin with `initialize`, each question is a request of the server
+ * (question_requests.h), and no rounds are on the wire. In these versions a call has a
+ * round only to be counted among the live tasks and to be limited in time.
  *
  * An operation with an idempotency key does not need the requestState: each request with
  * this key waits for the operation and gets its open questions. So a client that has lost
@@ -51,8 +51,8 @@ typedef struct sgi_round {
  * when the principal has too many live tasks. */
 segue_status sgi_round_begin(sgi_op *op);
 /* True when the open questions must be sent: a waiting client has not received all open
- * questions, and no answer is on its way to the handler, which might ask more questions
- * after the answer. */
+ * questions, and no answer is on its way to the handler. After such an answer the handler
+ * might ask more questions. */
 bool sgi_round_is_due(const sgi_op *op);
 /* Sends the open questions of an operation that another server runs to the clients that
  * wait for the operation on this server. */

@@ -31,8 +31,8 @@ static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
     cursor->just_voided = false;
 }
 
-/* Handles an entry that is not a segment to return. Returns false when the message must
- * end before this entry. */
+/* Handles an entry of another kind than segments: fields, a replacement, a note or a
+ * question. Returns false when the message must end before this entry. */
 static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool fresh)
 {
     if (entry->kind == SGI_ENTRY_FIELDS) {

@@ -2,9 +2,9 @@
  * capability, parameters. sgi_conn_parse checks the envelope, header_check.c the headers,
  * era_modern.c everything else.
  *
- * A request of the modern era is served by a spare conversation. The connection of the
+ * A request of 2026-07-28 is served by a spare conversation. The connection of the
  * request keeps the spare conversation and uses it again for the next request. A request
- * of the handshake versions gets a new conversation, which belongs to the session and can
+ * of an earlier version gets a new conversation, which belongs to the session and can
  * outlive the connection. */
 #include "engine/server/serve_http.h"
 
@@ -88,9 +88,9 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 
 /* ---- requests of 2026-07-28 ---- */
 
-/* True when the header and _meta of a request show that it belongs to the modern era. A
- * request without a session that names an unknown version also counts as modern, because
- * the error of the modern era lists the versions of the server. */
+/* True when the header and _meta of a request show that it belongs to the modern era
+ * (2026-07-28). A request without a session that names an unknown version also counts as
+ * modern, because the error of the modern era lists the versions of the server. */
 static bool is_stateless(const sgi_http_head *head, const sgi_inbound *in,
                          sgi_json method)
 {

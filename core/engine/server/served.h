@@ -77,9 +77,10 @@ typedef struct sgi_served {
     bool is_task;
     /* the operation began as a plain call and can still become a task */
     bool may_turn;
-    /* dialect S: the segments are sent to the client while the handler runs */
+    /* for a task with segments (SEP-1905): the segments are sent to the client while the
+     * handler runs */
     bool streams;
-    /* dialect S: the response modes that the request lists: a set of sgi_response_mode */
+    /* the response modes (SEP-1905) that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
     /* the listed response modes that the server may use: a set of sgi_response_mode */
     uint8_t modes;
@@ -101,11 +102,13 @@ typedef struct sgi_served {
     /* the reply of the call's open request, on which progress and log messages are sent;
      * NULL = no request is open */
     struct sgi_reply *reply;
-    /* the round of a plain call that asks its client (rounds.h); NULL = no round */
+    /* the round of a plain call that asks its client questions (rounds.h); NULL = no
+     * round */
     sgi_round *round;
     /* the carried questions and answers (carried_answers.h); NULL = no carried answers */
     struct sgi_carried_answers *carried;
-    /* the state of a lasting call (lasting.h); NULL = the call is not lasting */
+    /* the state of a lasting call, whose client can leave and come back (lasting.h); NULL
+     * = the call is not lasting */
     struct sgi_lasting *lasting;
     /* the conversation that made the task (task_creator.h); NULL = no task creator */
     struct sgi_task_creator *creator;

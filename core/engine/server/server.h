@@ -129,8 +129,8 @@ struct segue_server {
     /* the store can list tasks, so tasks/list works (sgi_peer_may_list_tasks) */
     bool lists;
     uint32_t dialects;
-    /* index of the log level for clients of the handshake versions that have set no
-     * level; -1 = such clients get no log messages */
+    /* for clients of versions that begin with `initialize`: index of the log level of a
+     * client that has set no level; -1 = such a client gets no log messages */
     int32_t first_log_level;
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info; /* "serverInfo":{...} */
@@ -140,7 +140,7 @@ struct segue_server {
     bool completes; /* at least one item that was added has on_completion */
     TAILQ_HEAD(, sgi_peer) peers;
     LIST_HEAD(, sgi_server_listener) listeners;
-    /* the wire sessions: sessions of the handshake versions over HTTP */
+    /* the wire sessions: sessions over HTTP that began with `initialize` */
     sgi_wire_sessions sessions;
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;

@@ -157,12 +157,12 @@ typedef struct sgi_http_answer {
 void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                     sgi_str body, void *transport, sgi_conn **spare,
                     sgi_http_verdict *verdict);
-/* Serves a GET, by which a client of the handshake versions opens its GET stream or
- * resumes a stream. */
+/* Serves a GET, by which a client opens its GET stream or resumes a stream, in versions
+ * that begin with `initialize`. */
 void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                    void *transport, sgi_http_verdict *verdict);
-/* Serves a DELETE, by which a client of the handshake versions ends its session. Returns
- * the HTTP status. */
+/* Serves a DELETE, by which a client ends its session, in versions that begin with
+ * `initialize`. Returns the HTTP status. */
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
 /* Sets *answer to the present state of the exchange's answer. Changes nothing else. */

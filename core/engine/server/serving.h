@@ -28,11 +28,11 @@ sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
  * request then gets no answer. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
-/* True when the request belongs to the modern era. shaken = true: the conversation had a
- * handshake. Without a handshake, every request whose _meta names a version is modern,
- * except initialize. After a handshake, and for initialize, a handshake version in _meta
- * is ignored, and only a modern or unknown version in _meta makes the request modern
- * (2026-07-28 basic/versioning). */
+/* True when the request belongs to the modern era (2026-07-28 and later). shaken = true:
+ * the conversation had a handshake. Without a handshake, every request whose _meta names
+ * a version is modern, except initialize. After a handshake, and for initialize, an older
+ * version in _meta is ignored, and only a modern or unknown version in _meta makes the
+ * request modern (2026-07-28 basic/versioning). */
 bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */
 void sgi_peer_cancel(sgi_reply *reply);

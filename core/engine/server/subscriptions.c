@@ -1,9 +1,10 @@
 /* Handles subscriptions/listen (2026-07-28 basic/patterns/subscriptions). Also sends
- * list_changed to clients of the handshake versions that have finished their handshake. A
- * subscription is a source of its conversation; the updates of the handshake versions
- * (updates.c) are another source. A change only sets a mark. When there is room, marked
- * lists, tasks and resources are written in their present state. A slow client can miss
- * states in between, never the last state, and no queue grows.
+ * list_changed to clients that have sent notifications/initialized (versions that begin
+ * with `initialize`). A subscription is a source of its conversation; the updates for
+ * clients of those versions (updates.c) are another source. A change only sets a mark.
+ * When there is room, marked lists, tasks and resources are written in their present
+ * state. A slow client can miss states in between, never the last state, and no queue
+ * grows.
  *
  * A subscription first looks up the tasks that it names. The acknowledgement is sent
  * after the last look-up. A subscription owns its watches. A watch whose task's result is

@@ -35,8 +35,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && !as_task && !op->key)
-        /* the dialect limits how long a lasting call lives, so the operation itself has
-         * no time limit */
+        /* the dialect limits how long a lasting call (its client can leave and come back)
+         * lives, so the operation itself has no time limit */
         op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->served->is_task = as_task;

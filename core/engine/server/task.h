@@ -16,8 +16,8 @@ segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 void sgi_task_log_begin(const sgi_op *op);
 void sgi_task_log_end(const sgi_op *op);
 
-/* Stores an operation that is not a task, because it has an idempotency key or is a
- * lasting call. */
+/* Stores an operation that is not a task, because it has an idempotency key or its client
+ * can leave and come back (a lasting call). */
 segue_status sgi_op_store_without_task(sgi_op *op);
 
 /* ---- changes (task_change.c) ---- */
@@ -32,8 +32,8 @@ segue_status sgi_task_append_status(sgi_op *op, const char *status, sgi_str mess
  * sent. */
 segue_status sgi_task_cancel(sgi_op *op);
 
-/* True when the tool of the operation cannot be stopped. In dialects D and X a request to
- * cancel such a task has no effect. */
+/* True when the tool of the operation cannot be stopped. In DRAFT-2026-v1 and 2026-07-28
+ * (dialects D and X) a request to cancel such a task has no effect. */
 bool sgi_task_is_unstoppable(const sgi_op *op);
 
 /* Ends the operation because its time to live has passed. */

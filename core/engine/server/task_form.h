@@ -9,7 +9,8 @@
 
 /* ---- writing a task ---- */
 
-/* Returns the name of a state in the dialects X and D, such as "working". */
+/* Returns the name of a task's state in 2026-07-28 and DRAFT-2026-v1 (dialects X and D),
+ * such as "working". */
 const char *sgi_state_name(sgi_state state);
 
 /* The names of the members whose names differ between dialects. All other members of a
@@ -30,8 +31,8 @@ void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op);
  * segments continue earlier texts, writes the number of segments, which is then larger
  * than the number of blocks. */
 void sgi_task_write_void_segments(sgi_buf *meta, const sgi_fold *fold);
-/* Writes the result of a completed task as members of an open JSON object (dialects D and
- * X). */
+/* Writes the result of a completed task as members of an open JSON object (tasks of
+ * DRAFT-2026-v1 and of 2026-07-28). */
 void sgi_task_write_result(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 /* Writes the member _meta, which names the task of the operation, into an open JSON
  * object. */
@@ -58,7 +59,7 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
 /* ---- answering with an error ---- */
 
 /* Answers with the error that the task cannot be cancelled, because it has ended with
- * this status (dialects L and D). */
+ * this status (tasks of 2025-11-25 and of DRAFT-2026-v1). */
 void sgi_task_refuse_cancel(sgi_reply *reply, const char *status);
 /* Answers with the error that the result is in the store and cannot be read. */
 void sgi_task_answer_unreadable(sgi_reply *reply);

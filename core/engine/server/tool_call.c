@@ -21,8 +21,8 @@ static void promote(sgi_timer *timer)
                              op->served->item->options.promote_after_ms, promote);
 }
 
-/* Called at the end of the handler's first turn. A call that has not ended becomes a task
- * (immediate mode). */
+/* Called at the end of the handler's first turn (when on_call returns, or later if the
+ * handler holds its turn). A call that has not ended becomes a task (immediate mode). */
 static void turned_without_end(sgi_reply *reply, sgi_op *op)
 {
     (void)reply;
@@ -133,9 +133,9 @@ static bool takes_its_time(const sgi_op *op)
 }
 
 /* Makes the operation a task or a stored call if needed, and starts its handler. A call
- * with an idempotency key, and a lasting call, start later, when their creation is
- * durable: another process may have used the key first, and the client of a lasting call
- * must first learn how to come back. */
+ * with an idempotency key, or a lasting call (its client can leave and come back), starts
+ * later, when its creation is durable: another process may have used the key first, and
+ * the client of a lasting call must first learn how to come back. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->served->item->options.promote_after_ms;

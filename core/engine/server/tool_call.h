@@ -10,8 +10,8 @@
  * accepts tasks, the reply waits for the creation of the task, otherwise for the end.
  * caps: the capabilities that the client has declared (sgi_cap). */
 void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps);
-/* Makes the reply wait until the creation of its operation, a lasting call, is
- * durable. */
+/* Makes the reply wait until the creation of its operation is durable. The operation is a
+ * lasting call (its client can leave and come back). */
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op);
 /* Answers the reply with the result or the error of the operation, and closes the
  * reply. */

@@ -1,7 +1,7 @@
-/* Arguments are checked in the first turn of the call, before the handler runs. If the
- * arguments do not fit, the handler is not called, and the result is an error from which
- * a model can learn (2025-11-25 server/tools, "Error Handling"). In versions before
- * 2025-11-25 the answer is the protocol error -32602 instead.
+/* Arguments are checked when the call starts, before the handler runs. If the arguments
+ * do not fit, the handler is not called, and the result is an error from which a model
+ * can learn (2025-11-25 server/tools, "Error Handling"). In versions before 2025-11-25
+ * the answer is the protocol error -32602 instead.
  *
  * Results are checked later, because callbacks never run inside the function that caused
  * them. The last entries of a handler wait in `closing` and are appended after the check,

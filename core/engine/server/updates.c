@@ -1,7 +1,7 @@
-/* resources/subscribe and resources/unsubscribe of the handshake versions. A change of a
- * resource is reported only to its subscribers. The change sets a mark
- * (subscribed_uris.h); a notification is written for the mark when there is room. This
- * file also writes the notifications about changed lists (subscriptions.c).
+/* resources/subscribe and resources/unsubscribe, in versions that begin with
+ * `initialize`. A change of a resource is reported only to its subscribers. The change
+ * sets a mark (subscribed_uris.h); a notification is written for the mark when there is
+ * room. This file also writes the notifications about changed lists (subscriptions.c).
  *
  * Over a byte stream the conversation has the subscriptions. Over HTTP the session has
  * the subscriptions and gets updates on its GET stream; without a GET stream the marks

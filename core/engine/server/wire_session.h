@@ -1,4 +1,4 @@
-/* A session of the handshake versions over HTTP (2025-03-26 to 2025-11-25
+/* A session over HTTP that began with `initialize` (2025-03-26 to 2025-11-25
  * basic/transports, session management). It has everything that initialize negotiated,
  * the running exchanges, and ended exchanges whose events the client can still request by
  * Last-Event-ID. Over a byte stream the connection is the session, and wire sessions are
