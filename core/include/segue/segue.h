@@ -783,8 +783,8 @@ typedef struct segue_server_options {
                                        default 262,144 */
     int64_t max_server_bytes;    /* bytes in memory of the requests and logs of all
                                        principals; default 1 GiB */
-    int64_t first_turn_ms;       /* the longest time of a handler's first turn
-                                       (segue_call_hold_turn); default 20 */
+    int64_t first_turn_ms;       /* the longest time for which segue_call_hold_turn
+                                    delays the answer to a call; default 20 */
     const char *log_level;       /* the lowest level of the log messages that a client
                                        before 2026-07-28 gets until it sets a level; NULL
                                        = it gets none */

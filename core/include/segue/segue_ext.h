@@ -70,9 +70,10 @@ SEGUE_API void segue_timer_free(segue_timer *timer);
 
 /* ---- 3 Calls ----------------------------------------------------------------------- */
 
-/* Extends the first turn of the handler beyond the return of on_call, for bindings whose
- * handlers run later. A call that ends in its first turn is answered at once if the
- * client accepts the response mode "immediate" for tasks (2025-11-25).
+/* Extends the first turn of the handler, which otherwise ends when on_call returns. For
+ * bindings, whose handlers run after on_call. A call that ends in its first turn is
+ * answered at once if the client accepts the response mode "immediate" for tasks
+ * (2025-11-25).
  *
  * The turn ends by segue_call_end_turn, at the end of the call, at its first question, or
  * after the server's first_turn_ms.
@@ -81,7 +82,7 @@ SEGUE_API void segue_timer_free(segue_timer *timer);
  *           the turn is over. */
 SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
 
-/* Ends the first turn of a handler whose call continues.
+/* Ends the first turn (segue_call_hold_turn) of a handler whose call continues.
  *
  * Returns   SEGUE_OK, also when the turn was not extended or is over. */
 SEGUE_API segue_status segue_call_end_turn(segue_call *call);
@@ -277,25 +278,25 @@ enum segue_store_ended {
 
 enum segue_store_write_kind {
     SEGUE_STORE_CREATE = 1,  /* makes an operation from `record` */
-    SEGUE_STORE_APPEND = 2,  /* adds `entry` to the log of operation id */
-    SEGUE_STORE_END = 3,     /* ends operation id, which may be deleted after purge_ms.
-                                entry.seq is 0, or the number of the first entry in this
-                                commit. Then earlier entries may be missing, because the
-                                store has lost them */
-    SEGUE_STORE_DELETE = 4,  /* deletes operation id */
-    SEGUE_STORE_RELEASE = 5, /* the server gives up operation id, which has not ended;
-                                the next claim finds it */
-    SEGUE_STORE_DROP = 6,    /* the entries of operation id that have the kind entry.kind
-                                and a number up to entry.seq are no longer needed. The
-                                last entry of the log is always needed. A store need not
-                                delete entries */
-    SEGUE_STORE_TAKEN = 7    /* the letters (forwarded commands) of operation id up to
-                                number entry.seq have been carried out, and their effects
-                                are in this or an earlier commit. entry.event: the last
-                                number of the log, including this commit. A store that
-                                can lose commits returns SEGUE_E_STATE when its log is
-                                shorter, and SEGUE_E_NOT_FOUND when it lacks the
-                                operation */
+    SEGUE_STORE_APPEND = 2,  /* adds `entry` to the log of operation `id` */
+    SEGUE_STORE_END = 3,     /* ends operation `id`, which may be deleted after
+                                purge_ms. entry.seq is 0, or the number of the first
+                                entry in this commit. Then earlier entries may be
+                                missing, because the store has lost them */
+    SEGUE_STORE_DELETE = 4,  /* deletes operation `id` */
+    SEGUE_STORE_RELEASE = 5, /* the server gives up the operation with this `id`, which
+                                has not ended; the next claim finds the operation */
+    SEGUE_STORE_DROP = 6,    /* the entries of operation `id` that have the kind
+                                entry.kind and a number up to entry.seq are no longer
+                                needed. The last entry of the log is always needed. A
+                                store need not delete entries */
+    SEGUE_STORE_TAKEN = 7    /* the letters (forwarded commands) of operation `id` up
+                                to number entry.seq have been carried out, and their
+                                effects are in this or an earlier commit. entry.event:
+                                the last number of the log, including this commit. A
+                                store that can lose commits returns SEGUE_E_STATE when
+                                its log is shorter, and SEGUE_E_NOT_FOUND when it lacks
+                                the operation */
 };
 
 typedef struct segue_store_write {
@@ -318,10 +319,10 @@ typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *ent
  * Other instances follow the log of the operation and send the owner letters
  * (forwarded commands). */
 enum segue_store_news_kind {
-    SEGUE_STORE_GREW = 1,    /* another instance wrote to operation id, or the operation
-                                is gone */
-    SEGUE_STORE_LETTER = 2,  /* a forwarded command for operation id, which this instance
-                                owns; number and data are set */
+    SEGUE_STORE_GREW = 1,    /* another instance wrote to operation `id`, or the
+                                operation is gone */
+    SEGUE_STORE_LETTER = 2,  /* a forwarded command for operation `id`, which this
+                                instance owns; `number` and `data` are set */
     SEGUE_STORE_ORPHANS = 3, /* other instances have ended: a claim will find their
                                 operations */
     SEGUE_STORE_MISSED = 4,  /* reports of changes were lost: every followed operation
