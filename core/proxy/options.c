@@ -193,7 +193,8 @@ static const char *take_max_upstreams(reading *r, const char *value)
     char *end;
     long number = strtol(value, &end, 10);
     r->c->max_upstreams = (int32_t)number;
-    return *end || number < 1 || number > 100000 ? "is not a number from 1 on" : NULL;
+    return *end || number < 1 || number > 100000 ? "is not a number from 1 to 100000"
+                                                 : NULL;
 }
 
 static const char *take_log(reading *r, const char *value)
@@ -328,7 +329,8 @@ static int take_upstream(reading *r, int argc, char **argv, int at)
     if (!is_command && (at + 1 != argc || !is_url(argv[at])))
         return at == argc
                    ? usage("name an upstream: a command after --, a URL, or --config", "")
-                   : usage("neither an option nor a URL (a command follows --): ",
+                   : usage("put -- before a command; this is neither an option nor a "
+                           "URL: ",
                            argv[at]);
     source_config *s = config_add(r->c, name_of(argv[is_command ? at + 1 : at]));
     if (!s)

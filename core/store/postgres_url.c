@@ -46,7 +46,7 @@ static bool is_url(const char *text)
 static const char *take_schema(sgi_pg_url *url, sgi_str value)
 {
     static const char why[] = "schema has to be 1 to 40 lower-case letters, digits and "
-                              "underscores, and begins with a letter";
+                              "underscores, and to begin with a letter";
     if (!take(url->schema, sizeof url->schema, value) || !value.n)
         return why;
     for (const char *at = url->schema; *at; at++) {

@@ -15,9 +15,10 @@ typedef struct sgi_sqlite_file {
     int64_t owner;
 } sgi_sqlite_file;
 
-/* The key of a log row combines the number of the operation and the number of the entry
- * in one integer. Therefore the rows of an operation lie together, and an append adds a
- * row at the end of the operation's range in the B-tree. */
+/* The key of a log row is one integer: the number of the operation in its high bits,
+ * the number of the entry in its low bits. Therefore the rows of an operation lie
+ * together, and an append adds a row at the end of the operation's range in the
+ * B-tree. */
 #define SGI_SQLITE_SEQ_BITS 26
 #define SGI_SQLITE_SEQ_MAX ((INT64_C(1) << SGI_SQLITE_SEQ_BITS) - 1)
 #define SGI_SQLITE_OP_MAX (INT64_MAX >> SGI_SQLITE_SEQ_BITS)

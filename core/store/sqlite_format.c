@@ -57,8 +57,9 @@ static const char STEP_1[] =
 
 /* The SQL text contains these constants of sqlite_file.h as numbers. */
 _Static_assert(SGI_SQLITE_SEQ_BITS == 26, "a log key is op << 26 | seq");
-_Static_assert(SGI_SQLITE_RECORD_COST == 256 && SGI_SQLITE_ENTRY_COST == 32, "costs");
-_Static_assert(APPLICATION_ID == 1399154549, "set by step 1");
+_Static_assert(SGI_SQLITE_RECORD_COST == 256 && SGI_SQLITE_ENTRY_COST == 32,
+               "SQL of the upgrades adds them");
+_Static_assert(APPLICATION_ID == 1399154549, "STEP_1 writes this number");
 
 static const char STEP_2[] =
     "ALTER TABLE operation ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
