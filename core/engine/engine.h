@@ -17,13 +17,13 @@
 
 typedef struct sgi_committer sgi_committer;
 
-/* Hashes parts of a text to a digest. The host gives this function to the engine; the
- * runtime uses the function of base/crypto.c. */
+/* Hashes parts of a text to a digest. The runtime gives the engine this function, which
+ * is that of base/crypto.c. */
 typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                               const sgi_str *parts, size_t count);
 
-/* Functions of the host that the engine calls. The engine calls them under the lock. They
- * return at once and must not call the engine. */
+/* Functions of the host (the runtime) that the engine calls. The engine calls them under
+ * the lock. They return at once and must not call the engine. */
 typedef struct sgi_host {
     void *user;
     void (*lock)(void *user);
@@ -42,8 +42,8 @@ typedef struct sgi_host {
     bool (*reopen)(void *user, sgi_conn *conn);
     /* called when the committer has a commit or a job for the store */
     void (*store)(void *user, sgi_committer *committer);
-    /* called when the application has got a public handle; the host must then outlive the
-     * handle */
+    /* called when the application has got a public handle; the host (the runtime) must
+     * then outlive the handle */
     void (*retain)(void *user);
     /* called when the application has freed a public handle */
     void (*release)(void *user);
@@ -64,7 +64,7 @@ struct sgi_engine {
     const struct sgi_question_task_ops *question_tasks;
     sgi_host host;
     sgi_digest_fn digest;
-    sgi_hasher *hasher; /* first argument of `digest`; the host owns it; can be NULL */
+    sgi_hasher *hasher; /* first argument of `digest`; the runtime owns it; can be NULL */
     const sgi_aead *aead;
     int32_t log_level;
     size_t max_message; /* maximum size of a received message, in bytes */

@@ -1,10 +1,10 @@
 /* Remembers the endpoints whose servers last spoke a version that begins with
  * `initialize`. The next session with such a server sends `initialize` first, without a
- * probe for the modern era (2026-07-28) (2026-07-28 basic/versioning, "Backward
- * Compatibility": clients remember the era of an origin). Endpoints of modern servers are
- * not remembered, because a client probes for the modern era first in any case. When the
- * table is full, a new endpoint replaces the oldest endpoint. The caller of each function
- * holds the lock. */
+ * probe for the modern era (2026-07-28 basic/versioning, "Backward Compatibility":
+ * clients remember the era of an origin). Endpoints of modern servers are not remembered,
+ * because a client probes for the modern era first in any case. When the table is full, a
+ * new endpoint replaces the oldest endpoint. The caller of each function holds the
+ * lock. */
 #ifndef SGI_ERA_MEMORY_H
 #define SGI_ERA_MEMORY_H
 

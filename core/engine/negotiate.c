@@ -1,9 +1,9 @@
 /* The rows of the negotiation matrix, which are applied in this order. A row admits its
  * dialect in a range of versions when the client has declared what the row requires.
  * Pieces of a plain result (dialect P) are left out when the client can get a task (L) or
- * segments of a task (S) for the same request (C-14). In the draft (dialect D) the server
- * decides at each call whether the call becomes a task. Event streams (dialect E) show
- * the tasks of 2026-07-28 (dialect X), so E is admitted only together with X. */
+ * segments of a task (S) for the same request (C-14). In DRAFT-2026-v1 (dialect D) the
+ * server decides at each call whether the call becomes a task. Event streams (dialect E)
+ * show the tasks of 2026-07-28 (dialect X), so E is admitted only together with X. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>

@@ -50,7 +50,7 @@ struct sgi_cli_following {
     /* Called when the application's on_task callback has run. */
     void (*task_reported)(segue_request *request);
     /* Asks the server to stop the stream of segments, because the application gives no
-     * more credit. */
+     * credit (permission) for more segments. */
     void (*pause)(segue_request *request);
     /* True when the server sends parts of the result without a request for each part. */
     bool (*is_streamed)(const segue_request *request);
@@ -202,8 +202,8 @@ struct sgi_cli_dialect {
      * when the server may answer the call with a task. */
     bool (*asks_for_task)(const segue_request *request);
     bool (*may_be_task)(const segue_request *request);
-    /* True when `type`, the resultType of a result, is the dialect's own name for a round
-     * of questions. */
+    /* True when `type`, the resultType of a result, is the dialect's own name for an
+     * answer that asks questions (a round). */
     bool (*is_round)(const segue_session *session, sgi_json type);
     /* Returns the task in the answer of a call; empty when the answer contains no
      * task. */

@@ -6,14 +6,14 @@
  * assumption later fails" (2026-07-28 basic/versioning).
  *
  * For a request of 2026-07-28 there are two signs of a replaced server. One is status 400
- * without an error that a modern server gives with this status
+ * without an error that a server of 2026-07-28 gives with this status
  * (basic/transports/streamable-http, "Backward Compatibility"). The other is an error
  * that lists other versions.
  *
  * For a request of a version that begins with `initialize` there are two other signs. One
- * is an error that only a modern server gives, because of the version or of missing
- * headers. The other is an error that names no request. Servers of the TypeScript SDK
- * send such an error ("Server not initialized", where 2025-11-25 has 404) when the
+ * is an error that only a server of 2026-07-28 gives, because of the version or of
+ * missing headers. The other is an error that names no request. Servers of the TypeScript
+ * SDK send such an error ("Server not initialized", where 2025-11-25 has 404) when the
  * handshake was with the process before a restart, or was for another version.
  *
  * A refusal may be about one request only. So the request is sent again once, and a
@@ -28,9 +28,9 @@
 
 typedef enum sgi_era_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_era_change;
 
-/* Decides which change of era the error shows when a server refused a modern request.
- * is_ours: the error has the id of this request, so the server has read the request. Such
- * an error shows another era only if it is about the version. */
+/* Decides which change of era the error shows when a server refused a request of
+ * 2026-07-28. is_ours: the error has the id of this request, so the server has read the
+ * request. Such an error shows another era only if it is about the version. */
 static sgi_era_change change_from_modern(int64_t code, bool is_ours)
 {
     bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
@@ -51,8 +51,8 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (sgi_facts(version)->header_repeats)
-        /* the draft also requires the headers of 2026-07-28, so an error about them does
-         * not show another era */
+        /* DRAFT-2026-v1 also requires the headers of 2026-07-28, so an error about them
+         * does not show another era */
         return SAME;
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
                ? OTHER_ERA

@@ -45,7 +45,7 @@ sgi_conn *sgi_exchange_new(segue_session *session)
     return exchange->conn;
 }
 
-/* True in 2026-07-28 and in the draft, where a header repeats the method of the
+/* True in 2026-07-28 and in DRAFT-2026-v1, where a header repeats the method of the
  * message. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 {
@@ -53,7 +53,7 @@ bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 }
 
 /* Returns the name of the member of params that the header Mcp-Name repeats; NULL when
- * there is no such member. In the draft the header repeats only the id of a task
+ * there is no such member. In DRAFT-2026-v1 the header repeats only the id of a task
  * (core/docs/requirements.md 2.1). */
 static const char *name_member(const sgi_exchange *exchange, sgi_str method)
 {

@@ -53,7 +53,7 @@ struct sgi_exchange {
 extern const sgi_role sgi_exchange_role;
 
 /* True when an HTTP header of this exchange repeats the method of the message. This is
- * true in 2026-07-28 and in the draft before it. */
+ * true in 2026-07-28 and in DRAFT-2026-v1. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange);
 
 #endif

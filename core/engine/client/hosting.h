@@ -14,18 +14,21 @@ typedef struct sgi_hosting sgi_hosting;
 
 /* All functions are called under the lock. */
 typedef struct sgi_hosting_ops {
-    /* Gives the session a host, and sets session->hosting. The host's conversation lasts
-     * as long as the session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
+    /* Makes a server the host of the session (the server that answers requests of the MCP
+     * server), and sets session->hosting. The host's conversation lasts as long as the
+     * session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
     segue_status (*join)(segue_session *session, segue_server *host);
     void (*free)(sgi_hosting *hosting);
 
-    /* True when the host can receive messages. While the result is false, the handshake
-     * of the session waits. The host calls sgi_handshake_begin when it is ready. */
+    /* True when the session's host can receive messages. While the result is false, the
+     * handshake of the session waits. The host calls sgi_handshake_begin when it is
+     * ready. */
     bool (*is_ready)(sgi_hosting *hosting);
     /* Begins the host's conversation with the MCP server. Called when the session's
      * handshake is over. */
     void (*open)(sgi_hosting *hosting);
-    /* Reports to the host that the connection is lost. The session may connect again. */
+    /* Reports to the session's host that the connection to the MCP server is lost. The
+     * session may connect again. */
     void (*cut)(sgi_hosting *hosting, const char *why);
     /* Ends the host's conversation. Called when the session is over. */
     void (*end)(sgi_hosting *hosting);

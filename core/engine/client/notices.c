@@ -25,8 +25,8 @@ void sgi_requests_on_session_close(segue_session *session, segue_status status,
     segue_request *request, *next;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         sgi_request_fail(request, status, text);
-        /* A request that already has its result only needs to deliver its remaining
-         * segments, which now need no credit. */
+        /* A request that already has its result only delivers its remaining segments, now
+         * without waiting until the application permits more (credit). */
         sgi_request_queue_callbacks(request);
     }
 }

@@ -1,5 +1,5 @@
-/* The list of the questions of a task or a round: what the client stores for each
- * question, and which answers go out with the request. */
+/* The list of the questions of a task, or of a round (an answer that asks questions):
+ * what the client stores for each question, and which answers go out with the request. */
 #include "engine/client/request.h"
 
 void sgi_question_free(const sgi_mem *mem, sgi_question *question)

@@ -18,8 +18,8 @@
 #define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
 
-/* Returns the pause in ms before the request is sent again after a round without
- * questions. */
+/* Returns the pause in ms before the request is sent again after an answer that should
+ * ask questions (a round) and has none. */
 static int64_t pause_ms(int32_t rounds)
 {
     const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
@@ -216,8 +216,9 @@ static bool keep_state(segue_request *request, sgi_json state)
     return request->questions.state != NULL;
 }
 
-/* Sends the request again after a round without questions. After the first such round the
- * request is sent at once, later after growing pauses. */
+/* Sends the request again after an answer that should ask questions (a round) and has
+ * none. After the first such answer the request is sent at once, later after growing
+ * pauses. */
 static void ask_again(segue_request *request)
 {
     if (request->questions.rounds == 1)

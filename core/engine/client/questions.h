@@ -91,7 +91,8 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
                                  sgi_json answer);
 /* True when at least one question of the request has no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
-/* True when an answer with this resultType is a round of questions. */
+/* True when an answer with this resultType asks questions in place of a result (a
+ * round). */
 bool sgi_questions_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_take_round(segue_request *request, sgi_json result);
 /* sgi_questions_write writes the answers into the params of a request that is sent again.

@@ -152,8 +152,8 @@ void sgi_request_withdraw(segue_request *request)
 }
 
 /* Cancels a request that has ended but whose on_complete has not run. Its remaining
- * segments are delivered without credit, because the application may give no credit any
- * more. */
+ * segments are delivered without credit (permission for a number of segments), because
+ * the application may give no credit any more. */
 static segue_status give_up_rest(segue_request *request)
 {
     if (request->phase == SGI_PHASE_REPORTED)
@@ -369,7 +369,8 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
     } else if (sgi_questions_is_round(request, type)) {
-        /* the result is a round of questions, even if pieces of the result came before */
+        /* the answer is a round (it asks questions), even if pieces of the result came
+         * before */
         sgi_questions_take_round(request, result);
     } else if (sgi_cli_take_answer(request, result)) {
         return;

@@ -29,7 +29,7 @@ typedef enum sgi_phase {
     SGI_PHASE_FOLLOW,
     SGI_PHASE_DONE, /* the outcome is known, in this phase and all later phases */
     /* The application cancelled the request after the outcome was known. The remaining
-     * segments are delivered without credit. */
+     * segments are delivered even if the application has given no credit for them. */
     SGI_PHASE_GIVEN_UP,
     SGI_PHASE_REPORTED /* on_complete has begun */
 } sgi_phase;

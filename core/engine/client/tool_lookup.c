@@ -1,5 +1,5 @@
-/* Connects requests with the headers of tools, over HTTP in the modern era. Every result
- * of tools/list is read for header parameters, and invalid tools are removed before the
+/* Connects requests with the headers of tools, over HTTP in 2026-07-28. Every result of
+ * tools/list is read for header parameters, and invalid tools are removed before the
  * application gets the result. If the server refuses a tools/call because of its headers,
  * the client reads tools/list page by page and sends the call again once (2026-07-28
  * basic/transports/streamable-http, "Client Behavior"). The refusal means that the tool

@@ -145,9 +145,9 @@ static void doubt_one(void *user, sgi_map_node *node)
         doubt(op);
 }
 
-/* Calls `doubt` for all operations of this server. The observer's function doubted
- * replaces the server's mailbox, because another server may own the old mailbox and
- * delete it. */
+/* Calls `doubt` for all operations of this server. The observer's function `doubted`
+ * replaces the server's mailbox (to which other servers send answers), because another
+ * server may own the old mailbox and delete it. */
 static void doubt_all(sgi_cluster *cluster)
 {
     sgi_map_each(&cluster->by_id, doubt_one, NULL);

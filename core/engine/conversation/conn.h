@@ -99,7 +99,7 @@ struct sgi_conn {
     /* the transport must close the connection when it has sent the output */
     bool closing;
     bool detached;
-    bool output_notified; /* the host knows that there is output */
+    bool output_notified; /* the runtime (host) knows that there is output */
     bool stalled;         /* the transport was asked to stop reading */
     bool can_reopen;      /* the transport can connect again after a loss */
     bool sole;            /* the peer has no other connection to this process */

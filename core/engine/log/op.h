@@ -10,13 +10,13 @@
  *
  * The life of a segment: the handler's thread appends the segment under the lock (emit.c
  * -> sgi_op_append_list). The segment gets its number, and the operation is marked dirty
- * (committer.c). The host writes everything that is dirty to the store, on a separate
- * thread if the store blocks, and then calls sgi_op_became_durable. Now the segment is
- * visible. First the readers of streams are called, then the code that waits for a
- * position. The reader of a stream makes its source ready (conn.c). When the transport
- * has room, it asks the source for bytes. So a segment waits only in the log, never in a
- * queue. Handlers wait while too many entries are not durable (sgi_op_is_full), and
- * streams wait while their clients do not read.
+ * (committer.c). The host (the runtime) writes everything that is dirty to the store,
+ * on a separate thread if the store blocks, and then calls sgi_op_became_durable. Now
+ * the segment is visible. First the readers of streams are called, then the code that
+ * waits for a position. The reader of a stream makes its source ready (conn.c). When
+ * the transport has room, it asks the source for bytes. So a segment waits only in the
+ * log, never in a queue. Handlers wait while too many entries are not durable
+ * (sgi_op_is_full), and streams wait while their clients do not read.
  *
  * A log has exactly one final entry, and appending after the final entry is refused. This
  * rule alone decides races between completing, cancelling and expiring (R-C-3). */

@@ -407,8 +407,8 @@ void sgi_flow_get_exchange(const sgi_flow *flow, sgi_flow_exchange *exchange)
         if (exchange->at_endpoint ||
             (sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_SET_ISSUER), &issuer) &&
              sgi_url_same_host(&url, &issuer)))
-            /* the application itself has set this host, so the host may have a private
-             * address */
+            /* the application itself has set the host of this URL, so the host may have a
+             * private address */
             exchange->public_only = false;
     }
     if (!exchange->post)

@@ -32,8 +32,8 @@
 
 typedef struct sgi_flow sgi_flow;
 
-/* Makes a flow. options: a struct of full size; its texts are copied. Returns
- * SEGUE_E_INVALID when the options contradict each other. */
+/* Makes a flow. options: the newest form of the struct, with all members; its texts are
+ * copied. Returns SEGUE_E_INVALID when the options contradict each other. */
 segue_status sgi_flow_new(sgi_engine *engine, const char *endpoint,
                           const segue_oauth_options *options, sgi_flow **out);
 void sgi_flow_free(sgi_flow *flow);
@@ -103,10 +103,10 @@ typedef struct sgi_flow_exchange {
     const char *url;
     bool post;
     bool at_endpoint; /* true when the URL has the origin of the MCP endpoint */
-    /* True when another server has named the host. The transport must then connect only
-     * to a public address. */
+    /* True when another server has given the host of this URL. The transport must then
+     * connect only to a public address. */
     bool public_only;
-    /* true when the host is that of the MCP endpoint; the port may differ */
+    /* true when the URL has the host of the MCP endpoint; the port may differ */
     bool same_host;
     bool is_local; /* true when the MCP endpoint is on this machine */
     /* The next three texts are values of request headers. A header with an empty text is

@@ -202,8 +202,8 @@ const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
                                              const sgi_call_request *request,
                                              uint32_t set);
 /* sgi_srv_all_with_pieces returns the set of all dialects that have pieces.
- * sgi_srv_pieces_form returns the form of the pieces of a dialect in `set`; the last such
- * dialect counts. NULL = no dialect in `set` has pieces. */
+ * sgi_srv_pieces_form returns the functions for the pieces of the last dialect in `set`
+ * that has pieces; NULL = no dialect in `set` has pieces. */
 uint32_t sgi_srv_all_with_pieces(void);
 const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
 /* Returns the form of the pieces that the client of a lasting call gets on the reply that

@@ -81,8 +81,8 @@ static segue_status check_text(const segue_call *call, const char *what, const c
 /* Returns advice for the error of a result that is too large (R-776-16): what the author
  * can use instead. Only tools and questions can be tasks, and only results with a list
  * can be sent in pieces. Pieces do not save memory in 2026-07-28, where every answer has
- * the whole result. Pieces do not save memory in the draft either, because a later round
- * may need them. */
+ * the whole result. Pieces do not save memory in DRAFT-2026-v1 either: if the handler
+ * asks questions later, the call is sent again and its answer needs the pieces. */
 static const char *other_ways(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;

@@ -1,6 +1,7 @@
 /* The questions of an operation to its client, and their answers, as entries of the log
- * (sgi_input). This file does not know how a question reaches the client: by request
- * (question_requests.h), by round (rounds.h), or as a part of a task. */
+ * (sgi_input). This file does not know how a question reaches the client: as a request of
+ * the server (question_requests.h), as a part of an answer (a round, rounds.h), or as a
+ * part of a task. */
 #ifndef SGI_INPUTS_H
 #define SGI_INPUTS_H
 

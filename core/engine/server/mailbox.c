@@ -15,8 +15,9 @@ static const char not_taken[] =
 
 /* ---- the mailbox ---- */
 
-/* Writes the owner of a mailbox: a digest of 0xff bytes. No principal has this digest, so
- * no client can find the mailbox. */
+/* Writes the owner of a mailbox (an operation to which other servers send answers): a
+ * digest of 0xff bytes. No principal has this digest, so no client can find the
+ * mailbox. */
 static void write_owner(uint8_t digest[SGI_DIGEST_SIZE])
 {
     memset(digest, 0xff, SGI_DIGEST_SIZE);
@@ -42,8 +43,8 @@ static void look_at_calls(const segue_server *server)
 }
 
 /* Sends the waiting questions when the creation of the mailbox is durable or has failed.
- * Without a mailbox, an answer is lost if the client sends the answer to another
- * server. */
+ * Other servers put answers for this server into the mailbox; without it, an answer is
+ * lost if the client sends the answer to another server. */
 static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     segue_server *server = sgi_op_server(op);
@@ -113,8 +114,8 @@ void sgi_mailbox_delete(segue_server *server)
     sgi_mailbox_delete_claimed(box);
 }
 
-/* Replaces the mailbox and gives the server a new name. Answers to questions that carry
- * the old name are lost. */
+/* Replaces the mailbox, to which other servers send answers, and gives the server a new
+ * name. Answers to questions that carry the old name are lost. */
 void sgi_mailbox_replace(sgi_op *box)
 {
     segue_server *server = sgi_op_server(box);

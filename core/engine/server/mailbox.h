@@ -13,8 +13,8 @@
 
 #include "engine/server/peer.h"
 
-/* Makes the mailbox of this server unless the server has a mailbox. Called when a session
- * begins that other servers can continue. */
+/* Makes the mailbox of this server, to which other servers send answers, unless the
+ * server has a mailbox. Called when a session begins that other servers can continue. */
 void sgi_mailbox_create(segue_server *server);
 /* True while the creation of the mailbox is not durable. During that time the server
  * sends no questions to clients. */
@@ -22,8 +22,8 @@ bool sgi_mailbox_is_being_stored(const segue_server *server);
 /* Deletes the mailbox, because this server closes. */
 void sgi_mailbox_delete(segue_server *server);
 bool sgi_op_is_mailbox(const sgi_op *op);
-/* Replaces this server's mailbox, because another server may have claimed and deleted the
- * mailbox. */
+/* Replaces this server's mailbox, because another server may have claimed the old one and
+ * deleted it. */
 void sgi_mailbox_replace(sgi_op *box);
 void sgi_mailbox_renew(segue_server *server);
 /* Deletes the mailbox of a server that has gone. Called when this server has claimed that

@@ -79,8 +79,8 @@ struct sgi_peer {
     /* the position in the log of that lasting call, from the request's Last-Event-ID */
     uint64_t after_seq;
 
-    /* the other end is an MCP server that asks questions; this server answers as a
-     * host */
+    /* the other end is an MCP server that asks questions, and this server is the host
+     * that answers them (engine/reverse) */
     bool is_host;
 
     /* True for an exchange over HTTP. The members below are used only for an exchange. */
@@ -337,7 +337,7 @@ void sgi_call_await(sgi_reply *reply, sgi_op *op,
  * wait. */
 sgi_op *sgi_reply_awaited_op(const sgi_reply *reply);
 /* Returns a reply that waits for the end of the operation and that can be answered with a
- * round of questions. Returns NULL when there is no such reply. */
+ * round (an answer that asks questions). Returns NULL when there is no such reply. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op);
 /* Returns the error code of "Resource not found" for the call, by the version of its
  * reply. Without a reply, returns the code of the newest version. */

@@ -287,7 +287,7 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
 
 /* True when the memory of sent pieces can be freed, because no later request can ask for
  * them. Since DRAFT-2026-v1 a later request can ask: for the task that the call becomes,
- * or with answers to a round of questions. */
+ * or with answers to the questions of the call. */
 static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
 {
     return pieces->form->frees_consumed && !sgi_op_is_logged(op) &&

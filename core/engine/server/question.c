@@ -11,8 +11,9 @@ static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
     sgi_inbound asked = *in;
     const sgi_item *item =
         sgi_item_find(in->peer->server, SEGUE_ITEM_QUESTION, sgi_str_of(kind->method));
-    /* The host has declared no tasks for this method, so params.task is ignored
-     * (2025-11-25 basic/utilities/tasks, "Task Support and Handling"). */
+    /* The host (the server that answers questions in a client's session) has declared no
+     * tasks for this method, so params.task is ignored (2025-11-25 basic/utilities/tasks,
+     * "Task Support and Handling"). */
     if (item->options.task == SEGUE_TASK_NEVER)
         asked.task = (sgi_json){0};
     asked.caps = 0;

@@ -1,7 +1,7 @@
 /* The items of a server: tools, resources, resource templates, prompts, and the questions
- * that the server answers as the host of a session. Items are reference-counted. A
- * removed item leaves the lists at once and is freed when the last call that runs the
- * item ends. Then the item's free_user runs, outside the lock. */
+ * that the server answers when it is the host in a client's session. Items are
+ * reference-counted. A removed item leaves the lists at once and is freed when the last
+ * call that runs the item ends. Then the item's free_user runs, outside the lock. */
 #include "engine/error.h"
 #include "engine/server/server.h"
 #include "wire/scopes.h"

@@ -2,8 +2,8 @@
  *   bytes that identify the server | id of the round | {questions, answers} or nothing
  *
  * The first part shows which server made the requestState. A server takes over a call
- * only by a requestState that another server made. A server accepts a requestState of its
- * own only while the round waits. */
+ * only by a requestState that another server made. A server accepts a requestState
+ * that it made itself only while the round waits for answers. */
 #include "engine/server/request_state.h"
 
 #include "engine/server/carried_answers.h"

@@ -42,8 +42,8 @@ bool sgi_round_is_awaited(const sgi_op *op)
     return is_out(op) && op->served->round->told;
 }
 
-/* Makes the requestState of the round invalid: from now on, the round is not out. The
- * caller holds a reference to the operation. */
+/* Ends the wait of the round for answers (the round is no longer `out`), and makes its
+ * requestState invalid. The caller holds a reference to the operation. */
 static void take_in(sgi_round *round)
 {
     if (!round->out)
@@ -140,8 +140,9 @@ static bool seal_state(sgi_round *round)
                                    &round->state);
 }
 
-/* Puts the round out: makes a new id and a new requestState, and starts the time limit.
- * Returns false when the system gives no random bytes, or when out of memory. */
+/* Begins to wait for answers (the round is `out`): makes a new id and a new requestState,
+ * and starts the time limit. Returns false when the system gives no random bytes, or when
+ * out of memory. */
 static bool put_out(sgi_round *round)
 {
     sgi_op *op = round->op;
@@ -156,7 +157,8 @@ static bool put_out(sgi_round *round)
     }
     sgi_map_put(&sgi_op_server(op)->rounds, &round->node, sgi_str_of(round->id));
     sgi_engine_set_timer(op->engine, &round->timer, wait_ms, time_over);
-    round->out = true; /* from now on, the round holds a reference to the operation */
+    /* while `out` is true, the round holds a reference to the operation */
+    round->out = true;
     round->shown = op->head.input_count;
     return true;
 }

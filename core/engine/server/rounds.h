@@ -30,25 +30,26 @@
 #include "engine/server/peer.h"
 
 typedef struct sgi_round {
-    /* node of the server's map of rounds; in the map only while the round is out */
+    /* node of the server's map of rounds; in the map only while the round waits for
+     * answers (is `out`) */
     sgi_map_node node;
-    /* id of the round; the id changes each time the round is put out */
+    /* id of the round; the id changes each time the questions are sent to the client */
     char id[SGI_RANDOM_TEXT + 1];
     sgi_buf state;      /* the requestState that contains the id */
     int64_t expires_ms; /* wall clock time at which the round expires, in ms */
-    /* the operation; a counted reference while the round is out */
+    /* the operation; a counted reference while the round waits for answers (is `out`) */
     sgi_op *op;
     sgi_timer timer;
-    /* number of the operation's questions when the round was last put out */
+    /* number of the operation's questions when they were last sent to the client */
     int32_t shown;
     bool out;
     bool told;  /* a client has received the current id */
     bool stale; /* answers have arrived that the current requestState does not contain */
 } sgi_round;
 
-/* Makes the round of the operation and counts the operation among the live tasks of its
- * principal. Called before the operation asks its first question. Returns SEGUE_E_LIMIT
- * when the principal has too many live tasks. */
+/* Makes the round of the operation, in which its questions are sent, and counts the
+ * operation among the live tasks of its principal. Called before the operation asks its
+ * first question. Returns SEGUE_E_LIMIT when the principal has too many live tasks. */
 segue_status sgi_round_begin(sgi_op *op);
 /* True when the open questions must be sent: a waiting client has not received all open
  * questions, and no answer is on its way to the handler. After such an answer the handler
@@ -73,8 +74,8 @@ void sgi_round_end(sgi_op *op);
  * with the same key made the requestState and this server can take over the call. */
 sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
                        bool *elsewhere);
-/* True when a round must contain this question: a handler, on this server or another
- * server, waits for the answer. */
+/* True when an answer that asks questions (a round) must contain this question: a
+ * handler, on this server or another server, waits for the answer. */
 bool sgi_round_shows(const sgi_op *op, const sgi_input *input);
 
 /* Cancels all operations that wait for the answers of a round. Called when no client can

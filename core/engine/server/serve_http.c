@@ -184,7 +184,7 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     return peer;
 }
 
-/* Checks a header of the draft: a request about a task must repeat the task's id in a
+/* Checks a header of DRAFT-2026-v1: a request about a task must repeat the task's id in a
  * header (R-2557-48). Returns the problem, or NULL. */
 static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                   const sgi_message *msg)

@@ -53,9 +53,9 @@ bool sgi_op_keeps_segments_apart(const sgi_op *op)
     return op->served->streams || sgi_op_server(op)->keeps_segments_apart;
 }
 
-/* Sets how segments and fields are merged into the result. A client that gets the host's
- * message in segments merges the segments without change (R-1905-34), so the result must
- * be merged in the same way. */
+/* Sets how segments and fields are merged into the result. When an MCP server gets the
+ * answer of a host in segments, it merges the segments without change (R-1905-34), so the
+ * result must be merged in the same way. */
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
 {
     const sgi_served *served = op->served;

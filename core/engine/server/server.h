@@ -85,7 +85,8 @@ typedef enum sgi_server_stage {
     SGI_SERVER_DEAD /* the runtime has ended: nothing is appended to a log any more */
 } sgi_server_stage;
 
-/* The mailbox of a server; see mailbox.h. */
+/* The mailbox of a server: the operation to which other servers send answers
+ * (mailbox.h). */
 typedef struct sgi_mailbox {
     /* the operation that is the mailbox; NULL = the server has no mailbox */
     sgi_op *box;
@@ -193,9 +194,9 @@ static inline segue_server *sgi_op_server(const sgi_op *op)
 
 /* ---- life (server.c), stages (stages.c) ---- */
 
-/* Makes a server. options: a struct of full size that the room `api` has checked. Returns
- * SEGUE_E_NOMEM when out of memory, SEGUE_E_FATAL when the system gives no random
- * bytes. */
+/* Makes a server. options: the newest form of the struct, which the room `api` has
+ * checked. Returns SEGUE_E_NOMEM when out of memory, SEGUE_E_FATAL when the system gives
+ * no random bytes. */
 segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out);

@@ -1,6 +1,6 @@
-/* Handles tools/call, and questions to a host, which run in the same way. The server
- * decides how a call is answered (call_request.h) and makes an operation for the call.
- * The request waits for the operation (call_wait.c). */
+/* Handles tools/call, and questions to a host (a server inside a client's session), which
+ * run in the same way. The server decides how a call is answered (call_request.h) and
+ * makes an operation for the call. The request waits for the operation (call_wait.c). */
 #include "engine/server/tool_call.h"
 
 #include "engine/server/call.h"

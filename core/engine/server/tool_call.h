@@ -31,9 +31,10 @@ void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *req
 /* Makes the reply wait for the stored operation that has the idempotency key of `op`.
  * Called when `op` could not be created because the store already has this key. */
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
-/* Handles a request that brings answers to a round of questions. Returns true when the
- * request was handled. Returns false when the request brings no answers, or when another
- * server made the round, so that the call must begin anew on this server. */
+/* Handles a request that brings answers to the questions of a round (an answer that asks
+ * questions). Returns true when the request was handled. Returns false when the request
+ * brings no answers, or when another server made the round, so that the call must begin
+ * anew on this server. */
 bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
 
 #endif

@@ -5,11 +5,11 @@
  *
  * Results are checked later, because callbacks never run inside the function that caused
  * them. The last entries of a handler wait in `closing` and are appended after the check,
- * in the next turn. From the handler's view the call has already ended. During the check
- * the operation can still be cancelled or expire; it then ends in that way. Segments that
- * were streamed before the check have reached the client, so after a failed check the
- * task fails behind these segments. A missing structuredContent is found without user
- * code. A result that is an error need not fit the outputSchema. */
+ * when the call next delivers its events. From the handler's view the call has already
+ * ended. During the check the operation can still be cancelled or expire; it then ends in
+ * that way. Segments that were streamed before the check have reached the client, so
+ * after a failed check the task fails behind these segments. A missing structuredContent
+ * is found without user code. A result that is an error need not fit the outputSchema. */
 #include "engine/server/tool_check.h"
 
 #include "engine/cluster/following.h"

@@ -44,7 +44,7 @@ static void free_state(segue_request *request, sgi_cli_state *state)
 
 /* True when the request itself asks for an existing task. A task in the answer is then
  * not a new task, even when the answer has resultType "task". Examples of SEP-2663
- * (R-2557-20) and of the draft have this resultType in such answers. */
+ * (R-2557-20) and of DRAFT-2026-v1 have this resultType in such answers. */
 static bool is_asked(const segue_request *request)
 {
     return !strcmp(request->method, "tasks/get") ||

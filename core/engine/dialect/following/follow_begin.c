@@ -77,7 +77,7 @@ sgi_json sgi_follow_meta(const segue_request *request, const char *key)
 void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
-    /* in the drafts the task is in the member "task" of the answer */
+    /* in DRAFT-2026-v1 the task is in the member "task" of the answer */
     sgi_json nested = sgi_json_get(task, "task");
     sgi_json id;
     sgi_buf text;
@@ -105,7 +105,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     sgi_request_set_phase(request, SGI_PHASE_FOLLOW);
     request->tries.method = "tasks/get";
     keep_meta(request, meta);
-    /* the questions of rounds are dropped, because a task has its own questions */
+    /* the questions that the server asked before the call became a task are dropped,
+     * because a task has its own questions */
     sgi_questions_clear(request);
     sgi_task_note_poll(request, task);
     sgi_cli_note_task(request, task, true);

@@ -53,8 +53,8 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_buf_free(&text);
 }
 
-/* Reads the task's time to live (null = unlimited). The unit is seconds in the draft and
- * milliseconds in other revisions. */
+/* Reads the task's time to live (null = unlimited). The unit is seconds in DRAFT-2026-v1
+ * and milliseconds in other revisions. */
 static void note_ttl(segue_request *request, sgi_json task)
 {
     bool in_seconds = request->session->version == SGI_VERSION_DRAFT_2026_V1;

@@ -267,8 +267,9 @@ static bool has_more(sgi_json result)
 
 /* Handles one of several responses. Returns false for the last one. A server may repeat
  * its answer from the first piece; the merge drops repeated pieces. A pipe carries
- * several requests, so it is read even without credit. The client cannot fetch pieces
- * again, so the size of the pieces that wait for credit is limited. */
+ * several requests, so it is read even when the application takes no more segments (has
+ * given no credit). The client cannot fetch pieces again, so the size of the pieces that
+ * wait for credit is limited. */
 static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;

@@ -156,8 +156,8 @@ static void pause(segue_request *request)
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
     if (request->follow->state == SEGUE_TASK_CANCELLED)
-        /* a cancelled task delivers nothing more, so the request ends without waiting for
-         * credit */
+        /* a cancelled task delivers nothing more, so the request ends at once and does
+         * not wait until the application takes more segments */
         sgi_follow_end_as_cancelled(request);
 }
 

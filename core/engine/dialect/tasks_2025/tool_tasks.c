@@ -72,7 +72,8 @@ static void learn_tool(sgi_tool_tasks *tasks, sgi_json definition)
             forget_tool(tasks, before);
         if (sgi_json_string_is(support, SGI_STR("optional")) ||
             sgi_json_string_is(support, SGI_STR("required")) ||
-            /* in the draft the value is true or false instead of a word (R-2557-58) */
+            /* in DRAFT-2026-v1 the value is true or false instead of a word
+             * (R-2557-58) */
             sgi_json_kind_of(support) == SGI_JSON_TRUE)
             keep(tasks, sgi_buf_str(&text));
     }

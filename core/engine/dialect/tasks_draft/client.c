@@ -19,8 +19,8 @@ static bool may_be_task(const segue_request *request)
     return fits(request->session) && request->is_call && request->session->server.tasks;
 }
 
-/* True for the draft's own resultType of a round of questions (core/docs/requirements.md
- * 2.1). */
+/* True for the resultType that DRAFT-2026-v1 gives an answer that asks questions (a
+ * round) (core/docs/requirements.md 2.1). */
 static bool is_round(const segue_session *session, sgi_json type)
 {
     return fits(session) && sgi_json_string_is(type, SGI_STR("incomplete"));
@@ -31,7 +31,7 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
     return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
 }
 
-/* Handles the answer to a call. In the draft a new task is in the member "task", and
+/* Handles the answer to a call. In DRAFT-2026-v1 a new task is in the member "task", and
  * resultType can be missing (R-2557-5). */
 static bool answer(segue_request *request, sgi_json result)
 {

@@ -424,22 +424,22 @@ static void tasks_cancel(const sgi_inbound *in)
     ask_for_task(in, (sgi_json){0}, cancel_found);
 }
 
-/* True when the conversation uses the draft. Every server of the draft has these methods
- * (R-2557-35), even for clients that get no tasks. */
+/* True when the conversation uses DRAFT-2026-v1. Every server of this draft has these
+ * methods (R-2557-35), even for clients that get no tasks. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
     (void)peer;
     return version == SGI_VERSION_DRAFT_2026_V1;
 }
 
-/* True when this conversation uses the draft and its client can get tasks. */
+/* True when this conversation uses DRAFT-2026-v1 and its client can get tasks. */
 static bool is_for(const sgi_peer *peer, sgi_version version)
 {
     return version == SGI_VERSION_DRAFT_2026_V1 && !peer->stranger;
 }
 
-/* Returns the capability of tasks, because every client of the draft has this capability
- * (R-2557-57). */
+/* Returns the capability of tasks, because every client of DRAFT-2026-v1 has this
+ * capability (R-2557-57). */
 static uint32_t given_caps(const sgi_peer *peer, sgi_version version)
 {
     return is_for(peer, version) ? SGI_CAP_TASKS : 0;

@@ -83,8 +83,9 @@ static void due(segue_request *request)
         sgi_follow_get(request);
 }
 
-/* Called when a task with a stream is completed. The stream ends as well, and reports
- * replaced segments. If the stream stays open, the client sends tasks/get once more. */
+/* Called when a task with a stream is completed. The server then normally ends the
+ * stream, and the end reports replaced segments. If the stream stays open instead, the
+ * client sends tasks/get once more. */
 static bool completed(segue_request *request)
 {
     sgi_task_stream *stream = sgi_task_stream_of(request);
