@@ -99,7 +99,7 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
         (host->handle.magic != SGI_MAGIC_SERVER || host->engine != engine))
         status = sgi_refuse(
             engine, SEGUE_E_INVALID,
-            "the option host is a server that was freed, or one of another runtime");
+            "the option host is a server that was freed or belongs to another runtime");
     if (status == SEGUE_OK && options->capabilities) {
         status =
             sgi_engine_check_json(engine, options->capabilities,

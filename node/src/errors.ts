@@ -225,13 +225,13 @@ describe(InputOutputError, -101, "SEGUE_E_IO", "input or output failed", true);
 export class SpawnError extends TransportError {}
 describe(SpawnError, -102, "SEGUE_E_SPAWN", "the program cannot be started", false);
 
-/** The peer refused, or cannot be trusted (SEGUE_E_REFUSED, -103). */
+/** The peer refused the request, or is not trusted (SEGUE_E_REFUSED, -103). */
 export class RefusedError extends TransportError {}
 describe(
     RefusedError,
     -103,
     "SEGUE_E_REFUSED",
-    "the peer refused, or cannot be trusted",
+    "the peer refused the request, or is not trusted",
     false,
 );
 

@@ -11,9 +11,9 @@ void sgi_requests_on_session_open(segue_session *session)
             return;
         if (request->phase == SGI_PHASE_WAIT && request->key.sent &&
             !session->server.idempotency && !sgi_cli_is_resumable(request))
-            sgi_request_fail(
-                request, SEGUE_E_DISCONNECTED,
-                "after the reconnect the server does not support idempotency keys");
+            sgi_request_fail(request, SEGUE_E_DISCONNECTED,
+                             "the client connected again, but the server supports no "
+                             "idempotency keys, so the call cannot be sent again");
         else
             sgi_request_send_due(request);
     }

@@ -171,7 +171,9 @@ static void refuse_long(sgi_conn *conn, sgi_str beginning)
         return;
     }
     sgi_engine_log(conn->engine, SEGUE_LOG_WARNING,
-                   "%s, and the part that was read has no request id", told.text);
+                   "%s. The beginning of the message has no request id, so it is "
+                   "unknown which request failed",
+                   told.text);
     refuse_input(conn, SGI_RPC_PARSE_ERROR, told.text);
 }
 

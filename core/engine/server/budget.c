@@ -25,11 +25,11 @@ const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
     *http_status = 503;
     if (all->requests >= o->max_server_requests) {
         *limit = (sgi_limit){"max_server_requests", o->max_server_requests};
-        return "The server has too many requests in flight";
+        return "The server is handling too many requests";
     }
     if (begins && all->account.bytes >= (size_t)o->max_server_bytes) {
         *limit = (sgi_limit){"max_server_bytes", o->max_server_bytes};
-        return "The server's requests in flight hold too many bytes";
+        return "The requests that the server is handling hold too many bytes";
     }
     *http_status = 0;
     return NULL;

@@ -320,7 +320,7 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
     if (!pieces) {
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR,
                        "out of memory: the connection of a client that resumes a call is "
-                       "closed");
+                       "closed, and the client can resume the call again");
         sgi_conn_close(reply->peer->conn);
         return;
     }

@@ -255,11 +255,11 @@ class SpawnError(TransportError):
 
 
 class RefusedError(TransportError):
-    """The peer refused, or cannot be trusted (SEGUE_E_REFUSED, -103)."""
+    """The peer refused the request, or is not trusted (SEGUE_E_REFUSED, -103)."""
 
     status = -103
     name = "SEGUE_E_REFUSED"
-    text = "the peer refused, or cannot be trusted"
+    text = "the peer refused the request, or is not trusted"
 
 
 class UnauthorizedError(TransportError):

@@ -22,7 +22,7 @@ static void take_question(segue_request *request, const sgi_json_member *member)
 {
     segue_status status = sgi_question_add(request, member);
     if (status == SEGUE_E_PROTOCOL) {
-        warn(request, "an invalid question");
+        warn(request, "a question of the task is malformed");
     } else if (status == SEGUE_E_LIMIT) {
         sgi_request_fail_limit(request, SEGUE_E_LIMIT,
                                "the server asks too many questions",
@@ -49,7 +49,7 @@ static void take_questions(segue_request *request, sgi_json task)
             take_question(request, &member);
     if (!count &&
         sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_INPUT_REQUIRED)
-        warn(request, "a task that waits for answers, without its questions");
+        warn(request, "the task waits for answers, but the server sent no question");
 }
 
 /* True when the result inside a task is a final result: not another task, and not a round

@@ -179,7 +179,7 @@ static void lose(segue_request *request)
 {
     static const sgi_outcome lost = {
         .kind = SGI_OUTCOME_LOST,
-        .why = "the server left out a part of the answer when it sent it again"};
+        .why = "the server sent its answer again and left out a part"};
     if (request->calling)
         sgi_emitter_drop(request->calling, false);
     request->calling = NULL;

@@ -139,7 +139,7 @@ static void look_ended(segue_session *session)
     own->stale = false;
 }
 
-#define LOOKING "tools/list, which shows whether the tool runs as a task, failed"
+#define LOOKING "the client could not learn by tools/list whether the tool runs as a task"
 
 /* Schedules another read of tools/list for a waiting call, or ends the call when no
  * attempt is left. The call was not sent yet, so it is safe to try again. */

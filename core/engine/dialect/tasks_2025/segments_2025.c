@@ -238,8 +238,8 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
 static void warn(segue_request *request, const char *text)
 {
     request->engine->warnings++;
-    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "the server sent something invalid, which is ignored: %s", text);
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING, "%s: the client ignores them",
+                   text);
 }
 
 void sgi_2025_note_state(segue_request *request, sgi_json task)
@@ -271,8 +271,8 @@ bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
         reply->kind == SGI_RESPONSE_TASK ||
         (reply->kind == SGI_RESPONSE_SEGMENTS && sgi_response_has_good_segments(reply));
     if (!is_ours || !is_good) {
-        warn(request,
-             is_ours ? "a malformed list of segments" : "segments of another task");
+        warn(request, is_ours ? "the server sent segments in a malformed list"
+                              : "the server sent segments of another task");
         return false;
     }
     if (reply->task.n)
