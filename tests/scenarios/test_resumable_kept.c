@@ -114,6 +114,23 @@ static void who_was_there_has_all_the_time(world *w)
     assert_at(status_of(c), "error.data.reason", "\"expired\"");
 }
 
+/* A client that lost its token repeats the call by its key: it counts as connected. */
+static void who_repeats_it_by_key_is_there(world *w)
+{
+#define KEYED ",\"_meta\":{\"dev.segue/idempotencyKey\":\"0123456789abcdef\"}"
+    wire *c = legacy_connect(w, "Ada", CAPS_Z);
+    call_for_token(c, "story", "\"n\":20,\"delayMs\":1000", KEYED);
+    world_advance(w, 500);
+    wire_cut(c);
+    world_advance(w, 1000);
+    c = legacy_connect(w, "Ada", CAPS_Z);
+    wire_ask_plain(c, "77", "tools/call",
+                   "\"name\":\"story\",\"arguments\":{\"n\":20,\"delayMs\":1000}" KEYED);
+    world_advance(w, 2 * MAX_WAIT_MS + 5000);
+    assert_true(*json_at(wire_response(c, "77"), "result.content.19"));
+    assert_int_equal(world_runs(w, "story"), 1);
+}
+
 static void long_while(world *w)
 {
     w->clock_ms += 2 * MAX_WAIT_MS;
@@ -480,6 +497,8 @@ static const scenario scenarios[] = {
      the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 R-975-24 a client that comes in time is answered",
      who_comes_in_time_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-5 a client that repeats the call by key is connected",
+     who_repeats_it_by_key_is_there, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"AS-105 R-975-5 a client that was connected has the whole waiting time",
      who_was_there_has_all_the_time, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-27 nothing runs for a client that is too late",
