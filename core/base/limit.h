@@ -33,7 +33,8 @@ typedef struct sgi_range {
     int64_t value, least, most;
 } sgi_range;
 
-#define SGI_RANGE_TOLD 96 /* size of the text buffer for sgi_ranges_check */
+/* size in bytes of the text buffer that sgi_ranges_check needs */
+#define SGI_RANGE_TOLD 96
 /* Returns false when a number is out of its range, and writes to `why` a text that names
  * the number. */
 bool sgi_ranges_check(const sgi_range *ranges, size_t count, char *why, size_t size);

@@ -69,8 +69,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        /* a refused GET stream of the session: any status that is not temporary means
-         * that the server offers no such stream */
+        /* the server has refused the GET stream of the session: any status that is not
+         * temporary means that the server offers no such stream */
         exchange->over = !sgi_http_status_may_pass(status);
         return;
     }
@@ -83,7 +83,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     if (sgi_era_change_handle(exchange->emitter, exchange->version, status, error, id))
         return;
     /* a server that starts or closes may send any error during the handshake, so a
-     * temporary status there does not show the era of the server */
+     * temporary status during the handshake does not show which versions the server
+     * speaks */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
     exchange->emitter->http_status = status;
     /* a server that is closing has not run the call, so the call is sent again and can

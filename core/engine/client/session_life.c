@@ -64,8 +64,8 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                    what ? what : "the connection is ", what ? " is " : "", why,
                    (int)attempt, (long long)ms);
     if (!session->events.on_reconnect || (!what && session->retry.due))
-        /* the attempt of a request already waits to be reported, and its report says more
-         * than that of the session */
+        /* an attempt of a request already waits to be reported, and its report says more
+         * than a report of the session */
         return;
     session->retry.due = true;
     session->retry.attempt = attempt;

@@ -65,9 +65,9 @@ void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
 /* Starts the pause after a failure that does not end the request. The first pause is 0,
  * and later pauses grow (R-2557-63). at_least_ms: the shortest allowed pause. */
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
-/* Handles a lost or refused exchange: tries the exchange again if that can help,
- * otherwise ends the request. While the session is not open, the next try waits until the
- * session opens. */
+/* Handles an exchange that was lost or that the server refused: tries the exchange again
+ * if that can help, otherwise ends the request. While the session is not open, the next
+ * try waits until the session opens. */
 void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
 /* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. Such an
  * exchange is also tried again after an error, after a missing or invalid answer, and

@@ -9,8 +9,8 @@
 /* True when this _meta says that segments were replaced, or that the text of a segment is
  * continued by a later one. */
 bool sgi_meta_has_void_members(sgi_json meta);
-/* Writes the object without the members of these names, and without those members of
- * _meta that are about void segments. names: a list that NULL ends. */
+/* Writes the object without the members of these names, and without the members of _meta
+ * that are about void segments. names: a list that NULL ends. */
 void sgi_write_without_void_members(sgi_json object, const char *const *names,
                                     sgi_buf *out);
 /* Writes a result without the members about void segments. Returns false, and writes

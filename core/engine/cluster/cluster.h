@@ -101,7 +101,7 @@ struct sgi_cluster {
     /* number of commands that this server has forwarded and whose effect is not in the
      * log yet */
     size_t forwards;
-    /* number of bytes of those forwarded commands (forwarding.h) */
+    /* number of bytes of the commands that `forwards` counts (forwarding.h) */
     size_t forward_bytes;
     /* received commands that this server cannot run yet (change_feed.c) */
     struct sgi_feed_change_list commands;
@@ -110,7 +110,7 @@ struct sgi_cluster {
     sgi_timer commands_timer;
 
     /* The members below are used while this server takes over operations. */
-    /* the server may claim operations of servers that have gone; set from the start of
+    /* the server may claim operations of servers that have gone; true from the start of
      * recovery until the server closes */
     bool takes;
     /* number of unfinished steps of recovery: running claims, and operations that are

@@ -39,8 +39,8 @@ typedef struct sgi_role {
     bool (*batch)(void *self, sgi_str text);
     void (*lost)(void *self, const char *why);
     bool (*wants_input)(void *self);
-    /* called when the transport will not return; drops the transport's reference to
-     * `self` */
+    /* called when the transport will not carry this conversation again; drops the
+     * transport's reference to `self` */
     void (*detached)(void *self);
     /* called when the last reference to the conversation is dropped; NULL = no call */
     void (*freed)(void *self);

@@ -37,8 +37,9 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into);
  * reopen) and sgi_conn_detach may be called. */
 void sgi_conn_lost(sgi_conn *conn, const char *why);
 
-/* Reports that the transport will not return. Calls sgi_conn_lost if that was not done
- * before. After this call the transport must not use the conversation. */
+/* Reports that the transport will not carry this conversation again. Calls sgi_conn_lost
+ * if that was not done before. After this call the transport must not use the
+ * conversation. */
 void sgi_conn_detach(sgi_conn *conn);
 
 /* Returns the pointer that the transport gave when the conversation was made. For an HTTP

@@ -23,7 +23,8 @@ void sgi_op_drop_failed(sgi_op *op);
 
 /* True while the log has all entries from which the result is made. */
 bool sgi_op_log_has_result(const sgi_op *op);
-/* True when entries can be missing in the operation's log in the store. */
+/* True when entries may have been dropped from the operation's log in the store, so that
+ * a reader has to expect gaps. */
 bool sgi_op_may_have_gaps(const sgi_op *op);
 
 /* Limits the retained events of this task from now on, by the options of the server. When

@@ -293,7 +293,7 @@ struct sgi_op {
     /* for the event stream of a task (SEP-2694): the counts and limits of retained
      * events; NULL = no limits */
     struct sgi_retention *retention;
-    sgi_limit reached; /* the limit that refused the last entry */
+    sgi_limit reached; /* the limit because of which the last entry was refused */
     /* the account that counts the bytes of this operation */
     sgi_account *account;
     /* number of bytes that the operation holds in memory */
@@ -414,8 +414,8 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
 /* Turns a plain operation into a stored operation. */
 segue_status sgi_op_make_stored(sgi_op *op);
-/* Frees durable entries of the tail, except those that readers near the end of the log
- * need. */
+/* Frees durable entries of the tail. Keeps the entries that readers near the end of the
+ * log need. */
 void sgi_op_trim(sgi_op *op);
 /* Frees the entries up to position seq. Does nothing unless op->frees_consumed is
  * true. */

@@ -109,7 +109,7 @@ static sgi_flow *find(sgi_engine *engine, sgi_str state)
 
 /* Checks the issuer in the answer. Returns true when the answer has the expected issuer.
  * Also returns true when the answer has no issuer and the authorization server did not
- * announce that its answers have one. Otherwise the flow has ended. */
+ * announce an issuer in its answers. Otherwise ends the flow and returns false. */
 static bool check_issuer(sgi_flow *flow, sgi_str query)
 {
     sgi_buf *iss = &flow->text[SGI_FT_SCRATCH];

@@ -32,7 +32,8 @@ typedef struct hosting {
      * `at` on are not sent yet. */
     sgi_buf room;
     size_t at;
-    /* the handshake of the session waits until the host has recovered and is open */
+    /* the handshake of the session waits until the host's server has finished its
+     * recovery and is open */
     bool waited_for;
     bool open;
 } hosting;

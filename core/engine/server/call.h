@@ -99,9 +99,9 @@ static inline bool sgi_call_is_over(const segue_call *call)
 segue_status sgi_call_refuse_ended(const segue_call *call);
 
 /* Keeps the first turn of the handler open after on_call has returned. The turn then ends
- * by sgi_call_end_turn, when the call ends or asks a question, or after first_turn_ms.
- * Returns SEGUE_E_STATE when the turn or the call is already over, or when no answer to
- * the client waits for the end of the turn. */
+ * when sgi_call_end_turn is called, when the call ends or asks a question, or after
+ * first_turn_ms. Returns SEGUE_E_STATE when the turn or the call is already over, or when
+ * no answer to the client waits for the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call);
 void sgi_call_end_turn(segue_call *call);
 /* Marks the first turn of the handler as over and notifies the reply that waits for the

@@ -16,8 +16,9 @@ static sgi_cancel_form cancel_form(const sgi_op *op)
     return op->served->dialect ? op->served->dialect->cancel : SGI_CANCEL_STATE;
 }
 
-/* Runs a forwarded request to cancel. An operation that cannot be stopped ignores the
- * request, except in a dialect that answers with the outcome of the cancel. */
+/* Runs a forwarded request to cancel. If the operation cannot be stopped, the request has
+ * no effect. Only in a dialect that answers with the outcome of the cancel, the operation
+ * ends even then. */
 static segue_status read_cancel(sgi_op *op)
 {
     if (sgi_task_is_unstoppable(op) && cancel_form(op) != SGI_CANCEL_OUTCOME)

@@ -76,7 +76,8 @@ struct sgi_peer {
     /* the tag of a lasting call (its client can leave and come back), from the request's
      * Last-Event-ID; "" = the id names no such call */
     char after_tag[9];
-    /* the position in the log of that lasting call, from the request's Last-Event-ID */
+    /* the position, in the log of the lasting call that after_tag names, from the
+     * request's Last-Event-ID */
     uint64_t after_seq;
 
     /* the other end is an MCP server that asks questions, and this server is the host
@@ -273,7 +274,7 @@ void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server);
 
 /* Begin a result or a notification on a reply. Both functions return false and begin
- * nothing when the client is gone. */
+ * nothing when the client is no longer connected. */
 bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type);
 bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method);
 void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
@@ -358,7 +359,7 @@ void sgi_subscriptions_close(sgi_peer *peer);
 /* Reports to all clients that the list of items of this type (segue_item) has changed. */
 void sgi_items_changed(segue_server *server, int32_t type);
 /* Reports to a client which lists have changed, in versions that begin with `initialize`.
- * Returns false when the client is gone. */
+ * Returns false when the client is no longer connected. */
 bool sgi_lists_report_changes(sgi_peer *peer);
 /* Returns the lists that the server has, as bits; sgi_handshake.lists uses the same
  * bits. */

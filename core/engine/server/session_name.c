@@ -15,8 +15,8 @@
 #define LIFE_MS ((int64_t)24 * 60 * 60 * 1000)
 #define CHANCE 16
 #define SIZE (8 + CHANCE)
-/* number of low bits of a stream number that count the streams of a session on one
- * server */
+/* in the number of a stream: how many of its low bits count the streams that one server
+ * has opened in the session */
 #define NUMBERS 20
 
 static sgi_sealed_for good_for(const sgi_principal *who)

@@ -48,7 +48,7 @@ void sgi_tasks_2025_read_capabilities(sgi_handshake *handshake, sgi_json capabil
 
 /* Writes the capability `tasks`. One of its members lists the response modes of SEP-1905.
  * When SEP-1905 (dialect S) is switched off, this member is left out (AS-14). tasks.list
- * is declared only if the server can tell its clients apart (R-2557-56). */
+ * is declared only if the server can distinguish its clients (R-2557-56). */
 void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in)
 {
     const segue_server *server = in->peer->server;

@@ -63,7 +63,7 @@ static bool is_single(const sgi_push *push)
 
 /* Begins a response. end_response decides whether the response is the last one. Over HTTP
  * each response is an event of the stream, unless only one response can be sent. Returns
- * false when the client is gone. */
+ * false when the client is no longer connected. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)

@@ -130,7 +130,8 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     }
 }
 
-/* Begins the answer to a request about a task. Returns false when the client is gone. */
+/* Begins the answer to a request about a task. Returns false when the client is no longer
+ * connected. */
 static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 {
     if (!sgi_reply_result(sending, reply, NULL))
