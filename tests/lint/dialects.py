@@ -49,7 +49,7 @@ HEADING = "## Every file that names PN\n"
 TREES = ("bindings", "core", "node/src", "python/src", "tests")
 # What only PN has.
 WORDS = re.compile(r"partial_results?\b(?!_required)|PARTIAL_RESULTS|partialResult"
-                   r"|DIALECT_PN|CAP_PARTIAL|\bPN\b|SEP-2998")
+                   r"|DIALECT_PN|CAP_PARTIAL|\bPN\b|SEP-2998|R-776-1[789]")
 
 
 def listed(page):
@@ -115,7 +115,8 @@ def self_check():
     lint.expect(not compare({"c/d.c", "c/e.json"}, page), "a right list was refused")
     lint.expect(compare({"c/d.c"}, page), "a file without PN was let pass")
     lint.expect(compare({"a/b.c", "c/d.c", "c/e.json"}, page), "a gap was let pass")
-    for text in ("_meta.partialResultToken", "SGI_DIALECT_PN", "a piece of PN,"):
+    for text in ("_meta.partialResultToken", "SGI_DIALECT_PN", "a piece of PN,",
+                 "(R-776-17)"):
         lint.expect(WORDS.search(text), f"{text} was let pass")
     for text in ("partial_results_required", "allowPartial", "SGI_DIALECT_P"):
         lint.expect(not WORDS.search(text), f"{text} was refused")
