@@ -15,7 +15,7 @@ enum sgi_dialect_bit {
     SGI_DIALECT_D = 4, /* D: tasks of DRAFT-2026-v1 (SEP-2557) */
     /* X: tasks of the extension io.modelcontextprotocol/tasks (SEP-2663) */
     SGI_DIALECT_X = 8,
-    /* E: event streams of the tasks of X, by tasks/stream (SEP-2694) */
+    /* E: event streams of the tasks of 2026-07-28, by tasks/stream (SEP-2694) */
     SGI_DIALECT_E = 16,
     SGI_DIALECT_P = 32,  /* P: pieces of a plain result by further responses (PR 776) */
     SGI_DIALECT_PN = 64, /* PN: pieces of a plain result by notifications (SEP-2998) */
@@ -33,7 +33,8 @@ enum sgi_dialect_bit {
     SGI_DIALECT_PARTIAL_INDEX = 8192
 };
 
-/* All dialects except D, which the application must switch on. */
+/* All dialects except D (tasks of DRAFT-2026-v1), which the application must switch
+ * on. */
 #define SGI_DIALECTS_DEFAULT                                                             \
     (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E |     \
      SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN | SGI_DIALECT_Z)

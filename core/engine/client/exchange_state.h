@@ -39,7 +39,7 @@ struct sgi_exchange {
     /* true when the message is notifications/initialized: the session opens when the
      * server has accepted the message */
     bool announces;
-    /* id of the call that this message withdraws; 0 = the message is not a withdrawal */
+    /* id of the call that this message withdraws; 0 = the message withdraws no call */
     int64_t withdraws;
     /* for an answer to a server's question: the id of the question (JSON); otherwise
      * empty */

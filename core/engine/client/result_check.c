@@ -68,9 +68,9 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-/* False when the result has the list member of its method, and the member is not an
- * array. A missing list is accepted, because some servers of versions that begin with
- * `initialize` leave out an empty list. */
+/* False when the member that has to be the list of the result is not an array. A missing
+ * list is accepted, because some servers of versions up to 2025-11-25 leave out an empty
+ * list. */
 static bool has_list(const segue_request *request)
 {
     const char *name = sgi_result_list_name(request);

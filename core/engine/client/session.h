@@ -128,7 +128,7 @@ typedef struct sgi_cli_state sgi_cli_state;
 typedef struct sgi_withdrawals {
     TAILQ_HEAD(, sgi_withdrawal) list;
     int32_t count;
-    /* the largest number of withdrawals in the list: SGI_WITHDRAWALS_MAX; tests set a
+    /* the largest number of withdrawn calls in the list: SGI_WITHDRAWALS_MAX; tests set a
      * smaller limit */
     int32_t max;
 } sgi_withdrawals;

@@ -12,13 +12,15 @@
 #include "base/thresholds.h"
 #include "engine/client/session.h"
 
-/* The delay, in ms, before a lost withdrawal is sent again. */
+/* The delay, in ms, before the message that withdraws a call is sent again, if it was
+ * lost. */
 #define SGI_WITHDRAWAL_AGAIN_MS SGI_THRESHOLD(withdrawal_again_ms)
 /* The time in ms after which the client stops trying to withdraw a call. The time begins
  * when the application cancels the call. */
 #define SGI_WITHDRAWAL_MS SGI_THRESHOLD(withdrawal_ms)
-/* The largest number of withdrawals that a session stores. A call beyond this number is
- * withdrawn by one message, which is never sent again. */
+/* The largest number of withdrawn calls that a session stores, to withdraw them again if
+ * the message is lost. A call beyond this number is withdrawn by one message, which is
+ * never sent again. */
 #define SGI_WITHDRAWALS_MAX SGI_THRESHOLD(withdrawals_max)
 
 /* A call that the application no longer wants and that the client withdraws. */
@@ -40,13 +42,14 @@ typedef struct sgi_withdrawn_call {
  * and a token can be withdrawn only in the wire session in which it was sent. Over a byte
  * stream the withdrawal of such a call is sent only once. */
 void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call);
-/* Drops the withdrawal of a call, because the application continues the call. name: the
+/* Stops withdrawing a call, because the application continues the call. name: the
  * idempotency key of the call, or its resume token (JSON). */
 void sgi_withdrawals_revoke(segue_session *session, const char *name);
-/* Sends the waiting withdrawals, because the session can be used again. */
+/* Sends the waiting messages that withdraw calls, because the session can be used
+ * again. */
 void sgi_withdrawals_on_session_open(segue_session *session);
-/* Sends the waiting withdrawals one last time and drops all withdrawals, because the
- * session closes. */
+/* Sends the waiting messages that withdraw calls one last time and then forgets these
+ * calls, because the session closes. */
 void sgi_withdrawals_on_session_close(segue_session *session);
 
 /* Used over HTTP. These functions report the end of the exchange that carries the

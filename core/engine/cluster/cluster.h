@@ -92,7 +92,8 @@ struct sgi_cluster {
 
     /* number of operations that other servers run and this server follows */
     size_t followed;
-    /* the followed operations; the least recently used operation is first */
+    /* the operations that other servers run and this server follows; the least recently
+     * used operation is first */
     struct sgi_shared_list followed_ops;
     LIST_HEAD(, sgi_rebuilding) rebuilds;
 

@@ -49,9 +49,9 @@ static void move_to_end(sgi_op *op)
     TAILQ_INSERT_TAIL(all, op->shared, link);
 }
 
-/* Forgets followed operations that no client uses, beginning with the least recently used
- * operation. `fresh` is not forgotten, because the client that asked for `fresh` uses it
- * next. */
+/* Forgets operations that other servers run (followed operations) and that no client
+ * uses, beginning with the least recently used operation. `fresh` is not forgotten,
+ * because the client that asked for `fresh` uses it next. */
 static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
 {
     for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {

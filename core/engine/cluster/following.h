@@ -15,31 +15,36 @@
 #include "base/thresholds.h"
 #include "engine/cluster/cluster.h"
 
-/* Maximum number of followed operations in memory. Above this number, unused operations
- * are forgotten, beginning with the least recently used operation. */
+/* Maximum number of operations in memory that other servers run (followed operations).
+ * Above this number, unused operations are forgotten, beginning with the least recently
+ * used operation. */
 #define SGI_FOLLOWED_MAX SGI_THRESHOLD(followed_max)
 
-/* Begins to follow an operation: adds it to the list of followed operations and starts
- * its timer. */
+/* Begins to follow an operation that another server runs: adds it to the list of followed
+ * operations and starts its timer. */
 void sgi_followed_begin(sgi_op *op);
-/* Notes that a client asks for a followed operation now, so that operations for which no
- * client has asked lately are forgotten first. */
+/* Notes that a client asks now for an operation that another server runs, so that
+ * operations for which no client has asked lately are forgotten first. */
 void sgi_followed_note_use(sgi_op *op);
-/* Reads new entries of a followed operation's log from the store. */
+/* Reads new entries from the store, for the log of an operation that another server
+ * runs. */
 void sgi_followed_read_more(sgi_op *op);
-/* Calls sgi_followed_read_more for all followed operations. */
+/* Calls sgi_followed_read_more for all operations that other servers run and this server
+ * follows. */
 void sgi_followed_read_all(sgi_cluster *cluster);
 /* Stops following an operation. Called when the operation has ended, was forgotten, or
  * was taken over by this server. */
 void sgi_followed_end(sgi_op *op);
 /* Asks the store not to report growth of this operation any more. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id);
-/* Makes this server the owner of a followed operation, because the store has given the
- * operation to this server. The new entries of the log are read first; then the operation
- * continues on this server. Until then cluster->recovering counts the operation. */
+/* Makes this server the owner of an operation that another server ran, because the store
+ * has given the operation to this server. The new entries of the log are read first; then
+ * the operation continues on this server. Until then cluster->recovering counts the
+ * operation. */
 void sgi_followed_take_over(sgi_op *op);
-/* Turns an operation of this server into a followed operation. Called when a commit was
- * refused, because another server has taken over the operation. */
+/* Turns an operation of this server into a followed operation, which another server runs.
+ * Called when a commit was refused, because another server has taken over the
+ * operation. */
 void sgi_op_give_up_to_new_owner(sgi_op *op);
 
 /* Keep the bytes of the operation's head valid while a callback of the application reads
@@ -48,8 +53,8 @@ void sgi_op_give_up_to_new_owner(sgi_op *op);
 void sgi_op_lend(sgi_op *op);
 void sgi_op_give_back(sgi_op *op);
 
-/* Appends entries that were read from the store to the log of a followed operation.
- * Removes each appended entry from `list`. */
+/* Appends entries that were read from the store to the log of an operation that another
+ * server runs. Removes each appended entry from `list`. */
 segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list);
 /* Moves the head of `fresh` (the state that follows from the log) into the operation.
  * `fresh` is a second copy of the operation that was rebuilt from the same log. */

@@ -267,9 +267,9 @@ static void try_later(sgi_cluster *cluster)
                              claim_later);
 }
 
-/* Continues with a claimed operation that is already in memory: this server follows the
- * operation because of a client, or has just rebuilt it. This server now becomes the
- * owner. */
+/* Continues with a claimed operation that is already in memory: this server reads its log
+ * for a client while another server runs it, or has just rebuilt the operation. This
+ * server now becomes the owner. */
 static void go_on_with(sgi_op *op, bool torn)
 {
     if (torn)

@@ -57,8 +57,8 @@ typedef struct sgi_shared {
     /* the commands for this operation that were forwarded to its owner and are not
      * done */
     LIST_HEAD(, sgi_forward) forwards;
-    /* link in the list of ended operations (LINGERS) or of followed operations
-     * (FOLLOWED) */
+    /* link in the list of ended operations (LINGERS), or of operations that other servers
+     * run (FOLLOWED) */
     TAILQ_ENTRY(sgi_shared) link;
 } sgi_shared;
 

@@ -32,15 +32,18 @@ void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out);
  * requestState that another server made, and the answers in the request itself. Returns
  * false when out of memory. */
 bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in);
-/* Returns a carried question that the tool has not asked again yet, or NULL when no
- * carried question matches. key = NULL matches every key. */
+/* Returns a question of an earlier run that the client has brought along (a carried
+ * question) and that the tool has not asked again yet; NULL when no such question
+ * matches. key = NULL matches every key. */
 const sgi_carried_answer *sgi_carried_answers_find(const sgi_op *op, const char *key,
                                                    const char *method, sgi_json params);
-/* Returns the answer to a carried question, whether or not the tool has asked the
- * question again. Returns an empty value when there is no answer. */
+/* Returns the answer to a carried question (a question of an earlier run that the client
+ * has brought along), whether or not the tool has asked the question again. Returns an
+ * empty value when there is no answer. */
 sgi_json sgi_carried_answers_get(const sgi_op *op, const char *key, const char *method,
                                  sgi_json params);
-/* True when a carried question has this key. */
+/* True when a question that the client has brought along from an earlier run has this
+ * key. */
 bool sgi_carried_answers_has_key(const sgi_op *op, const char *key);
 void sgi_carried_answers_free(sgi_op *op);
 

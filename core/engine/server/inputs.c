@@ -150,8 +150,9 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     return status;
 }
 
-/* Asks a question. If the question is a carried question (carried_answers.h), the
- * question keeps its earlier key and gets its earlier answer, if there is one. */
+/* Asks a question. If the client has brought the question along from an earlier run
+ * (carried_answers.h), the question keeps its earlier key and gets its earlier answer, if
+ * there is one. */
 static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
                                   sgi_json params, sgi_input **out)
 {

@@ -31,8 +31,9 @@ bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response);
  * question, or refuses to answer. */
 segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error);
 
-/* Answers open questions with the carried answers (carried_answers.h). Returns
- * SEGUE_E_NOMEM or SEGUE_E_LIMIT when some carried answers could not be accepted. */
+/* Answers open questions with the answers that the client has brought along from an
+ * earlier run (carried_answers.h). Returns SEGUE_E_NOMEM or SEGUE_E_LIMIT when some of
+ * these answers could not be accepted. */
 segue_status sgi_task_answer_carried(sgi_op *op);
 
 /* ---- the form of a question (question_form.c) ---- */

@@ -99,8 +99,8 @@ struct sgi_peer {
      * counted reference */
     sgi_wire_session *session;
     TAILQ_ENTRY(sgi_peer) by_session;
-    /* number of bytes that sessions.parked_bytes counts for this exchange while it is
-     * parked */
+    /* number of bytes that sessions.parked_bytes counts for this exchange while no
+     * transport carries it (parked) */
     size_t parked_bytes;
     /* number that the next event had when the last transport left the exchange */
     uint64_t left_at;
@@ -164,7 +164,7 @@ struct sgi_reply {
     sgi_version version; /* the protocol version of the request */
     bool is_stream;
     /* The client knows another request that returns the rest of this answer. So the reply
-     * can be dropped while its exchange is parked. */
+     * can be dropped while no transport carries its exchange. */
     bool spare;
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */

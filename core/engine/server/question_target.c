@@ -27,8 +27,8 @@ sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
 }
 
 /* Finds a target on the conversation of a request. now = true: a client must be reading
- * the conversation now. now = false: the conversation can also be a parked stream that
- * the client may resume. */
+ * the conversation now. now = false: the conversation can also be a stream that no
+ * transport carries now and that the client may resume. */
 static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
 {
     sgi_conn *conn = peer->conn;

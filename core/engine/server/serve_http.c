@@ -51,8 +51,9 @@ static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
 
 /* ---- conversations ---- */
 
-/* Returns the peer of the spare conversation. Makes the spare conversation if there is
- * none. Returns NULL when out of memory. */
+/* Returns the peer of the spare conversation (which the connection keeps for its next
+ * request). Makes the spare conversation if there is none. Returns NULL when out of
+ * memory. */
 static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
                             const sgi_http_head *head, void *transport, sgi_conn **spare)
 {

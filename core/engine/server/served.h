@@ -105,7 +105,8 @@ typedef struct sgi_served {
     /* the round of a plain call that asks its client questions (rounds.h); NULL = no
      * round */
     sgi_round *round;
-    /* the carried questions and answers (carried_answers.h); NULL = no carried answers */
+    /* the questions and answers that the client has brought along from an earlier run
+     * (carried_answers.h); NULL = none */
     struct sgi_carried_answers *carried;
     /* the state of a lasting call, whose client can leave and come back (lasting.h); NULL
      * = the call is not lasting */

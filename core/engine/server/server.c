@@ -63,8 +63,8 @@ static segue_status make_seal(segue_server *server)
     return ok ? SEGUE_OK : SEGUE_E_FATAL;
 }
 
-/* Makes the rings of ended sessions and withdrawn calls. Returns false when out of
- * memory. */
+/* Makes the two rings that remember ended sessions and withdrawn calls. Returns false
+ * when out of memory. */
 static bool make_parts(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);

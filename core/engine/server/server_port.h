@@ -172,7 +172,8 @@ void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
 void sgi_serve_open_stream(sgi_conn *conn);
 /* Reports that a transport leaves an exchange, because the transport has sent the answer
  * or has lost its connection. Does nothing when another transport now carries the
- * exchange. Returns a spare conversation for the next request, or NULL. */
+ * exchange. Returns a conversation that the transport can pass to sgi_serve_post for the
+ * next request (a spare conversation), or NULL. */
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport);
 void sgi_serve_free_spare(sgi_conn *spare);
 

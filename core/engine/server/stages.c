@@ -86,8 +86,8 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     return SEGUE_OK;
 }
 
-/* True when no client can connect any more, and the only exchanges left are parked
- * exchanges, which no client can resume. */
+/* True when no client can connect any more, and no transport carries the exchanges that
+ * are left (parked exchanges), which no client can resume. */
 static bool has_parted(const segue_server *server)
 {
     const sgi_peer *peer;

@@ -16,22 +16,24 @@
 #include "engine/server/lasting.h"
 #include "wire/sse.h"
 
-/* The maximum number of parked exchanges that are settled or spare (is_spare) and that
- * one session keeps for clients that resume. */
+/* The maximum number of parked exchanges (no transport carries them) that one session
+ * keeps although they get no more events (settled) or the client can do without them
+ * (spare). */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
 /* The maximum number of sessions that are visited in one search for a session or an
  * exchange to drop. The search is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
 
-/* True when a parked exchange gets no more events, because it was answered, or because it
- * closed when memory ran out. */
+/* True when a parked exchange (no transport carries it) gets no more events, because it
+ * was answered, or because it closed when memory ran out. */
 static bool is_settled(const sgi_peer *peer)
 {
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
-/* True when a parked exchange can be dropped although its answers are not complete: for
- * each answer, the client knows another request that returns the rest. */
+/* True when a parked exchange (no transport carries it) can be dropped although its
+ * answers are not complete: for each answer, the client knows another request that
+ * returns the rest. */
 static bool is_spare(const sgi_peer *peer)
 {
     const sgi_reply *reply;
@@ -43,8 +45,8 @@ static bool is_spare(const sgi_peer *peer)
     return !LIST_EMPTY(&peer->replies);
 }
 
-/* True when a source still has to write the rest of a parked exchange. A source writes
- * only after the client has come back. */
+/* True when a source still has to write the rest of a parked exchange (no transport
+ * carries it). A source writes only after the client has come back. */
 static bool waits_for_client(const sgi_peer *peer)
 {
     return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
@@ -55,7 +57,8 @@ static bool can_be_taken_up(const sgi_peer *peer)
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
 }
 
-/* Sets the number of bytes that sessions.parked_bytes counts for this parked exchange. */
+/* Sets the number of bytes that sessions.parked_bytes counts for this parked exchange,
+ * which no transport carries. */
 static void count_parked(sgi_peer *peer, size_t bytes)
 {
     peer->server->sessions.parked_bytes += bytes - peer->parked_bytes;
@@ -278,8 +281,9 @@ sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principa
 
 /* ---- exchanges ---- */
 
-/* Drops exchanges that no client can resume. If too many settled and spare exchanges
- * remain, also drops the oldest of them. */
+/* Drops exchanges that no client can resume. If too many exchanges remain that get no
+ * more events (settled) or that the client can do without (spare), also drops the oldest
+ * of them. */
 static void trim(sgi_wire_session *session)
 {
     sgi_peer *peer, *next;
@@ -309,7 +313,8 @@ static void forget_all(sgi_peer *peer)
 }
 
 /* Drops the older half of an exchange's stored events. A client that resumes the exchange
- * then finds a gap. If the exchange is settled, all events are dropped. */
+ * then finds a gap. If the exchange gets no more events (is settled), all events are
+ * dropped. */
 static void forget_half(sgi_peer *peer)
 {
     if (is_settled(peer)) {
@@ -320,8 +325,9 @@ static void forget_half(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops the events of settled exchanges until parked_bytes is within its limit. The
- * search begins with the session that has been unused for the longest time. */
+/* Drops the events of exchanges that get no more events (settled), until parked_bytes is
+ * within its limit. The search begins with the session that has been unused for the
+ * longest time. */
 static void give_up_settled(const segue_server *server)
 {
     sgi_wire_session *session;
@@ -356,8 +362,8 @@ static sgi_peer *find_largest(sgi_peer *peer)
     return peer;
 }
 
-/* Drops the events of settled exchanges first. If this does not suffice, the running
- * exchange that stores the most bytes loses events. */
+/* Drops the events of exchanges that get no more events (settled) first. If this does not
+ * suffice, the running exchange that stores the most bytes loses events. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer)
 {
     const segue_server *server = peer->server;

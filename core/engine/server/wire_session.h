@@ -80,9 +80,9 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
 /* Drops stored events if all exchanges without a transport together store too many bytes.
  * Called when such an exchange, `peer`, has stored another event. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer);
-/* Makes this transport carry a parked exchange. A transport that still carries the
- * exchange is closed. The events after number `after` are sent again. Returns false and
- * changes nothing when out of memory. */
+/* Makes this transport carry an exchange whose transport has gone (a parked exchange). A
+ * transport that still carries the exchange is closed. The events after number `after`
+ * are sent again. Returns false and changes nothing when out of memory. */
 bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *transport);
 /* Counts the exchange as a stream of its principal, because a GET carries the exchange.
  * The exchange is counted until the transport leaves. */

@@ -10,8 +10,10 @@ typedef struct sgi_wire_sessions {
     sgi_map by_id;
     /* all sessions; the least recently used session is first */
     TAILQ_HEAD(, sgi_wire_session) by_use;
-    size_t parked_bytes; /* number of bytes that parked exchanges store as events */
-    size_t max_parked;   /* limit of parked_bytes */
+    /* number of bytes of stored events in exchanges that no transport carries (parked
+     * exchanges) */
+    size_t parked_bytes;
+    size_t max_parked; /* limit of parked_bytes */
 } sgi_wire_sessions;
 
 #endif

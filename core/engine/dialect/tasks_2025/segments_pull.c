@@ -134,7 +134,7 @@ static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
         return false;
     }
     sgi_str block;
-    /* the index is not sent, because S has no member for an index
+    /* the index is not sent, because SEP-1905 has no member for an index
      * (sgi_op_keeps_segments_apart) */
     uint64_t place;
     sgi_entry_read_placed_block(entry, &block, &place);

@@ -206,7 +206,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_segment_reader_next(&push->cursor, !count))) {
         sgi_str block;
-        /* the index is not sent, because S has no member for an index
+        /* the index is not sent, because SEP-1905 has no member for an index
          * (sgi_op_keeps_segments_apart) */
         uint64_t place;
         sgi_entry_read_placed_block(entry, &block, &place);

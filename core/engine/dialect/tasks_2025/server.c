@@ -148,7 +148,8 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- tasks/get, tasks/cancel ---- */
 
-/* The client has asked for the task by its id, so the streams that it left are spare. */
+/* The client has asked for the task by its id, so it can do without the streams that it
+ * left: they are marked as spare and may be dropped. */
 static void mark_spare(const sgi_reply *reply, const sgi_op *op)
 {
     if (reply->peer)

@@ -66,9 +66,9 @@ bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer);
 /* Returns the next request that gets pushed segments and whose client knows the task.
  * before: the result of the previous call; NULL = returns the first such request. */
 const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before);
-/* Marks the requests of this session to which segments of the task are pushed as spare.
- * Called when the session asks for the task by its id: a client that has the id gets all
- * segments by tasks/result. */
+/* Marks as spare (they may be dropped) the requests of this session to which segments of
+ * the task are pushed. Called when the session asks for the task by its id: a client that
+ * has the id gets all segments by tasks/result. */
 void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session);
 /* True while the request that made the task may get further responses. */
 bool sgi_push_is_open(const sgi_op *op);
