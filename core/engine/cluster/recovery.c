@@ -375,8 +375,9 @@ bool sgi_op_may_have_moved_on(sgi_op *op)
 static void take(sgi_cluster *cluster, sgi_found_record *found);
 
 /* Called when this server already runs an operation that the store has given to this
- * server, because its lease had expired. If another server has continued the operation
- * meanwhile and has gone, this server takes over the operation with the new entries. */
+ * server, because its lease (the time for which a silent server stays the owner) had
+ * expired. If another server has continued the operation meanwhile and has gone, this
+ * server takes over the operation with the new entries. */
 static void compared_claim(sgi_job *job)
 {
     sgi_found_record *found = job->user;

@@ -311,8 +311,9 @@ static bool retry_later(sgi_committer *committer)
     return committer->retry.slot != 0;
 }
 
-/* Removes all operations from the dirty list without writing them. Called when the
- * runtime ends and there is no memory for a commit. */
+/* Removes all operations from the dirty list (the operations that have to be written)
+ * without writing them. Called when the runtime ends and there is no memory for a
+ * commit. */
 static void give_up(sgi_committer *committer)
 {
     sgi_op *op;
@@ -386,13 +387,13 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
     return true;
 }
 
-/* Handles a failed write of an operation. While a store with leases cannot be reached,
- * another server may continue the operation. So an end that is not in the store is not
- * reported to clients. When the store can be reached again, the commit either succeeds or
- * is refused because another server owns the operation (fenced). A failed creation is
- * handled in the same way, because the operation may be in the store even though the
- * commit failed. If the creation were reported as failed, no server would run or claim
- * the operation. */
+/* Handles a failed write of an operation. While a store with leases (times for which a
+ * silent server stays the owner) cannot be reached, another server may continue the
+ * operation. So an end that is not in the store is not reported to clients. When the
+ * store can be reached again, the commit either succeeds or is refused because another
+ * server owns the operation (fenced). A failed creation is handled in the same way,
+ * because the operation may be in the store even though the commit failed. If the
+ * creation were reported as failed, no server would run or claim the operation. */
 static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
                        segue_status status)
 {
@@ -428,8 +429,9 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         sgi_committer_mark_dirty(committer, op);
 }
 
-/* Puts the operations of a failed commit back on the dirty list, from which each gets a
- * separate commit. Each reference of the commit becomes a reference of the list. */
+/* Puts the operations of a failed commit back on the dirty list (the operations that have
+ * to be written). Each of them then gets a separate commit. Each reference of the commit
+ * becomes a reference of the list. */
 static void try_each(sgi_committer *committer, sgi_commit *batch)
 {
     SGI_RARE(tried_each);

@@ -147,15 +147,16 @@ struct sgi_committer {
     bool closed;     /* the runtime has ended, so nothing is appended to logs any more */
     void *host_user; /* the runtime's pointer that identifies the store */
     TAILQ_HEAD(, sgi_op) dirty;
-    /* operations whose end could not be written, or whose store (with leases) cannot be
-     * reached; these operations wait for `retry` */
+    /* operations that wait for `retry`, because their end could not be written or because
+     * their store has leases and cannot be reached */
     TAILQ_HEAD(, sgi_op) broken;
     TAILQ_HEAD(, sgi_job) jobs;
     /* number of operations at the front of the dirty list that each get a separate
      * commit, because their common commit failed */
     size_t solo;
     sgi_timer retry; /* starts another attempt after a failed commit */
-    /* there was no memory for a commit, so all dirty operations wait for `retry` */
+    /* there was no memory for a commit, so all operations that have to be written wait
+     * for `retry` */
     bool starved;
     /* the store has leases (times for which a silent server stays the owner of its
      * operations); the runtime sets this member */
@@ -171,13 +172,14 @@ void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
  * were freed. */
 void sgi_committer_free(sgi_committer *committer);
 
-/* Makes a last attempt to write the dirty operations, because the runtime ends. */
+/* Makes a last attempt to write the entries that are not durable yet, because the runtime
+ * ends. */
 void sgi_committer_shut_down(sgi_committer *committer);
 
 /* ---- functions for the engine ---- */
 
-/* Puts an operation that must write to the store on the dirty list. Does nothing for an
- * operation that another server runs. */
+/* Puts an operation on the dirty list, because it must write to the store. Does nothing
+ * for an operation that another server runs. */
 void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op);
 sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
                      void *user);

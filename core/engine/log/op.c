@@ -5,8 +5,8 @@
  * An entry belongs to the tail or to a reader's chunk. An entry leaves the tail only when
  * it is durable. A running commit has only entries that are not durable. The operation is
  * reference-counted. References are held by the server's maps, the operation's call, its
- * readers, code that waits for the store, and the committer while the operation is dirty
- * or being written. */
+ * readers, code that waits for the store, and the committer while the operation waits to
+ * be written or is being written. */
 #include "engine/log/op.h"
 
 #include "base/thresholds.h"

@@ -20,8 +20,8 @@ struct sgi_grant {
     char scopes[]; /* the scopes, separated by blanks and terminated by NUL */
 };
 
-/* Makes a grant. who: the principal, or NULL; the grant adds its own reference. Returns
- * NULL when out of memory. */
+/* Makes a grant, the rights that an access token gives. who: the principal, or NULL; the
+ * grant adds its own reference. Returns NULL when out of memory. */
 sgi_grant *sgi_grant_new(sgi_engine *engine, sgi_principal *who, sgi_str scopes,
                          int64_t expires_ms);
 
@@ -32,9 +32,10 @@ bool sgi_peer_may_use(const sgi_peer *peer, const sgi_item *item);
  * the error has been sent. */
 bool sgi_inbound_may_use(const sgi_inbound *in, const sgi_item *item);
 
-/* Sets the grant of the peer. grant = NULL removes the grant. */
+/* Sets the grant of the peer (the rights of its access token). grant = NULL removes the
+ * grant. */
 void sgi_peer_set_grant(sgi_peer *peer, sgi_grant *grant);
-/* Sets the grant of the operation to the grant of the peer that made the request. */
+/* Gives the operation the grant (rights) of the peer that made the request. */
 void sgi_op_set_grant_of(sgi_op *op, const sgi_peer *peer);
 /* True when the caller that made the operation had this scope. A caller over a byte
  * stream has all scopes. */

@@ -91,7 +91,8 @@ struct sgi_peer {
     bool stranger;
     bool ending;         /* the listener closes, so the exchange begins no new work */
     int32_t max_streams; /* maximum number of open streams of each principal */
-    /* grant of the request's access token, a counted reference; NULL = no access token */
+    /* the rights (grant) that the request's access token gives, a counted reference; NULL
+     * = the request has no access token */
     sgi_grant *grant;
     /* the exchange is a GET and counts as a stream of its principal */
     bool got;

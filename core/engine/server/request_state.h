@@ -27,7 +27,7 @@ typedef struct sgi_request_state {
      * waited */
     bool is_ours;
     sgi_str id; /* id of the round; points into `bytes` */
-    /* the carried questions and answers, which point into `bytes`; empty = the
+    /* the questions and answers of an earlier run, which point into `bytes`; empty = the
      * requestState has none, so another server cannot take over the call */
     sgi_json carried;
     sgi_buf bytes; /* the decrypted requestState */

@@ -63,11 +63,11 @@ typedef struct sgi_served {
 
     /* ---- the caller ---- */
     struct sgi_principal *who; /* a counted reference */
-    /* grant of the request's access token, a counted reference; NULL = the request had no
-     * token */
+    /* the rights (grant) that the request's access token gives, a counted reference; NULL
+     * = the request had no token */
     struct sgi_grant *grant;
     uint32_t caps;  /* the capabilities that the client has declared: a set of sgi_cap */
-    bool is_scoped; /* the operation can use only the scopes of its grant */
+    bool is_scoped; /* the operation can use only the scopes that its `grant` contains */
     /* the principal's number of live tasks includes the operation */
     bool counted;
 

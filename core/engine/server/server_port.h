@@ -67,13 +67,14 @@ void sgi_serve_unref_principal(sgi_principal *who);
 
 /* ---- the rights of a token (grant.c) ---- */
 
-/* Makes a grant for the principal of this name, with these scopes, until expires_ms (wall
- * clock time; INT64_MAX = no end). The caller owns a reference to the grant. Returns NULL
- * when out of memory. */
+/* Makes a grant (the rights that an access token gives) for the principal of this name,
+ * with these scopes, until expires_ms (wall clock time; INT64_MAX = no end). The caller
+ * owns a reference to the grant. Returns NULL when out of memory. */
 sgi_grant *sgi_serve_new_grant(segue_server *server, const char *principal,
                                sgi_str scopes, int64_t expires_ms);
 void sgi_grant_ref(sgi_grant *grant);
-/* Drops a reference to a grant. grant can be NULL. */
+/* Drops a reference to a grant (the rights that an access token gives). grant can be
+ * NULL. */
 void sgi_grant_unref(sgi_grant *grant);
 /* Returns the principal of the grant, without adding a reference. */
 sgi_principal *sgi_grant_principal(const sgi_grant *grant);
@@ -94,7 +95,8 @@ typedef struct sgi_http_head {
      * tasks */
     bool stranger;
     bool ending; /* the listener is closing, so the server begins no new work */
-    /* grant of the access token, a borrowed pointer; NULL = the request has no token */
+    /* the rights (grant) that the request's access token gives, a borrowed pointer; NULL
+     * = the request has no token */
     sgi_grant *grant;
     int32_t max_streams;
     int32_t max_sessions;
