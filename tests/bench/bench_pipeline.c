@@ -1,15 +1,18 @@
 /* What PostgreSQL alone does with the segments of streams: one prepared INSERT for each,
  * into the same table as the PostgreSQL store's log, in pipelines of BATCH that are one
  * transaction each. The rows go to TASKS logs in turn. Each pipeline is awaited before
- * the next.
+ * the next. With --store the same rows go through the PostgreSQL store, one commit for
+ * each batch.
  *
- *   bench_pipeline [--cpu N] URL ROWS BATCH TASKS */
+ *   bench_pipeline [--cpu N] [--store] URL ROWS BATCH TASKS */
 #include "bench.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
 
 #include <libpq-fe.h>
+
+#include "support/store_kit.h"
 
 #define SEGMENT "{\"type\":\"text\",\"text\":\"%0150d\"}"
 #define COLUMNS 7
@@ -87,17 +90,11 @@ static void await(int64_t statements)
     PQclear(sync);
 }
 
-int main(int argc, char **argv)
+static void run_bare(const char *url, int64_t rows, int64_t batch, int64_t tasks)
 {
     char data[256];
-    bench_pin(&argc, &argv);
-    int64_t rows = bench_number(argc, argv, 2, 0);
-    int64_t batch = bench_number(argc, argv, 3, 0);
-    int64_t tasks = bench_number(argc, argv, 4, 1);
-    if (argc < 4 || rows < 1 || batch < 1)
-        bench_fail("URL ROWS BATCH TASKS");
     int len = snprintf(data, sizeof data, SEGMENT, 0);
-    open_table(argv[1]);
+    open_table(url);
     int64_t from = bench_now_ns();
     for (int64_t row = 0; row < rows;) {
         int64_t sent = 0;
@@ -109,5 +106,45 @@ int main(int argc, char **argv)
     }
     bench_say("rows_per_s", (double)rows / (double)(bench_now_ns() - from) * 1e9);
     PQfinish(conn);
+}
+
+static void run_store(const char *url, int64_t rows, int64_t batch, int64_t tasks)
+{
+    char data[256];
+    size_t len = (size_t)snprintf(data, sizeof data, SEGMENT, 0);
+    segue_store *store = NULL;
+    segue_store_write *writes = calloc((size_t)batch, sizeof *writes);
+    must(writes && !sgi_store_postgres_new(url, NULL, &store, NULL, 0),
+         "the store cannot be opened");
+    for (int64_t task = 0; task < tasks; task++) {
+        test_record r;
+        test_record_init(&r, (uint32_t)task);
+        must(!test_commit_one(store, test_write_create(&r)), "no operation");
+    }
+    int64_t from = bench_now_ns();
+    for (int64_t row = 0; row < rows;) {
+        size_t count = 0;
+        for (; count < (size_t)batch && row < rows; count++, row++)
+            writes[count] = test_write_append((uint32_t)(row % tasks),
+                                              (uint64_t)(row / tasks + 1), data, len);
+        must(!sgi_store_commit(store, writes, count), "a batch cannot be committed");
+    }
+    bench_say("rows_per_s", (double)rows / (double)(bench_now_ns() - from) * 1e9);
+    sgi_store_unref(store);
+    free(writes);
+}
+
+int main(int argc, char **argv)
+{
+    bench_pin(&argc, &argv);
+    bool stored = argc > 1 && !strcmp(argv[1], "--store");
+    argc -= stored;
+    argv += stored;
+    int64_t rows = bench_number(argc, argv, 2, 0);
+    int64_t batch = bench_number(argc, argv, 3, 0);
+    int64_t tasks = bench_number(argc, argv, 4, 1);
+    if (argc < 4 || rows < 1 || batch < 1 || tasks < 1)
+        bench_fail("URL ROWS BATCH TASKS");
+    (stored ? run_store : run_bare)(argv[1], rows, batch, tasks);
     return 0;
 }

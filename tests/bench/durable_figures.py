@@ -3,7 +3,8 @@
 The bare loop makes the same insertions or XADDs, in batches as large as the server's
 just before, into as many logs; nothing else. `full` and `normal` are the modes of a
 SQLite store; Redis has an append-only file that is synced each second; PostgreSQL syncs
-its log at each commit, and the bare loop sends its insertions in pipelines.
+its log at each commit, and the bare loop sends its insertions in pipelines. The rows
+store_postgres are the store alone, without a server and a client.
 """
 import glob
 import os
@@ -148,15 +149,23 @@ def measure_postgres(programs, report, plan, build):
             batches.append(said["rows_per_commit"])
             return said
 
+        def pipeline(batch, *how):
+            return run(programs.server("bench_pipeline", *how, each * TASKS, batch,
+                                       TASKS))
+
         def insert():
-            batch = max(1, round(batches[-1]))
-            return run(programs.server("bench_pipeline", postgres.url, each * TASKS,
-                                       batch, TASKS))
+            return pipeline(max(1, round(batches[-1])), postgres.url)
 
         ours, theirs = alternate(plan.rounds, streams, insert)
+        alone = {batch: alternate(
+            plan.rounds, lambda: pipeline(batch, "--store", postgres.fresh()),
+            lambda: pipeline(batch, postgres.url)) for batch in (16, 256)}
     report.add(f"append_{TASKS}_postgres", column(ours, "segments_per_s"), "segments/s",
                column(theirs, "rows_per_s"), ("ratio", ">=", 0.5))
     report.add(f"append_{TASKS}_postgres_batch", batches, "rows/commit")
+    for batch, (ours, theirs) in alone.items():
+        report.add(f"store_postgres_{batch}_x{TASKS}", column(ours, "rows_per_s"),
+                   "rows/s", column(theirs, "rows_per_s"), ("ratio", ">=", 0.5))
 
 
 def measure(programs, report, plan, build):
