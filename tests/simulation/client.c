@@ -328,7 +328,7 @@ void sim_client_start(sim_client *client)
     options.dialects_on = row->client_on;
     options.max_reconnects = 1000;
     options.reconnect_timeout_ms = -1;
-    options.request_timeout_ms = INT64_C(40) * 60 * 1000; /* people take their time */
+    options.request_timeout_ms = 10 * 60 * 1000; /* people take their time */
     sim_check(s, segue_session_open(client->runtime, s->carrier->open(client), &options,
                                     NULL, &client->session, NULL) == SEGUE_OK);
     for (int i = 0; i < SIM_CALLS; i++) {

@@ -17,7 +17,7 @@
 #include "support/world.h"
 
 #define PATIENCE_MS (INT64_C(40) * 60 * 1000)
-#define MAX_TURNS 400000
+#define MAX_TURNS 800000
 #define BUSY_TURNS 32
 #define IDLE_TURNS 2
 #define IDLE_TURNS_WEB 8 /* over HTTP a request takes some invisible turns */
