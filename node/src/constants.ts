@@ -104,9 +104,9 @@ export const Kind = {
      */
     RECONNECT: 26,
     /**
-     * An event for the handler of an item: a call whose answer is sent only after the
-     * handler's first turn. a, b and c are as in CALL. The package reports the end of the
-     * first turn with `callEndTurn`.
+     * An event for the handler of an item: a call whose answer waits until its handler
+     * has run as far as it can at once (the first turn). a, b and c are as in CALL. The
+     * package reports the end of the first turn with `callEndTurn`.
      */
     CALL_NOW: 27,
     /**

@@ -270,7 +270,8 @@ export class TokenFile {
         }
         if (content.format !== FORMAT) {
             throw new TokenFileError(
-                `${this.path} was written by a newer version of segue`,
+                `${this.path} was written by a newer version of segue: ` +
+                    "update segue-mcp",
             );
         }
         if (!content.tasks.every(isStored)) throw this.damaged("a task lacks a member");

@@ -212,7 +212,7 @@ test("without a browser the error has the URL", () =>
         process.env["PATH"] = "/nowhere";
         try {
             const connecting = connect(authority.url, { auth: new OAuth() });
-            const told = /no browser can be opened .*: http:.*code_challenge/;
+            const told = /no browser can be opened .*visit http:.*code_challenge/;
             await assert.rejects(connecting, told);
         } finally {
             process.env["PATH"] = PATH;
@@ -229,6 +229,9 @@ test("a client of its own", () =>
     }));
 
 test("options that do not go together", () => {
-    assert.throws(() => new OAuth({ grant: "password" as "code" }), /unknown grant/);
+    assert.throws(
+        () => new OAuth({ grant: "password" as "code" }),
+        /unknown grant: "password"; the grants are code, /,
+    );
     assert.throws(() => new OAuth({ grant: "assertion" }), /needs the option assertion/);
 });

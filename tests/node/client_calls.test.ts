@@ -245,7 +245,10 @@ test("targets and options that are none", async () => {
     const no = { onElicit: 3 } as object;
     await assert.rejects(connect(NOWHERE, no), /onElicit has to be a function, not 3/);
     await assert.rejects(connect(["/etc/passwd"]), /is not executable/);
-    await assert.rejects(connect(NOWHERE, { era: "old" as "auto" }), /unknown era/);
+    await assert.rejects(
+        connect(NOWHERE, { era: "old" as "auto" }),
+        /unknown era: "old"; the eras are auto, /,
+    );
     await assert.rejects(connect(NOWHERE, { headers: { "a b": "c" } }), InvalidError);
     await assert.rejects(connect(["/no/such/program"]), SpawnError);
     await assert.rejects(connect({ command: "no-such-program" }), SpawnError);

@@ -64,7 +64,7 @@ inEachWorld("R-776-32: a long text is one", async (world) => {
     });
     assert.throws(
         () => server.prompt("steps", function* () {} as never),
-        /it cannot be a generator/,
+        /"steps": a prompt cannot be a generator/,
     );
     await serve(world, server, async (session) => {
         const read = async (uri: string): Promise<unknown[]> =>

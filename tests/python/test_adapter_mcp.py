@@ -185,7 +185,7 @@ def test_no_server(nothing_left: None, tmp_path: Path) -> None:
         with pytest.raises(LookupError):
             async with segue.adapters.mcp.transport(server_command()):
                 raise LookupError
-        with pytest.raises(TypeError, match="on_log is the ClientSession's"):
+        with pytest.raises(TypeError, match="the option on_log is not allowed"):
             async with segue.adapters.mcp.transport(server_command(), on_log=print):
                 pass
 

@@ -112,7 +112,11 @@ def test_the_server_keeps_to_what_is_chosen(world: World) -> None:
 def test_a_choice_that_cannot_be(world: World) -> None:
     async def work() -> None:
         wrong: list[tuple[Any, type[Exception], str]] = [
-            (["streming"], ValueError, "unknown response mode: 'streming'; there are"),
+            (
+                ["streming"],
+                ValueError,
+                "unknown response mode: 'streming'; the modes are",
+            ),
             ([], ValueError, "response_modes is empty"),
             ("task", TypeError, "response_modes has to be a list of names"),
         ]

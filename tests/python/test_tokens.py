@@ -98,7 +98,7 @@ def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
 def test_a_full_file_gives_up_what_has_ended_and_nothing_else(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tasks.json", limit=3)
     first, second, third = put(file), put(file), put(file)
-    with pytest.raises(TokenFileError, match="full: 3 tasks"):
+    with pytest.raises(TokenFileError, match="full: none of its 3 tasks"):
         put(file)
     assert file.all() == [first, second, third]
     file.update(second.id, status="completed")

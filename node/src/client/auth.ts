@@ -169,7 +169,10 @@ export class OAuth {
     constructor(options: OAuthOptions = {}) {
         const { grant = "code", assertion } = options;
         if (!Object.hasOwn(GRANTS, grant)) {
-            throw new TypeError(`unknown grant: ${JSON.stringify(grant)}`);
+            const known = Object.keys(GRANTS).join(", ");
+            throw new TypeError(
+                `unknown grant: ${JSON.stringify(grant)}; the grants are ${known}`,
+            );
         }
         if ((grant === "assertion") !== (assertion !== undefined)) {
             throw new TypeError(
@@ -216,7 +219,12 @@ function openBrowser(url: string): Promise<void> {
     return new Promise((resolve, reject) => {
         const child = spawn(command as string, args, { detached: true, stdio: "ignore" });
         child.once("error", (error) => {
-            reject(new Error(`no browser can be opened (${error.message}): ${url}`));
+            reject(
+                new Error(
+                    `no browser can be opened (${error.message}); ` +
+                        `to log in, visit ${url}`,
+                ),
+            );
         });
         child.once("spawn", () => {
             child.unref();

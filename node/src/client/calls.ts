@@ -189,8 +189,8 @@ export class Calls extends Conversation {
         const params = paramsOf(tool, args, options.meta);
         const begin = (): Flow => {
             const flow = this.flowOf(options, !unordered);
-            // The flow must not refer to the stream (see flow.ts), so the callback uses a
-            // weak reference.
+            // The flow (the request behind the stream) must not refer to the stream (see
+            // flow.ts), so the callback uses a weak reference.
             if (onTask) flow.onBegin = () => tellTask(held, onTask);
             this.send(flow, CALL, params, wanted);
             flow.mark(0);
@@ -310,8 +310,8 @@ export class Calls extends Conversation {
             const size = Buffer.byteLength(key);
             if (size < KEY_LEAST || size > KEY_MOST) {
                 throw new RangeError(
-                    `an idempotency key has to have ${KEY_LEAST} to ${KEY_MOST} bytes: ` +
-                        JSON.stringify(key),
+                    `an idempotency key has to have ${KEY_LEAST} to ${KEY_MOST} bytes, ` +
+                        `not ${JSON.stringify(key)}`,
                 );
             }
             made.idempotencyKey = key;
@@ -395,7 +395,9 @@ function resumed(
     wanted: Wanted,
     flow: Flow,
 ): ReturnType<typeof native.requestResume> {
-    if (typeof token !== "string") throw new InvalidError("a token has to be a string");
+    if (typeof token !== "string") {
+        throw new InvalidError(`a token has to be a string, not ${String(token)}`);
+    }
     const { bare, seen } = partsOf(token);
     try {
         return native.requestResume(
@@ -407,6 +409,6 @@ function resumed(
         );
     } catch (error) {
         if (!(error instanceof InvalidError)) throw error;
-        throw new InvalidError("this is not a token of this library, or it is damaged");
+        throw new InvalidError("the token is damaged, or is not a token of this library");
     }
 }

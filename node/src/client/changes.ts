@@ -31,9 +31,9 @@ export interface Interests {
 /** The options of `session.subscribe`. */
 export interface SubscribeOptions {
     /**
-     * Called with each change. With this callback, no loop reads the changes. A change
-     * may be reported more than once. The callback keeps the process alive until the
-     * subscription is closed.
+     * Called with each change. The callback takes the place of `for await`: with it, the
+     * program does not read the changes in a loop. A change may be reported more than
+     * once. The callback keeps the process alive until the subscription is closed.
      */
     onChange?: ((change: Change) => unknown) | undefined;
     /** Aborting the signal ends the subscription. */
@@ -104,7 +104,9 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.uris = [...new Set(interests.uris ?? [])];
         this.lists = (Object.keys(NAMES) as List[]).filter((name) => interests[name]);
         if (this.uris.length === 0 && this.lists.length === 0) {
-            throw new TypeError("subscribe() needs at least one URI or one list");
+            throw new TypeError(
+                "a subscription needs at least one URI, or tools, resources or prompts",
+            );
         }
         this.onChange = options.onChange;
         this.waiters = new Waiters(session.runtime);

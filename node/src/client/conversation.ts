@@ -40,6 +40,15 @@ export const LEVELS = [
 /** The level of a log message (specification: server/utilities/logging). */
 export type LogLevel = (typeof LEVELS)[number];
 
+/** Throws TypeError when the value is not the name of a log level. */
+export function checkLevel(level: LogLevel): void {
+    if (LEVELS.includes(level)) return;
+    const known = LEVELS.join(", ");
+    throw new TypeError(
+        `unknown log level: ${JSON.stringify(level)}; the log levels are ${known}`,
+    );
+}
+
 /** A log message of a server. */
 export interface LogMessage {
     level: LogLevel;
@@ -359,8 +368,8 @@ export class Conversation {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
             const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
-            // If `sendBy` throws, the lane is dropped. Only a request that was sent
-            // returns its lane to this.lanes (promised.ts).
+            // If `sendBy` throws, the lane (a native handle with its handler) is dropped.
+            // Only a request that was sent returns its lane to this.lanes (promised.ts).
             const lane = this.lanes.take();
             this.sendBy(lane, method, params, options, asked.events());
             asked.begun(lane);

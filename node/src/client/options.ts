@@ -4,7 +4,7 @@ import type { HttpOptions, SessionOptions, Validate } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { OAuth } from "./auth.js";
 import {
-    LEVELS,
+    checkLevel,
     type LogLevel,
     type LogMessage,
     milliseconds,
@@ -263,11 +263,10 @@ export function check(options: ConnectOptions): void {
         }
     }
     const { logLevel, era = "auto" } = options;
-    if (logLevel !== undefined && !LEVELS.includes(logLevel)) {
-        throw new TypeError(`unknown log level: ${JSON.stringify(logLevel)}`);
-    }
+    if (logLevel !== undefined) checkLevel(logLevel);
     if (!Object.hasOwn(ERAS, era)) {
-        throw new TypeError(`unknown era: ${JSON.stringify(era)}`);
+        const known = Object.keys(ERAS).join(", ");
+        throw new TypeError(`unknown era: ${JSON.stringify(era)}; the eras are ${known}`);
     }
     modesOf(options.responseModes);
 }

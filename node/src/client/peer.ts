@@ -14,8 +14,10 @@ export interface Implementation {
     icons?: JsonObject[];
 }
 
-/** `"modern"`: 2026-07-28 and newer, without a handshake. `"legacy"`: all older
- * revisions. */
+/**
+ * `"modern"`: 2026-07-28 and newer, which do not begin with `initialize`. `"legacy"`: all
+ * older revisions.
+ */
 export type Era = "modern" | "legacy";
 
 const BY_EXTENSION: Record<string, string> = {

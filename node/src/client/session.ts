@@ -12,7 +12,7 @@ import {
     type Interests,
     type SubscribeOptions,
 } from "./changes.js";
-import { LEVELS, type LogLevel, type RawRequestOptions } from "./conversation.js";
+import { checkLevel, type LogLevel, type RawRequestOptions } from "./conversation.js";
 import {
     type Completion,
     type Prompt,
@@ -236,9 +236,7 @@ export class Session extends Calls {
      * @throws RemoteError: a server of a revision before 2026-07-28 does not log.
      */
     async setLogLevel(level: LogLevel, options: RawRequestOptions = {}): Promise<void> {
-        if (!LEVELS.includes(level)) {
-            throw new TypeError(`unknown log level: ${JSON.stringify(level)}`);
-        }
+        checkLevel(level);
         if (this.peer.era === "legacy") {
             await this.requestRaw("logging/setLevel", { level }, options);
         }

@@ -33,8 +33,9 @@ export interface Source {
 }
 
 /**
- * The base class of streams and tasks. A reader has one flow, which begins at the first
- * use of the reader, and reads the segments of the flow.
+ * The base class of streams and tasks. A reader has one flow (a request that delivers
+ * segments, see flow.ts). The flow begins at the first use of the reader, and the reader
+ * reads its segments.
  */
 export abstract class Reader {
     /** @internal */
@@ -298,7 +299,9 @@ export class Stream extends Reader implements AsyncIterableIterator<Segment> {
     get result(): Result {
         const flow = this.flow;
         if (flow === undefined || !flow.isDone) {
-            throw new StateError("the stream has not been read to its end");
+            throw new StateError(
+                "the stream has not been read to its end: read it, or use collect()",
+            );
         }
         return this.resultOf(flow);
     }

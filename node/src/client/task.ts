@@ -105,7 +105,7 @@ export function isToken(name: string): boolean {
 export function partsOf(token: string): { bare: string; seen: number } {
     const [, bare, place] = /^([^+]*)(?:\+([0-9]{1,15}))?$/.exec(token) ?? [];
     if (bare === undefined)
-        throw new InvalidError("this is not a token of this library, or it is damaged");
+        throw new InvalidError("the token is damaged, or is not a token of this library");
     return { bare, seen: Number(place ?? 0) };
 }
 
@@ -277,7 +277,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
             // UnsupportedError means that the call is not a task. The token can only send
             // the call again with its idempotency key. Such a call has no status.
         }
-        throw new StateError("the server did not make a task of this call");
+        throw new StateError("the call is not a task: the server made no task");
     }
 
     private async ask(verb: Ask, signal?: AbortSignal): Promise<string> {

@@ -126,7 +126,8 @@ export function bearerOptions(auth: BearerAuth): BearerOptions {
     const { impliedScopes, algorithms, jwks, jwksFile, jwksUrl, ...rest } = auth;
     if (!verify && !jwks && !jwksFile && !jwksUrl) {
         throw new TypeError(
-            "auth: set verify, or one of jwks, " + "jwksFile and jwksUrl",
+            "auth: set verify, or one of jwks, jwksFile and jwksUrl, " +
+                "so that tokens can be checked",
         );
     }
     const lines = Object.entries(impliedScopes ?? {}).map(([scope, others]) =>

@@ -47,7 +47,10 @@ function endTurn(call: Call): void {
     }
 }
 
-/** A running server on one store. */
+/**
+ * The native server of a `Server` for one store. All transports (servings) of the
+ * `Server` with this store share it.
+ */
 export class Hosting {
     readonly server: Server;
     readonly runtime: Runtime;
@@ -59,7 +62,7 @@ export class Hosting {
     readonly maxCalls: number;
     isDraining = false;
     isClosed = false;
-    /** The number of servings that use this hosting. */
+    /** The number of transports (servings) that this native server serves. */
     users = 0;
     /** Callbacks that run each time the last connection of the server has ended. */
     readonly onIdle = new Set<() => void>();
@@ -71,7 +74,10 @@ export class Hosting {
      */
     readonly #waiting = new Map<Context, () => void>();
     #isAdvancing = false;
-    /** Calls whose first turn ends at the end of this turn of the event loop. */
+    /**
+     * Calls whose handlers have begun in this turn of the event loop. Their answers wait
+     * until the end of this turn (their first turn), because a handler may end by then.
+     */
     readonly #turns: Call[] = [];
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
@@ -130,8 +136,8 @@ export class Hosting {
     }
 
     /**
-     * Ends the first turn of a call at the end of this turn of the event loop, after the
-     * pending promises have run.
+     * Makes the answer of a call wait only until the end of this turn of the event loop
+     * (its first turn), after the pending promises have run.
      */
     endTurnSoon(call: Call): void {
         if (this.#turns.push(call) > 1) return;
@@ -157,8 +163,8 @@ export class Hosting {
     }
 
     /**
-     * Makes a task that was taken over wait until fewer calls run. If this hosting is
-     * closed, the task is left to the next server that uses the store.
+     * Makes a task that was taken over wait until fewer calls run. If this native server
+     * is closed, the task is left to the next server that uses the store.
      */
     wait(context: Context, begin: () => void): void {
         this.runtime.hold();

@@ -116,8 +116,8 @@ export class Resource extends Completing {
         if (context.hasSent) {
             if (value !== undefined && value !== null) {
                 const why =
-                    "sends its contents and returns a value: send the value too, " +
-                    "and return nothing";
+                    "has sent contents, and then returned a value: send that value " +
+                    "too, and return nothing";
                 throw new TypeError(`resource "${this.key}" ${why}`);
             }
             native.callReply(call);
@@ -157,7 +157,9 @@ export class Prompt extends Completing {
     constructor(name: string, given: PromptOptions, run: Run) {
         super(name, run);
         if (isGenerator(run)) {
-            throw new TypeError(`"${name}" is a prompt: it cannot be a generator`);
+            throw new TypeError(
+                `"${name}": a prompt cannot be a generator: return its messages`,
+            );
         }
         checkOptions("prompt", name, given);
         const { input, complete, scopes, title, description, icons, _meta } = given;

@@ -321,7 +321,7 @@ export type PromptHandler<Args> = (
 export interface ServeOptions {
     /** Where tasks are stored. Default: the store of the server. */
     store?: Store | string | undefined;
-    /** Aborting the signal ends the serving, as `close` does. */
+    /** Aborting the signal ends this `Serving`, as `close` does. */
     signal?: AbortSignal | undefined;
     /**
      * How long running calls may continue after `close`, in milliseconds; 10000 by

@@ -66,12 +66,18 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Promise<Store>>();
-    /** The stores that are being closed. A new serving does not use these stores. */
+    /**
+     * The stores that are being closed. A new `Serving` (one transport of this server)
+     * does not use these stores.
+     */
     readonly #shutting = new Set<Promise<void>>();
-    /** Hostings that have no serving any more, but whose tasks may still run. */
+    /**
+     * Native servers (hostings) that serve no transport any more, but whose tasks may
+     * still run.
+     */
     readonly #left = new Set<Hosting>();
     #closings = 0;
-    /** The hosting that serves the transports of `_attach`. */
+    /** The native server (hosting) that serves the transports of `_attach`. */
     #attached: Hosting | undefined;
 
     constructor(options: ServerOptions) {
@@ -291,7 +297,8 @@ export class Server {
      * `signal` is aborted. During this time the program's own output (`console.log`) goes
      * to standard error.
      *
-     * @returns a promise that resolves when the serving has ended.
+     * @returns a promise that resolves when standard input and output are no longer
+     * served.
      */
     async serveStdio(options: ServeOptions = {}): Promise<void> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
@@ -317,8 +324,8 @@ export class Server {
         return this.#with(undefined, (store) => {
             const had = this.#attached;
             const host = had && !had.isClosed ? had : this.#host(store);
-            // The attached transports count as one serving, so the hosting and its tasks
-            // stay when a transport ends.
+            // The attached transports together count as one user of the native server
+            // (hosting). So the native server and its tasks stay when one transport ends.
             if (host !== had) host.users++;
             this.#attached = host;
             native.serverAttach(host.handle, transport);
@@ -326,11 +333,11 @@ export class Server {
     }
 
     /**
-     * Ends all servings. New calls are refused, and running calls may continue for
-     * `drainMs`. Then the signals of running calls abort, and handlers may run one more
-     * second. Tasks that still run after this second are released in the store. The next
-     * server on the store, in this process or another, runs these tasks again
-     * (`restartable`) or fails them.
+     * Stops serving on all transports. New calls are refused, and running calls may
+     * continue for `drainMs`. Then the signals of running calls abort, and handlers may
+     * run one more second. Tasks that still run after this second are released in the
+     * store. The next server on the store, in this process or another, runs these tasks
+     * again (`restartable`) or fails them.
      */
     async close(options: CloseOptions = {}): Promise<void> {
         this.#closings++;
@@ -435,8 +442,8 @@ export class Server {
     }
 
     /**
-     * The hostings of standard input and output. Such a hosting has only one serving, and
-     * ends when this serving ends.
+     * The native servers (hostings) of standard input and output. Such a native server
+     * serves only this one transport, and ends with it.
      */
     readonly #own = new WeakSet<Hosting>();
 
@@ -452,7 +459,8 @@ export class Server {
     }
 
     /**
-     * Closes or ends a hosting. Called when the last serving of the hosting has ended.
+     * Closes or ends a native server (hosting). Called when the last transport that it
+     * serves has ended.
      */
     async #leave(host: Hosting): Promise<void> {
         this.#hosts.delete(host);

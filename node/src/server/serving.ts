@@ -31,10 +31,13 @@ export interface CloseOptions {
     drainMs?: number | undefined;
 }
 
-/** A function that is called when the last serving of a hosting has ended. */
+/**
+ * A function that is called when the last transport (serving) of a native server
+ * (hosting) has ended.
+ */
 type Leave = (host: Hosting) => Promise<void>;
 
-/** One way in which a server is reached, such as a listener. */
+/** One transport on which a server serves, such as a listener. */
 export abstract class Serving {
     /** Resolves when the serving has ended for any reason. */
     readonly closed: Promise<void>;

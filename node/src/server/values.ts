@@ -181,7 +181,7 @@ export function contentsPieceOf(value: unknown): Piece {
     }
     throw new TypeError(
         `a resource can send only text and contents, not ${nameOf(value)}: ` +
-            "return the value from the handler instead",
+            "return the value from the handler instead of sending it",
     );
 }
 

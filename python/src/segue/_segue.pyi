@@ -85,8 +85,8 @@ TRANSPORT_FREE: Final = 25  # the last event of a custom transport
 # For the handler of session_open: the server was lost, and the client will try again.
 # a: number of the attempt (int), b: ms until the attempt (int), c: reason (str)
 RECONNECT: Final = 26
-# A call, with the same values as CALL, whose answer waits for the end of the handler's
-# first turn. call_end_turn ends the first turn.
+# A call, with the same values as CALL, whose answer waits until the handler has run as
+# far as it can at once (the first turn). call_end_turn ends this wait.
 CALL_NOW: Final = 27
 # the request can be resumed by a new token. a: the token, as b of TASK
 RESUMABLE: Final = 28

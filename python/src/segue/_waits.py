@@ -61,7 +61,9 @@ class Wait(asyncio.Future[None]):
 
 def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
     """Wakes the tasks of these waits at once. Must be called from the loop."""
-    if asyncio.current_task() is not None:  # a nested event loop runs inside a task
+    # A task is running now, because this event loop is nested in a task. So no other task
+    # may run at once, and these tasks run in the next turn.
+    if asyncio.current_task() is not None:
         for wait in waits:
             wait.wake()
         return

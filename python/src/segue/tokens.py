@@ -216,7 +216,7 @@ class TokenFile:
         while len(tasks) >= self.limit:
             if not ended:
                 raise TokenFileError(
-                    f"{self.path} is full: {self.limit} tasks that have not ended"
+                    f"{self.path} is full: none of its {self.limit} tasks has ended"
                 )
             tasks.remove(ended.pop(0))
 

@@ -324,7 +324,7 @@ async def transport(
     wrong = sorted(taken & set(options))
     if wrong:
         raise TypeError(
-            f"{wrong[0]} is the ClientSession's: pass the callback to ClientSession"
+            f"the option {wrong[0]} is not allowed: pass the callback to ClientSession"
         )
     told, read = anyio.create_memory_object_stream[Any](_QUEUE)
     write, said = anyio.create_memory_object_stream[Any](0)

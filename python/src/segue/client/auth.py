@@ -154,7 +154,9 @@ class OAuth:
         allow_private_addresses: bool = False,
     ) -> None:
         if grant not in _GRANTS:
-            raise ValueError(f"unknown grant: {grant!r}; there are {', '.join(_GRANTS)}")
+            raise ValueError(
+                f"unknown grant: {grant!r}; the grants are {', '.join(_GRANTS)}"
+            )
         if (grant == "assertion") != (assertion is not None):
             raise ValueError(
                 'grant "assertion" needs assertion=, and assertion= needs this grant'

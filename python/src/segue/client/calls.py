@@ -185,7 +185,8 @@ class Calls(Conversation):
         def begin() -> Flow:
             flow = Flow(self, callbacks, window, not unordered)
             if on_task is not None:
-                # The flow must not refer to the stream; the head of flow.py says why.
+                # The flow (the request behind the stream) must not refer to the stream;
+                # the head of flow.py says why.
                 flow.on_begin = lambda: on_task(held())  # type: ignore[arg-type]
             self.send(flow, _CALL, raw, options)
             flow.mark(0)

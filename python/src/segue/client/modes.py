@@ -33,7 +33,7 @@ def response_modes(names: Iterable[ResponseMode] | None) -> int:
     for name in names:
         if name not in _MODES:
             known = ", ".join(map(repr, _MODES))
-            raise ValueError(f"unknown response mode: {name!r}; there are {known}")
+            raise ValueError(f"unknown response mode: {name!r}; the modes are {known}")
         modes |= _MODES[name]
     if not modes:
         raise ValueError("response_modes is empty: name at least one mode, or pass None")

@@ -268,7 +268,9 @@ def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
     check(o)
     level = o.get("log_level", "info" if o.get("on_log") else None)
     if level is not None and level not in LEVELS:
-        raise ValueError(f"unknown log level: {level!r}; there are {', '.join(LEVELS)}")
+        raise ValueError(
+            f"unknown log level: {level!r}; the log levels are {', '.join(LEVELS)}"
+        )
     answers = o.get("answers") or answers_of(o)
     validate = o.get("validate")
     line = Line(target, o)

@@ -210,7 +210,7 @@ def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOption
     """Makes the options for `segue_session_open`."""
     era = o.get("era", "auto")
     if era not in _ERAS:
-        raise ValueError(f"unknown era: {era!r}; there are {', '.join(_ERAS)}")
+        raise ValueError(f"unknown era: {era!r}; the eras are {', '.join(_ERAS)}")
     off = 0 if o.get("streaming", True) else _PARTIAL | _PARTIAL_RESULTS
     on = _RESUMABLE if o.get("resumable", True) else 0
     on |= _DRAFT_TASKS if o.get("draft_tasks", False) else 0

@@ -43,8 +43,9 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def era(self) -> Literal["modern", "legacy"]:
-        """Whether the revision in use is "modern" (2026-07-28 and newer, without a
-        handshake) or "legacy" (all older revisions, back to 2024-11-05)."""
+        """Whether the revision in use is "modern" (2026-07-28 and newer, without
+        `initialize`) or "legacy" (all older revisions, back to 2024-11-05).
+        """
         version = self.protocol_version
         return "modern" if version[:2] == "20" and version >= _MODERN else "legacy"
 

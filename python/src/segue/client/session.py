@@ -185,7 +185,7 @@ class Session(Calls):
         """
         if level not in LEVELS:
             raise ValueError(
-                f"unknown log level: {level!r}; there are {', '.join(LEVELS)}"
+                f"unknown log level: {level!r}; the log levels are {', '.join(LEVELS)}"
             )
         if self.peer.era == "legacy":
             await self.request_raw("logging/setLevel", {"level": level})

@@ -39,8 +39,8 @@ def _may_be_error(raw: bytes) -> bool:
 
 
 class Reader:
-    """The base class of streams and tasks. Starts one flow at the first use, and reads
-    the segments of this flow.
+    """The base class of streams and tasks. At its first use it starts one flow (a request
+    that delivers segments, see flow.py), and it reads the segments of this flow.
     """
 
     def __init__(

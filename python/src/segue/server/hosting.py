@@ -64,7 +64,7 @@ class Hosting:
         self.is_closed = False
         self.is_draining = False
         self.users = 0
-        self.store: object = None  # keeps the store open as long as this hosting exists
+        self.store: object = None  # keeps the store open as long as this object exists
         self.own: object = None
         self.on_idle: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -144,8 +144,8 @@ class Hosting:
     # ---- tasks that were taken over from another server
 
     def wait(self, context: Context, begin: Callable[[], None]) -> None:
-        """Lets a task that was taken over wait until fewer calls run. If this hosting is
-        closed, the task is left to the next server that uses the store.
+        """Lets a task that was taken over wait until fewer calls run. If this native
+        server is closed, the task is left to the next server that uses the store.
         """
         self._waiting[context] = begin
         if self.is_closed:

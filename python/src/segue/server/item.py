@@ -339,9 +339,9 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
 
 
 def end_turn(call: _segue.Call) -> None:
-    """Reports that an async handler has made its first step, which ends the call's first
-    turn. The first turn of a plain function lasts until the function ends, at most
-    `first_turn_ms`.
+    """Reports that an async handler has made its first step. This ends the first turn,
+    for which the answer to the call waits. The first turn of a plain function lasts until
+    the function ends, at most `first_turn_ms`.
     """
     try:
         _segue.call_end_turn(call)

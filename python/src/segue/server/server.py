@@ -92,7 +92,9 @@ class Server:
         _servers.add(self)
 
     def _begin(self) -> None:
-        """Makes the state that belongs to one process: hostings, open stores, threads."""
+        """Makes the state that belongs to one process: native servers (hostings), open
+        stores, threads.
+        """
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
         self._stores: weakref.WeakValueDictionary[Store, OpenStore]
@@ -335,8 +337,8 @@ class Server:
         the runtime of the running loop.
         """
         host = self._host(None)
-        # counts the transport as a serving, so that the hosting and its tasks stay when
-        # the transport ends
+        # counts the transport as a user of the native server (hosting), so that the
+        # native server and its tasks stay when the transport ends
         host.users += 1
         _segue.server_attach(host.handle, transport)
 
@@ -357,8 +359,8 @@ class Server:
         return None if self.principal is None else principal_hook(self.principal)
 
     def _host(self, store: Store | None, own: object = None) -> Hosting:
-        """Returns this loop's hosting for the store. With an object `own`, only callers
-        with the same object share the hosting.
+        """Returns the native server (hosting) of this event loop for the store. With an
+        object `own`, only callers with the same object share it.
         """
         runtime = _runtime.current()
         wanted = store or self.store
@@ -382,8 +384,9 @@ class Server:
         return kept
 
     async def _end(self, patience: float) -> None:
-        """Cancels the calls that still run, in all hostings, and waits up to `patience`
-        seconds for their end."""
+        """Cancels the calls that still run, in all native servers (hostings), and waits
+        up to `patience` seconds for their end.
+        """
         hosts = list(self._hosts.values()) + [
             host for host in self._closed if host.running
         ]
@@ -392,8 +395,8 @@ class Server:
         await asyncio.gather(*[host.cancel(patience) for host in hosts])
 
     def _forget(self, host: Hosting) -> None:
-        """Removes a hosting from the list of hostings. Called when the last serving of
-        the hosting has ended.
+        """Removes a native server (hosting) from the list. Called when the last transport
+        that it serves has ended.
         """
         self._closed.add(host)
         self._drop(host)
@@ -409,8 +412,9 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
 def _begin_again() -> None:
-    """Gives the child process of a fork new state: threads, stores and hostings belong to
-    the parent."""
+    """Gives the child process of a fork new state: threads, stores and native servers
+    (hostings) belong to the parent.
+    """
     for server in list(_servers):
         server._begin()
 

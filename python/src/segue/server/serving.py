@@ -102,8 +102,8 @@ def check(options: ServeOptions) -> None:
 
 
 class Serving:
-    """One way in which a server is reached, such as a listener. `Server.serving` makes
-    servings.
+    """One transport on which a server serves, such as a listener. `Server.serving` makes
+    it.
 
     Attributes:
         url: the URL of the endpoint; "" for standard input and output, and before
