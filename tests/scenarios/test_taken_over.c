@@ -619,6 +619,29 @@ static void who_asked_before_another_came_and_went(world *w)
     end();
 }
 
+/* A is out of reach for longer than its lease, and B continues the call of a client of A.
+ * The client resumes the call at A in its old session, where the call's first request
+ * still waits. The newest request gets the result. */
+static void who_resumes_where_the_first_request_waits(world *w)
+{
+    begin(w);
+    wire *a = resumable_call_at(
+        w, "\"name\":\"story\",\"arguments\":{\"n\":12,\"delayMs\":300}");
+    legacy_connect(&other, "Ada", CAPS_Z); /* makes B open its store */
+    world_advance(w, 400);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    shared_store_away(instance_a, 0);
+    world_advance(w, LEASE_MS);
+    assert_int_equal(w->server->cluster.counts.fenced, 1);
+    ask_resume(a);
+    world_advance(w, 5000);
+    assert_null(strstr(wire_history(a), "\"error\""));
+    assert_int_equal(count_of(wire_history(a), "\"id\":123,\"result\""), 1);
+    end();
+}
+
 /* A's handler sends nothing, so no write can be refused. A asks by itself when it is
  * back, and its client learns how the task ended. */
 static void who_was_away_in_silence_hears_of_it(world *w)
@@ -709,6 +732,8 @@ static const scenario leases[] = {
      who_is_away_while_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a question of before another server came and went is answered",
      who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-13 a request is resumed in the session where its first request waits",
+     who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a silent server that was away learns of the take-over",
      who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},
