@@ -1,5 +1,6 @@
 /* What a server keeps of requests that can be resumed (SEP-975): for how long, also over
  * a restart, and how little. */
+#include "engine/server/server.h"
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/scratch.h"
@@ -482,6 +483,27 @@ static void what_has_a_key_comes_again(world *w)
     assert_int_equal(world_runs(w, "story"), 1);
 }
 
+/* The connection breaks, and the call ends. Many other calls end too, so the operation
+ * leaves memory, while the first request of the call still waits for its client. The
+ * client resumes the call in the same session: the newest request gets the result. */
+static void what_left_memory_is_resumed(world *w)
+{
+    wire *a = legacy_connect(w, "Ada", CAPS_Z);
+    call_for_token(a, "story", "\"n\":5,\"delayMs\":300", PIECES);
+    world_advance(w, 700);
+    wire_cut(a);
+    world_advance(w, 3000);
+    while (!TAILQ_EMPTY(&w->server->lingering))
+        sgi_server_take_from_maps(TAILQ_FIRST(&w->server->lingering)->op);
+    wire *b = legacy_connect(w, "Ada", CAPS_Z);
+    free(b->session);
+    b->session = strdup(a->session);
+    ask_resume(b);
+    world_advance(w, 1000);
+    assert_null(strstr(wire_history(b), "\"error\""));
+    assert_true(*json_at(wire_response(b, "123"), "result.content.4"));
+}
+
 static const scenario holders[] = {
     {"AS-110 R-776-11 a replacement before a note is announced",
      a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
@@ -493,6 +515,8 @@ static const scenario holders[] = {
 };
 
 static const scenario scenarios[] = {
+    {"R-975-13 a call that left memory is resumed in its session",
+     what_left_memory_is_resumed, ONLY_HERE | ONLY_HTTP | ONLY_SQLITE, NULL},
     {"AS-105 R-975-27 the time away goes on over a restart",
      the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 R-975-24 a client that comes in time is answered",

@@ -260,12 +260,32 @@ static void leave_channel(sgi_resumable *r, const sgi_peer *next)
         sgi_wire_session_end_answered_exchange(before);
 }
 
+/* Ends another request of the same session that has the id of this reply, over HTTP only.
+ * Such a request is an older request for the same result, and the newest request wins
+ * (R-975-13). The older request is not always the channel: it can belong to an earlier
+ * object of an operation that has left memory since. */
+static void end_older_request(const sgi_reply *reply)
+{
+    const sgi_map_node *node =
+        sgi_map_find(&reply->peer->in_flight->by_id, sgi_str_of(reply->id));
+    sgi_reply *older = node ? SGI_OWNER(node, sgi_reply, node) : NULL;
+    sgi_peer *peer = older ? older->peer : NULL;
+    if (!peer || peer == reply->peer || !peer->is_exchange)
+        return;
+    sgi_lasting_leave_reply(older);
+    older->lost = true;
+    sgi_reply_cancel(older);
+    sgi_wire_session_end_answered_exchange(peer);
+}
+
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
 {
     sgi_peer *peer = reply->peer;
     sgi_replay *replay = peer->conn->replay;
     leave_channel(r, peer);
     parted(r);
+    if (reply->state != SGI_REPLY_IN_TABLE)
+        end_older_request(reply);
     if (!sgi_reply_put_in_flight(reply))
         return false;
     r->lasting.channel = reply;
