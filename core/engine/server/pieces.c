@@ -299,7 +299,8 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
     sgi_pieces *pieces = reply->pieces;
     if (!pieces)
         return;
-    if (!reply->peer || !sgi_op_log_has_result(op) || is_deserted(pieces)) {
+    if (!reply->peer || !pieces->form || !sgi_op_log_has_result(op) ||
+        is_deserted(pieces)) {
         sgi_pieces_drop(reply);
         return;
     }
