@@ -40,14 +40,14 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
     (void)url;
     (void)options;
     (void)out;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_http, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_http, runtime);
     return status == SEGUE_OK ? refuse(runtime, error)
                               : sgi_refuse_without_handle(status, error);
 }
 
 segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_authorize, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_authorize, runtime);
     if (status == SEGUE_OK && !redirect_url)
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? SEGUE_E_UNSUPPORTED : status;

@@ -83,7 +83,7 @@ segue_status segue_call_argument_int(const segue_call *call, const char *name,
     segue_status status = sgi_call_argument(call, name, &json);
     if (status != SEGUE_OK)
         return status;
-    if (!sgi_json_int(json, &number))
+    if (!sgi_json_read_int(json, &number))
         return SEGUE_E_INVALID;
     *value = number;
     return SEGUE_OK;
@@ -147,7 +147,7 @@ segue_status segue_call_replace(segue_call *call, segue_error **error)
     segue_status status = sgi_enter(SGI_FN_segue_call_replace, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
-    status = sgi_call_replace(call);
+    status = sgi_call_replace_segments(call);
     return sgi_leave_with_error(call, status, error);
 }
 
@@ -387,6 +387,6 @@ void segue_call_free(segue_call *call)
     segue_runtime *runtime = sgi_handle_runtime(call);
     sgi_engine *engine = call->handle.engine;
     sgi_call_free(call);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }

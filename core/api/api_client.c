@@ -27,7 +27,7 @@ static void session_gone(segue_session *session, void *user)
 {
     session_tie *tie = user;
     sgi_runtime_remove_stop_hook(tie->runtime, &tie->hook);
-    sgi_release(sgi_engine_mem(session->engine), tie, sizeof *tie);
+    sgi_free(sgi_engine_mem(session->engine), tie, sizeof *tie);
 }
 
 static void resolve_session(segue_session_options *o)
@@ -109,7 +109,7 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
                                 "the option capabilities is not a JSON object");
     }
     if (status == SEGUE_OK)
-        status = sgi_task_calls_may_declare(engine, options, capabilities);
+        status = sgi_2025_check_modes_of_session(engine, options, capabilities);
     if (status != SEGUE_OK)
         return status;
     session_tie *tie = sgi_zalloc(sgi_engine_mem(engine), sizeof *tie);
@@ -119,7 +119,7 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     engine->hosting = &sgi_reverse_hosting;
     status = sgi_session_new(engine, transport, options, capabilities, events, &session);
     if (status != SEGUE_OK) {
-        sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
+        sgi_free(sgi_engine_mem(engine), tie, sizeof *tie);
         return status;
     }
     *tie = (session_tie){{.fn = runtime_stops}, runtime, session};
@@ -127,7 +127,7 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     session->gone_user = tie;
     session->conn->can_reopen = sgi_transport_can_reopen(transport);
     sgi_runtime_add_stop_hook(runtime, &tie->hook);
-    sgi_handle_count(session);
+    sgi_handle_note_given(session);
     *out = session;
     sgi_transport_attach(transport, session->conn);
     return SEGUE_OK;
@@ -140,7 +140,7 @@ segue_status segue_session_open(segue_runtime *runtime, segue_transport *transpo
 {
     segue_session_options full;
     segue_session_events callbacks;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_session_open, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_session_open, runtime);
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
@@ -189,7 +189,7 @@ void segue_session_free(segue_session *session)
     segue_runtime *runtime = sgi_handle_runtime(session);
     sgi_engine *engine = session->engine;
     sgi_session_unref(session);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }
 
@@ -201,7 +201,7 @@ static void hand_out(segue_request *request, segue_request **out)
 {
     if (out) {
         *out = request;
-        sgi_handle_count(request);
+        sgi_handle_note_given(request);
     } else {
         sgi_request_unref(request);
     }
@@ -278,7 +278,7 @@ segue_status segue_request_start(segue_session *session, const char *method,
         status = sgi_refuse(session->engine, SEGUE_E_INVALID,
                             "the params are not a JSON object");
     if (status == SEGUE_OK)
-        status = sgi_task_calls_may_list(session, full.response_modes);
+        status = sgi_2025_check_modes_of_call(session, full.response_modes);
     if (status == SEGUE_OK)
         status = sgi_request_new(session, &spec, &request);
     if (status == SEGUE_OK)
@@ -325,7 +325,7 @@ segue_status segue_request_resume(segue_session *session, const char *token,
         token ? take_request_structs(session->engine, &full, options, &callbacks, events)
               : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_request_from_token(session, token, &full, &callbacks, &request);
+        status = sgi_request_new_from_token(session, token, &full, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
     return sgi_leave_with_error(session, status, error);
@@ -339,7 +339,7 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     if (status != SEGUE_OK)
         return status;
     sgi_buf_init(&token, sgi_engine_mem(request->engine));
-    status = len ? sgi_token_write(request, &token) : SEGUE_E_INVALID;
+    status = len ? sgi_resume_token_write(request, &token) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_copy_text_out(sgi_buf_str(&token), buf, len);
     sgi_buf_free(&token);
@@ -415,7 +415,7 @@ segue_status segue_request_grant(segue_request *request, int64_t n)
         sgi_enter(SGI_FN_segue_request_grant, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
         return status;
-    status = sgi_request_grant(request, n);
+    status = sgi_request_grant_credit(request, n);
     sgi_leave(request);
     return status;
 }
@@ -449,7 +449,7 @@ void segue_request_free(segue_request *request)
     segue_runtime *runtime = sgi_handle_runtime(request);
     sgi_engine *engine = request->engine;
     sgi_request_unref(request);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }
 
@@ -467,7 +467,7 @@ static segue_status attach(sgi_fn fn, attach_fn by, segue_session *session,
         return sgi_refuse_without_handle(status, error);
     status = out ? by(session, text, &task) : SEGUE_E_INVALID;
     if (status == SEGUE_OK) {
-        sgi_handle_count(task);
+        sgi_handle_note_given(task);
         *out = task;
     }
     return sgi_leave_with_error(session, status, error);
@@ -483,7 +483,7 @@ segue_status segue_task_attach(segue_session *session, const char *task_id,
 segue_status segue_task_attach_token(segue_session *session, const char *token,
                                      segue_task **out, segue_error **error)
 {
-    return attach(SGI_FN_segue_task_attach_token, sgi_task_handle_from_token, session,
+    return attach(SGI_FN_segue_task_attach_token, sgi_task_handle_new_from_token, session,
                   token, out, error);
 }
 
@@ -559,6 +559,6 @@ void segue_task_free(segue_task *task)
     segue_runtime *runtime = sgi_handle_runtime(task);
     sgi_engine *engine = task->handle.engine;
     sgi_task_handle_unref(task);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }

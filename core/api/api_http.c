@@ -39,7 +39,7 @@ static segue_status guard_listener(sgi_fn fn, const segue_listener *listener)
 {
     if (!listener || listener->carrier.magic != SGI_MAGIC_LISTENER)
         return SEGUE_E_INVALID;
-    return sgi_guard_runtime(fn, listener->carrier.runtime);
+    return sgi_check_reentrancy(fn, listener->carrier.runtime);
 }
 
 const char *segue_listener_url(const segue_listener *listener)
@@ -78,7 +78,7 @@ void segue_listener_free(segue_listener *listener)
         return;
     segue_runtime *runtime = listener->carrier.runtime;
     sgi_runtime_lock(runtime);
-    sgi_http_listener_abandon(listener);
+    sgi_http_listener_release_handle(listener);
     sgi_runtime_unlock(runtime);
     sgi_runtime_unref(runtime);
 }
@@ -142,6 +142,6 @@ void segue_bearer_free(segue_bearer *bearer)
     segue_runtime *runtime = sgi_handle_runtime(bearer);
     sgi_engine *engine = bearer->handle.engine;
     sgi_bearer_free(bearer);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }

@@ -8,7 +8,7 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
                                   segue_transport **out, segue_error **error)
 {
     segue_http_options full;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_http, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_http, runtime);
     if (status == SEGUE_OK && (!out || !url))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
@@ -66,7 +66,7 @@ segue_status segue_transport_set_oauth(segue_transport *transport,
 
 segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_authorize, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_authorize, runtime);
     if (status == SEGUE_OK && !redirect_url)
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_http_pass_redirect(runtime, redirect_url) : status;

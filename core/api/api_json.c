@@ -7,7 +7,7 @@ segue_status segue_json_check(segue_runtime *runtime, const char *json, size_t l
                               segue_error **error)
 {
     sgi_json value;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_json_check, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_json_check, runtime);
     if (status == SEGUE_OK && !json)
         status = SEGUE_E_INVALID;
     if (status != SEGUE_OK)
@@ -77,7 +77,8 @@ segue_status segue_json_text(const char *json, size_t len, char *buf, size_t *bu
 segue_status segue_json_int(const char *json, size_t len, int64_t *value)
 {
     int64_t number;
-    if (!json || !value || !sgi_json_int(sgi_json_trim((sgi_str){json, len}), &number))
+    if (!json || !value ||
+        !sgi_json_read_int(sgi_json_trim((sgi_str){json, len}), &number))
         return SEGUE_E_INVALID;
     *value = number;
     return SEGUE_OK;

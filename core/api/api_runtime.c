@@ -18,7 +18,7 @@ segue_status segue_runtime_new(const segue_runtime_options *options, segue_runti
 static segue_status guarded(sgi_fn fn, segue_runtime *runtime,
                             segue_status (*call)(segue_runtime *runtime))
 {
-    segue_status status = sgi_guard_runtime(fn, runtime);
+    segue_status status = sgi_check_reentrancy(fn, runtime);
     return status == SEGUE_OK ? call(runtime) : status;
 }
 
@@ -34,7 +34,7 @@ segue_status segue_runtime_start(segue_runtime *runtime)
 
 segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_fd, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_fd, runtime);
     if (status == SEGUE_OK && !fd)
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_runtime_fd(runtime, fd) : status;
@@ -43,7 +43,7 @@ segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd)
 segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
                                     int32_t max_events, int32_t *ran)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_dispatch, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_dispatch, runtime);
     if (status == SEGUE_OK && (timeout_ms < -1 || max_events < 0))
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_runtime_dispatch(runtime, timeout_ms, max_events, ran)
@@ -67,7 +67,7 @@ segue_status segue_runtime_stop(segue_runtime *runtime)
 
 void segue_runtime_free(segue_runtime *runtime)
 {
-    if (sgi_guard_runtime(SGI_FN_segue_runtime_free, runtime) == SEGUE_OK)
+    if (sgi_check_reentrancy(SGI_FN_segue_runtime_free, runtime) == SEGUE_OK)
         sgi_runtime_free(runtime);
 }
 
@@ -76,7 +76,7 @@ void segue_runtime_free(segue_runtime *runtime)
 segue_status segue_transport_pair(segue_runtime *runtime, segue_transport **a,
                                   segue_transport **b)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_pair, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_pair, runtime);
     if (status == SEGUE_OK && (!a || !b))
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_transport_pair(runtime, a, b) : status;
@@ -84,7 +84,7 @@ segue_status segue_transport_pair(segue_runtime *runtime, segue_transport **a,
 
 segue_status segue_transport_stdio(segue_runtime *runtime, segue_transport **out)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_stdio, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_stdio, runtime);
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_transport_stdio(runtime, out) : status;
@@ -93,7 +93,7 @@ segue_status segue_transport_stdio(segue_runtime *runtime, segue_transport **out
 segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in, int32_t fd_out,
                                  segue_transport **out)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_fds, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_fds, runtime);
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_transport_fds(runtime, fd_in, fd_out, out) : status;
@@ -104,7 +104,7 @@ segue_status segue_transport_spawn(segue_runtime *runtime,
                                    segue_transport **out, segue_error **error)
 {
     segue_spawn_options full;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_spawn, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_spawn, runtime);
     if (status == SEGUE_OK && (!out || !options))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
@@ -124,7 +124,7 @@ segue_status segue_transport_custom(segue_runtime *runtime,
                                     segue_transport **out)
 {
     segue_transport_vtable full;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_custom, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_transport_custom, runtime);
     if (status == SEGUE_OK && (!out || !vtable))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)

@@ -15,7 +15,7 @@ static sgi_json block(const segue_segment *segment)
  * when the value is not a string or when out of memory. */
 static const char *decode_member(sgi_buf *scratch, sgi_json value)
 {
-    sgi_buf_cut(scratch, 0);
+    sgi_buf_truncate(scratch, 0);
     if (!sgi_json_decode(value, scratch) || !sgi_buf_terminate(scratch))
         return NULL;
     return scratch->p;

@@ -14,7 +14,7 @@
 
 segue_status segue_content_new(segue_runtime *runtime, segue_content **out)
 {
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_content_new, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_content_new, runtime);
     if (status != SEGUE_OK || !out)
         return status != SEGUE_OK ? status : SEGUE_E_INVALID;
     segue_content *content = sgi_content_new(sgi_runtime_engine(runtime));
@@ -161,7 +161,7 @@ static void server_gone(segue_server *server, void *user)
     sgi_runtime_remove_stop_hook(tie->runtime, &tie->hook);
     sgi_runtime_remove_store(tie->runtime, &server->committer);
     sgi_store_unref(tie->store);
-    sgi_release(sgi_engine_mem(server->engine), tie, sizeof *tie);
+    sgi_free(sgi_engine_mem(server->engine), tie, sizeof *tie);
 }
 
 static void put_default(int64_t *value, int64_t standard)
@@ -302,7 +302,8 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
             "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
             "them is out of range",
             (long long)o->list_ttl_ms, (long long)SGI_TTL_MAX, (int)o->list_scope);
-    if (status == SEGUE_OK && o->log_level && sgi_log_level(sgi_str_of(o->log_level)) < 0)
+    if (status == SEGUE_OK && o->log_level &&
+        sgi_log_level_parse(sgi_str_of(o->log_level)) < 0)
         status = sgi_refuse(engine, SEGUE_E_INVALID, "log_level names no level");
     if (status == SEGUE_OK)
         status = check_texts(engine, o);
@@ -332,7 +333,7 @@ static segue_status make_server(segue_runtime *runtime,
             server->options.free_user = NULL;
             sgi_server_unref(server);
         }
-        sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
+        sgi_free(sgi_engine_mem(engine), tie, sizeof *tie);
         return status;
     }
     *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
@@ -341,7 +342,7 @@ static segue_status make_server(segue_runtime *runtime,
     server->gone = server_gone;
     server->gone_user = tie;
     sgi_runtime_add_stop_hook(runtime, &tie->hook);
-    sgi_handle_count(server);
+    sgi_handle_note_given(server);
     *out = server;
     return SEGUE_OK;
 }
@@ -364,7 +365,7 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
 {
     segue_server_options full;
     segue_store *store = NULL;
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_server_new, runtime);
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_server_new, runtime);
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
@@ -398,7 +399,7 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
     if (status == SEGUE_OK)
         status = sgi_item_add(server, item, value, options, error);
     if (status == SEGUE_OK)
-        sgi_items_changed(server, item);
+        sgi_items_report_changed(server, item);
     return status;
 }
 
@@ -440,7 +441,7 @@ segue_status segue_server_remove(segue_server *server, int32_t item, const char 
     status =
         is_item(item) && name ? sgi_item_remove(server, item, name) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        sgi_items_changed(server, item);
+        sgi_items_report_changed(server, item);
     sgi_leave(server);
     return status;
 }
@@ -452,7 +453,7 @@ segue_status segue_server_resource_updated(segue_server *server, const char *uri
     if (status != SEGUE_OK)
         return status;
     if (uri)
-        sgi_resource_updated(server, sgi_str_of(uri));
+        sgi_resource_report_updated(server, sgi_str_of(uri));
     sgi_leave(server);
     return uri ? SEGUE_OK : SEGUE_E_INVALID;
 }
@@ -507,7 +508,7 @@ void segue_server_free(segue_server *server)
         return;
     segue_runtime *runtime = sgi_handle_runtime(server);
     sgi_engine *engine = server->engine;
-    sgi_server_handle_freed(server);
-    sgi_handle_uncount(engine);
+    sgi_server_on_handle_freed(server);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }

@@ -6,8 +6,8 @@ segue_status segue_timer_start(segue_runtime *runtime, int64_t delay_ms,
                                segue_timer_fn on_time, void *user,
                                segue_free_fn free_user, segue_timer **out)
 {
-    sgi_timer_task task = {on_time, user, free_user};
-    segue_status status = sgi_guard_runtime(SGI_FN_segue_timer_start, runtime);
+    sgi_user_timer_callback task = {on_time, user, free_user};
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_timer_start, runtime);
     if (status == SEGUE_OK && (delay_ms < 0 || !on_time))
         status = SEGUE_E_INVALID;
     if (status != SEGUE_OK)
@@ -19,7 +19,7 @@ segue_status segue_timer_start(segue_runtime *runtime, int64_t delay_ms,
     if (status == SEGUE_OK && !timer)
         status = SEGUE_E_NOMEM;
     if (timer && out) {
-        sgi_handle_count(timer);
+        sgi_handle_note_given(timer);
         *out = timer;
     } else if (timer) {
         sgi_user_timer_unref(timer);
@@ -44,6 +44,6 @@ void segue_timer_free(segue_timer *timer)
     segue_runtime *runtime = sgi_handle_runtime(timer);
     sgi_engine *engine = ((const sgi_handle *)(const void *)timer)->engine;
     sgi_user_timer_unref(timer);
-    sgi_handle_uncount(engine);
+    sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }

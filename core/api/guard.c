@@ -20,11 +20,11 @@ static const row rows[SGI_FN_COUNT] = {
 #undef SGI_API
 };
 
-segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime)
+segue_status sgi_check_reentrancy(sgi_fn fn, const segue_runtime *runtime)
 {
     if (!runtime || *(const uint32_t *)(const void *)runtime != SGI_MAGIC_RUNTIME)
         return SEGUE_E_INVALID;
-    if (rows[fn].callback == REFUSED && sgi_runtime_in_callback(runtime))
+    if (rows[fn].callback == REFUSED && sgi_runtime_is_in_callback(runtime))
         return SEGUE_E_REENTRANT;
     return SEGUE_OK;
 }
@@ -39,7 +39,7 @@ segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic)
     if (!handle || ((const sgi_handle *)handle)->magic != magic)
         return SEGUE_E_INVALID;
     segue_runtime *runtime = sgi_handle_runtime(handle);
-    segue_status status = sgi_guard_runtime(fn, runtime);
+    segue_status status = sgi_check_reentrancy(fn, runtime);
     if (status == SEGUE_OK)
         sgi_enter_runtime(runtime);
     return status;
@@ -68,7 +68,7 @@ segue_status sgi_leave_with_error(const void *handle, segue_status status,
 void sgi_enter_runtime(segue_runtime *runtime)
 {
     sgi_runtime_lock(runtime);
-    sgi_refuse_begin(sgi_runtime_engine(runtime));
+    sgi_refuse_clear_reason(sgi_runtime_engine(runtime));
 }
 
 segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
@@ -89,13 +89,13 @@ segue_status sgi_refuse_without_handle(segue_status status, segue_error **error)
                 error);
 }
 
-void sgi_handle_count(const void *handle)
+void sgi_handle_note_given(const void *handle)
 {
     sgi_engine *engine = ((const sgi_handle *)handle)->engine;
     engine->host.retain(engine->host.user);
 }
 
-void sgi_handle_uncount(sgi_engine *engine)
+void sgi_handle_note_freed(sgi_engine *engine)
 {
     engine->host.release(engine->host.user);
 }

@@ -17,7 +17,7 @@ typedef enum sgi_fn {
 
 /* Returns SEGUE_E_REENTRANT when this thread runs a callback of the runtime and fn is not
  * allowed inside a callback. */
-segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime);
+segue_status sgi_check_reentrancy(sgi_fn fn, const segue_runtime *runtime);
 
 /* Checks that the handle is valid and that fn may be called now, and takes the lock.
  * After SEGUE_OK the caller must call sgi_leave. */
@@ -43,11 +43,11 @@ segue_status sgi_transport_may_attach(const segue_transport *transport,
 /* Returns the runtime of a valid handle. */
 segue_runtime *sgi_handle_runtime(const void *handle);
 
-/* These functions count the application's handles. sgi_handle_count is called when the
- * application gets a handle, sgi_handle_uncount when the application frees one. The
- * caller holds the lock. */
-void sgi_handle_count(const void *handle);
-void sgi_handle_uncount(sgi_engine *engine);
+/* These functions count the application's handles. sgi_handle_note_given is called when
+ * the application gets a handle, sgi_handle_note_freed when the application frees one.
+ * The caller holds the lock. */
+void sgi_handle_note_given(const void *handle);
+void sgi_handle_note_freed(sgi_engine *engine);
 
 /* Copies a text with its NUL into buf, which has *len bytes, and always sets *len to the
  * length of the text. buf may be NULL, to get only the length. Returns SEGUE_E_TOO_SMALL

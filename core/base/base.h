@@ -25,10 +25,10 @@ extern const sgi_mem sgi_mem_libc;
 
 void *sgi_alloc(const sgi_mem *mem, size_t size);
 void *sgi_zalloc(const sgi_mem *mem, size_t size);
-void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
+void *sgi_realloc(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
 /* Frees the memory. size: the size with which the memory was allocated. ptr may be
  * NULL. */
-void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
+void sgi_free(const sgi_mem *mem, void *ptr, size_t size);
 
 /* ---- work ---- */
 

@@ -9,7 +9,7 @@ void sgi_buf_init(sgi_buf *buf, const sgi_mem *mem)
 
 void sgi_buf_free(sgi_buf *buf)
 {
-    sgi_release(buf->mem, buf->p, buf->cap);
+    sgi_free(buf->mem, buf->p, buf->cap);
     sgi_buf_init(buf, buf->mem);
 }
 
@@ -34,7 +34,7 @@ bool sgi_buf_reserve_slow(sgi_buf *buf, size_t n)
         cap = buf->len + n;
     if (cap < 256)
         cap = 256;
-    char *p = sgi_resize(buf->mem, buf->p, buf->cap, cap);
+    char *p = sgi_realloc(buf->mem, buf->p, buf->cap, cap);
     if (!p) {
         buf->failed = true;
         return false;
@@ -62,7 +62,7 @@ void sgi_buf_add_int(sgi_buf *buf, int64_t value)
     sgi_buf_add_uint(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-void sgi_buf_drop(sgi_buf *buf, size_t n)
+void sgi_buf_drop_front(sgi_buf *buf, size_t n)
 {
     SGI_WORK(n < buf->len ? buf->len - n : 0);
     if (n < buf->len)
@@ -70,7 +70,7 @@ void sgi_buf_drop(sgi_buf *buf, size_t n)
     buf->len -= n;
 }
 
-void sgi_buf_cut(sgi_buf *buf, size_t len)
+void sgi_buf_truncate(sgi_buf *buf, size_t len)
 {
     buf->len = len;
     buf->failed = false;

@@ -52,10 +52,10 @@ static inline void sgi_buf_add_char(sgi_buf *buf, char c)
 void sgi_buf_add_int(sgi_buf *buf, int64_t value);
 void sgi_buf_add_uint(sgi_buf *buf, uint64_t value);
 /* Drops the first n bytes of the buffer. */
-void sgi_buf_drop(sgi_buf *buf, size_t n);
+void sgi_buf_drop_front(sgi_buf *buf, size_t n);
 /* Removes the bytes after len and clears `failed`. Used to remove a message that could
  * not be written completely. */
-void sgi_buf_cut(sgi_buf *buf, size_t len);
+void sgi_buf_truncate(sgi_buf *buf, size_t len);
 /* Removes the bytes after len from a message that is still being written. Does not change
  * `failed`. */
 static inline void sgi_buf_shorten(sgi_buf *buf, size_t len)

@@ -16,7 +16,7 @@ int32_t sgi_crypto_random(void *user, void *bytes, size_t len)
     return len <= INT32_MAX && RAND_bytes(bytes, (int)len) == 1 ? 0 : -1;
 }
 
-sgi_hasher *sgi_crypto_hasher(void)
+sgi_hasher *sgi_crypto_hasher_new(void)
 {
     EVP_MD *sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     ERR_clear_error();
@@ -131,7 +131,7 @@ static bool is_key(sgi_crypto_key *key)
     return ok;
 }
 
-sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent)
+sgi_crypto_key *sgi_crypto_key_new_rsa(sgi_str modulus, sgi_str exponent)
 {
     if (!modulus.n || !exponent.n || modulus.n > RSA_MAX_BITS / 8 + 1 ||
         exponent.n > RSA_MAX_EXPONENT / 8)
@@ -151,7 +151,7 @@ sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent)
     return key;
 }
 
-sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y)
+sgi_crypto_key *sgi_crypto_key_new_ec(int32_t bits, sgi_str x, sgi_str y)
 {
     unsigned char point[1 + 2 * 48] = {POINT_CONVERSION_UNCOMPRESSED};
     const char *group = bits == 256 ? "P-256" : "P-384";
@@ -175,7 +175,7 @@ sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y)
     return key;
 }
 
-sgi_crypto_key *sgi_crypto_key_ed25519(sgi_str x)
+sgi_crypto_key *sgi_crypto_key_new_ed25519(sgi_str x)
 {
     if (x.n != 32)
         return NULL;

@@ -11,9 +11,9 @@
 int32_t sgi_crypto_random(void *user, void *bytes, size_t len);
 /* The digest algorithm. It is looked up once, because the look-up costs more than the
  * digest of a key. The object never changes, so threads can share it. OpenSSL owns its
- * memory. sgi_crypto_hasher returns NULL when out of memory. */
+ * memory. sgi_crypto_hasher_new returns NULL when out of memory. */
 typedef struct sgi_hasher sgi_hasher;
-sgi_hasher *sgi_crypto_hasher(void);
+sgi_hasher *sgi_crypto_hasher_new(void);
 /* Frees the hasher. hasher may be NULL. */
 void sgi_crypto_hasher_free(sgi_hasher *hasher);
 /* Computes SHA-256 of the parts. The length of each part comes before the part, so two
@@ -73,11 +73,11 @@ typedef struct sgi_crypto_key sgi_crypto_key;
 /* Makes an RSA public key from its numbers, which are big-endian. Returns NULL when the
  * numbers are not a valid key, when the key does not have 2048 to 8192 bits, or when out
  * of memory. */
-sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent);
+sgi_crypto_key *sgi_crypto_key_new_rsa(sgi_str modulus, sgi_str exponent);
 /* Makes an EC public key. bits: 256 or 384; x and y have this many bits each. Returns
  * NULL when the point is not on the curve, or when out of memory. */
-sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y);
-sgi_crypto_key *sgi_crypto_key_ed25519(sgi_str x);
+sgi_crypto_key *sgi_crypto_key_new_ec(int32_t bits, sgi_str x, sgi_str y);
+sgi_crypto_key *sgi_crypto_key_new_ed25519(sgi_str x);
 /* Frees the key. key may be NULL. */
 void sgi_crypto_key_free(sgi_crypto_key *key);
 /* True when the signature of the text was made by this scheme with the private key that

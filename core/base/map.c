@@ -8,7 +8,7 @@ void sgi_map_init(sgi_map *map, const sgi_env *env)
 
 void sgi_map_free(sgi_map *map)
 {
-    sgi_release(map->mem, map->table, map->size * sizeof *map->table);
+    sgi_free(map->mem, map->table, map->size * sizeof *map->table);
     map->table = NULL;
     map->size = 0;
 }
@@ -130,7 +130,7 @@ void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node)
             fn(user, node);
 }
 
-sgi_map_node *sgi_map_any(const sgi_map *map)
+sgi_map_node *sgi_map_any_node(const sgi_map *map)
 {
     if (map->lone || !map->count)
         return map->lone;

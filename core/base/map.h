@@ -34,7 +34,7 @@ void sgi_map_remove(sgi_map *map, sgi_map_node *node);
 void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node),
                   void *user);
 /* Returns any one node; NULL when the map is empty. Used by loops that empty the map. */
-sgi_map_node *sgi_map_any(const sgi_map *map);
+sgi_map_node *sgi_map_any_node(const sgi_map *map);
 
 uint64_t sgi_siphash(const uint64_t seed[2], const void *bytes, size_t len);
 

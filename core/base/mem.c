@@ -46,7 +46,7 @@ void *sgi_zalloc(const sgi_mem *mem, size_t size)
     return ptr;
 }
 
-void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size)
+void *sgi_realloc(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size)
 {
     if (!ptr)
         return sgi_alloc(mem, new_size);
@@ -54,7 +54,7 @@ void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size
     return mem->resize(mem->user, ptr, old_size, new_size);
 }
 
-void sgi_release(const sgi_mem *mem, void *ptr, size_t size)
+void sgi_free(const sgi_mem *mem, void *ptr, size_t size)
 {
     if (ptr)
         mem->release(mem->user, ptr, size);
@@ -76,7 +76,7 @@ char *sgi_text_dup(const sgi_mem *mem, sgi_str text)
 void sgi_text_free(const sgi_mem *mem, char *text)
 {
     if (text)
-        sgi_release(mem, text, strlen(text) + 1);
+        sgi_free(mem, text, strlen(text) + 1);
 }
 
 size_t sgi_text_fitting_bytes(sgi_str text, size_t most)

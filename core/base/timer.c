@@ -13,7 +13,7 @@ void sgi_timers_free(sgi_timers *timers)
         timers->heap[i]->slot = 0;
     for (; timers->spilled; timers->spilled = timers->spilled->next)
         timers->spilled->slot = 0;
-    sgi_release(timers->mem, timers->heap, timers->cap * sizeof *timers->heap);
+    sgi_free(timers->mem, timers->heap, timers->cap * sizeof *timers->heap);
     sgi_timers_init(timers, timers->mem);
 }
 
@@ -54,8 +54,8 @@ static bool make_room(sgi_timers *timers)
     if (timers->count < timers->cap)
         return true;
     size_t cap = timers->cap ? timers->cap * 2 : 16;
-    sgi_timer **heap = sgi_resize(timers->mem, timers->heap, timers->cap * sizeof *heap,
-                                  cap * sizeof *heap);
+    sgi_timer **heap = sgi_realloc(timers->mem, timers->heap, timers->cap * sizeof *heap,
+                                   cap * sizeof *heap);
     if (!heap)
         return false;
     timers->heap = heap;
@@ -134,13 +134,13 @@ static sgi_timer *first(const sgi_timers *timers)
     return earliest;
 }
 
-int64_t sgi_timers_next(const sgi_timers *timers)
+int64_t sgi_timers_next_due_ms(const sgi_timers *timers)
 {
     const sgi_timer *timer = first(timers);
     return timer ? timer->at_ms : INT64_MAX;
 }
 
-void sgi_timers_run(sgi_timers *timers, int64_t now)
+void sgi_timers_run_due(sgi_timers *timers, int64_t now)
 {
     sgi_timer *timer;
     while ((timer = first(timers)) && timer->at_ms <= now) {

@@ -40,8 +40,8 @@ void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
                         sgi_timer_fn fn);
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer);
 /* Returns the time at which the next timer is due, or INT64_MAX when no timer is set. */
-int64_t sgi_timers_next(const sgi_timers *timers);
+int64_t sgi_timers_next_due_ms(const sgi_timers *timers);
 /* Runs all timers that are due at `now`. */
-void sgi_timers_run(sgi_timers *timers, int64_t now);
+void sgi_timers_run_due(sgi_timers *timers, int64_t now);
 
 #endif

@@ -3,8 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
-                     sgi_digest_fn digest, const sgi_aead *aead)
+void sgi_engine_init(sgi_engine *engine, const sgi_env *env,
+                     const sgi_host_functions *host, sgi_digest_fn digest,
+                     const sgi_aead *aead)
 {
     *engine = (sgi_engine){.env = *env, .host = *host, .digest = digest, .aead = aead};
     sgi_timers_init(&engine->timers, env->mem);
@@ -40,7 +41,7 @@ bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
     return engine->digest(engine->hasher, out, parts, count);
 }
 
-sgi_json_reader *sgi_engine_reader(sgi_engine *engine)
+sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine)
 {
     return &engine->reader;
 }
@@ -77,17 +78,17 @@ int32_t sgi_user_data_free(sgi_engine *engine, segue_free_fn free_user, void *us
     return 1;
 }
 
-void sgi_engine_retain(sgi_engine *engine)
+void sgi_engine_ref(sgi_engine *engine)
 {
     engine->host.retain(engine->host.user);
 }
 
-void sgi_engine_release(sgi_engine *engine)
+void sgi_engine_unref(sgi_engine *engine)
 {
     engine->host.release(engine->host.user);
 }
 
-void sgi_ready_add(sgi_engine *engine, sgi_ready *ready)
+void sgi_ready_queue_add(sgi_engine *engine, sgi_ready_object *ready)
 {
     if (ready->queued)
         return;
@@ -98,7 +99,7 @@ void sgi_ready_add(sgi_engine *engine, sgi_ready *ready)
         engine->host.wake(engine->host.user);
 }
 
-void sgi_ready_remove(sgi_engine *engine, sgi_ready *ready)
+void sgi_ready_queue_remove(sgi_engine *engine, sgi_ready_object *ready)
 {
     if (!ready->queued)
         return;
@@ -106,12 +107,12 @@ void sgi_ready_remove(sgi_engine *engine, sgi_ready *ready)
     TAILQ_REMOVE(&engine->ready, ready, link);
 }
 
-int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget)
+int32_t sgi_engine_run_callbacks(sgi_engine *engine, int32_t budget)
 {
     int32_t ran = 0;
     while (ran < budget && !TAILQ_EMPTY(&engine->ready)) {
-        sgi_ready *next = TAILQ_FIRST(&engine->ready);
-        sgi_ready_remove(engine, next);
+        sgi_ready_object *next = TAILQ_FIRST(&engine->ready);
+        sgi_ready_queue_remove(engine, next);
         ran += next->run(next, budget - ran);
     }
     return ran;
@@ -122,9 +123,9 @@ void sgi_engine_set_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms
 {
     int64_t now = sgi_now(&engine->env);
     int64_t at = sgi_time_add(now, delay_ms);
-    int64_t before = sgi_timers_next(&engine->timers);
+    int64_t before = sgi_timers_next_due_ms(&engine->timers);
     sgi_timer_must_set(&engine->timers, timer, at, fn);
-    if (sgi_timers_next(&engine->timers) < before)
+    if (sgi_timers_next_due_ms(&engine->timers) < before)
         engine->host.wake(engine->host.user);
 }
 
@@ -174,7 +175,7 @@ segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *for
     return status;
 }
 
-void sgi_refuse_begin(sgi_engine *engine)
+void sgi_refuse_clear_reason(sgi_engine *engine)
 {
     engine->refusal[0] = 0;
 }

@@ -24,7 +24,7 @@ typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_S
 
 /* Functions of the host (the runtime) that the engine calls. The engine calls them under
  * the lock. They return at once and must not call the engine. */
-typedef struct sgi_host {
+typedef struct sgi_host_functions {
     void *user;
     void (*lock)(void *user);
     void (*unlock)(void *user);
@@ -32,7 +32,7 @@ typedef struct sgi_host {
     /* called when there is work: a callback in the ready queue, output, work for a store,
      * or a timer */
     void (*wake)(void *user);
-    /* called when sgi_conn_output has bytes for the transport */
+    /* called when sgi_conn_take_output has bytes for the transport */
     void (*output)(void *user, sgi_conn *conn);
     /* called when the transport may read input of this conversation again */
     void (*input)(void *user, sgi_conn *conn);
@@ -47,9 +47,9 @@ typedef struct sgi_host {
     void (*retain)(void *user);
     /* called when the application has freed a public handle */
     void (*release)(void *user);
-} sgi_host;
+} sgi_host_functions;
 
-TAILQ_HEAD(sgi_ready_list, sgi_ready);
+TAILQ_HEAD(sgi_ready_object_list, sgi_ready_object);
 
 TAILQ_HEAD(sgi_flow_list, sgi_flow);
 
@@ -60,9 +60,9 @@ struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
     /* Functions of engine/reverse (reverse/reverse.h) that the rooms client and server
      * call. */
-    const struct sgi_hosting_ops *hosting;
+    const struct sgi_question_host_ops *hosting;
     const struct sgi_question_task_ops *question_tasks;
-    sgi_host host;
+    sgi_host_functions host;
     sgi_digest_fn digest;
     sgi_hasher *hasher; /* first argument of `digest`; the runtime owns it; can be NULL */
     const sgi_aead *aead;
@@ -79,7 +79,7 @@ struct sgi_engine {
     sgi_timers timers;
     /* the endpoints whose servers last needed `initialize` */
     sgi_era_memory eras;
-    struct sgi_ready_list ready;
+    struct sgi_ready_object_list ready;
     /* the OAuth flows that wait for the browser's redirect */
     struct sgi_flow_list flows;
     /* number of received messages that were dropped because they violate the protocol */
@@ -89,8 +89,9 @@ struct sgi_engine {
     char refusal[SGI_REFUSAL];
 };
 
-void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
-                     sgi_digest_fn digest, const sgi_aead *aead);
+void sgi_engine_init(sgi_engine *engine, const sgi_env *env,
+                     const sgi_host_functions *host, sgi_digest_fn digest,
+                     const sgi_aead *aead);
 /* Sets the limits. Called once, before the first input is read. */
 void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_depth,
                            size_t max_queue);
@@ -98,7 +99,7 @@ void sgi_engine_free(sgi_engine *engine);
 
 /* Runs callbacks of the application, at most `budget`. Returns the number of callbacks
  * that ran. */
-int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget);
+int32_t sgi_engine_run_callbacks(sgi_engine *engine, int32_t budget);
 
 /* Validates a JSON text of the application. If the text is invalid, the refusal says
  * where the fault is. On SEGUE_OK, *value is the text without the white space around it.

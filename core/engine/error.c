@@ -105,6 +105,6 @@ void sgi_error_free(segue_error *error)
     sgi_mem mem = *error->mem;
     sgi_text_free(&mem, (char *)error->view.message);
     if (error->view.data)
-        sgi_release(&mem, (char *)error->view.data, error->view.data_len + 1);
-    sgi_release(&mem, error, sizeof *error);
+        sgi_free(&mem, (char *)error->view.data, error->view.data_len + 1);
+    sgi_free(&mem, error, sizeof *error);
 }

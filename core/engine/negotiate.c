@@ -36,7 +36,7 @@ static const struct cell {
      SGI_DIALECT_PN, 0, 0},
 };
 
-uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
+uint32_t sgi_negotiate_dialects(sgi_version version, uint32_t declared, uint32_t enabled)
 {
     uint32_t admitted = 0;
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {

@@ -64,7 +64,7 @@ enum sgi_declared_bit {
 /* Returns the set of dialects that the server may use. declared: a set of
  * sgi_declared_bit. enabled: the dialects that are switched on, a set of
  * sgi_dialect_bit. */
-uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled);
+uint32_t sgi_negotiate_dialects(sgi_version version, uint32_t declared, uint32_t enabled);
 
 /* The kind of answer that a call of a tool gets. */
 typedef enum sgi_verdict {

@@ -15,14 +15,14 @@ typedef struct sgi_conn sgi_conn;
 /* An object that has callbacks of the application to run. `run` runs at most `budget`
  * callbacks and returns the number of callbacks that it ran. If the object has more
  * callbacks to run, `run` queues the object again. */
-typedef struct sgi_ready {
-    TAILQ_ENTRY(sgi_ready) link;
+typedef struct sgi_ready_object {
+    TAILQ_ENTRY(sgi_ready_object) link;
     bool queued;
-    int32_t (*run)(struct sgi_ready *ready, int32_t budget);
-} sgi_ready;
+    int32_t (*run)(struct sgi_ready_object *ready, int32_t budget);
+} sgi_ready_object;
 
-void sgi_ready_add(sgi_engine *engine, sgi_ready *ready);
-void sgi_ready_remove(sgi_engine *engine, sgi_ready *ready);
+void sgi_ready_queue_add(sgi_engine *engine, sgi_ready_object *ready);
+void sgi_ready_queue_remove(sgi_engine *engine, sgi_ready_object *ready);
 
 /* ---- what the host has given to the engine ---- */
 
@@ -42,7 +42,7 @@ bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
 /* Returns the reader for JSON from a peer. The reader enforces the limits of a
  * message. */
-sgi_json_reader *sgi_engine_reader(sgi_engine *engine);
+sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine);
 /* Returns the maximum size of a received message, in bytes. */
 size_t sgi_engine_max_message(const sgi_engine *engine);
 /* Returns the maximum number of unsent bytes of a connection. */
@@ -59,10 +59,10 @@ void sgi_user_code_end(sgi_engine *engine);
  * Does nothing when free_user is NULL. Returns the number of calls (0 or 1). Afterwards
  * `user` must not be used. */
 int32_t sgi_user_data_free(sgi_engine *engine, segue_free_fn free_user, void *user);
-/* sgi_engine_retain notes that the application has got a public handle, so that the
- * runtime outlives the handle. sgi_engine_release notes that the handle was freed. */
-void sgi_engine_retain(sgi_engine *engine);
-void sgi_engine_release(sgi_engine *engine);
+/* sgi_engine_ref notes that the application has got a public handle, so that the
+ * runtime outlives the handle. sgi_engine_unref notes that the handle was freed. */
+void sgi_engine_ref(sgi_engine *engine);
+void sgi_engine_unref(sgi_engine *engine);
 
 /* ---- time, logging, refusals ---- */
 
@@ -82,7 +82,7 @@ void sgi_engine_count_violation(sgi_engine *engine);
 segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears the reason of an earlier refusal. Called at the beginning of each API call. */
-void sgi_refuse_begin(sgi_engine *engine);
+void sgi_refuse_clear_reason(sgi_engine *engine);
 /* Returns the reason of the refusal; "" = no reason was given. The text is valid until
  * the lock is released. */
 const char *sgi_refusal_text(const sgi_engine *engine);

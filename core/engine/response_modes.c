@@ -63,7 +63,8 @@ void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes)
     sgi_jw_close(w, ']');
 }
 
-sgi_response_form sgi_response_decide(uint8_t effective, bool ready, bool incremental)
+sgi_response_form sgi_response_form_decide(uint8_t effective, bool ready,
+                                           bool incremental)
 {
     if (effective & SGI_MODE_IMMEDIATE && ready)
         return SGI_FORM_PLAIN;

@@ -39,7 +39,7 @@ const char *sgi_response_mode_name(uint8_t mode);
 /* Writes the member "<name>":[...] with these modes into an open JSON object. */
 void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes);
 
-/* The forms of a response. sgi_response_decide chooses one form. */
+/* The forms of a response. sgi_response_form_decide chooses one form. */
 typedef enum sgi_response_form {
     /* a CreateTaskResult; the client fetches the result by tasks/result */
     SGI_FORM_TASK = 0,
@@ -51,7 +51,8 @@ typedef enum sgi_response_form {
 /* Chooses the form of the response. effective: the modes that the request lists, the
  * client has declared and the server offers. ready: the whole result exists. incremental:
  * the tool makes its result in pieces. */
-sgi_response_form sgi_response_decide(uint8_t effective, bool ready, bool incremental);
+sgi_response_form sgi_response_form_decide(uint8_t effective, bool ready,
+                                           bool incremental);
 
 /* True when the response is a task although the request lists only other modes
  * (R-1905-6). */

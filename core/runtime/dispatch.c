@@ -47,7 +47,7 @@ int32_t sgi_dispatch_deliver(segue_runtime *rt, int32_t budget)
     if (TAILQ_EMPTY(&rt->engine.ready))
         return 0;
     rt->dispatch.delivering = true;
-    int32_t ran = sgi_engine_deliver(&rt->engine, budget);
+    int32_t ran = sgi_engine_run_callbacks(&rt->engine, budget);
     rt->dispatch.delivering = false;
     return ran;
 }
@@ -96,7 +96,7 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
         }
         if (max_events > 0 && ran >= max_events)
             break;
-        if (sgi_loop_is_due(rt))
+        if (sgi_loop_turn_is_due(rt))
             continue;
         if (ran || time_left(timeout_ms, deadline) == 0)
             break;
@@ -133,7 +133,7 @@ static void unblock_sigpipe(const sigset_t *old, bool was_pending)
 segue_status sgi_runtime_run(segue_runtime *rt)
 {
     sigset_t old;
-    if (sgi_runtime_in_callback(rt))
+    if (sgi_runtime_is_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
     if (rt->dispatch.mode == SGI_MODE_BACKGROUND || rt->dispatch.looping) {
@@ -185,7 +185,7 @@ static bool start_thread(segue_runtime *rt)
 segue_status sgi_runtime_start(segue_runtime *rt)
 {
     segue_status status = SEGUE_OK;
-    if (sgi_runtime_in_callback(rt))
+    if (sgi_runtime_is_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
     if (!atomic_load(&rt->open)) {
@@ -226,7 +226,7 @@ static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
     poll(&poller, 1, timeout);
     sgi_runtime_lock(rt);
     rt->dispatch.attended = true;
-    sgi_inlets_read_some(rt);
+    sgi_inlets_read_some_lent(rt);
     return true;
 }
 
@@ -252,7 +252,7 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
     int64_t deadline = timeout_ms > 0 ? deadline_of(timeout_ms) : 0;
     int32_t ran = 0;
     rt->dispatch.attended = true;
-    sgi_inlets_read_some(rt);
+    sgi_inlets_read_some_lent(rt);
     for (int rounds = 0; rounds < MAX_TURNS; rounds++) {
         ran += sgi_dispatch_deliver(rt, budget_left(max_events, ran));
         if (max_events > 0 && ran >= max_events)
@@ -277,7 +277,7 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
     int32_t count = 0;
     if (max_events < 0 || timeout_ms < -1)
         return SEGUE_E_INVALID;
-    if (sgi_runtime_in_callback(rt))
+    if (sgi_runtime_is_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
     if (rt->dispatch.looping) {

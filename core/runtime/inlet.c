@@ -13,7 +13,7 @@
  * dispatch, the loop takes the inlets back, at most patience_ms late. The loop then reads
  * the inlets, answers pings and notes cancellations. A deadline cannot overtake an answer
  * that is still in a pipe, because the loop reads lent inlets before it handles timers
- * (sgi_inlets_read_all).
+ * (sgi_inlets_read_all_lent).
  *
  * libev's watchers belong to the loop thread; any thread may use epoll under the lock.
  * Therefore dispatch only asks the loop to lend. When dispatch finds the end of a pipe or
@@ -54,7 +54,7 @@ static bool watch_in_front(segue_runtime *rt, int fd, sgi_inlet *inlet)
     return epoll_ctl(rt->lending.front_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-segue_status sgi_inlets_open(segue_runtime *rt)
+segue_status sgi_inlets_enable_lending(segue_runtime *rt)
 {
     rt->lending.patience_ms = PATIENCE_MS;
     rt->lending.room = sgi_alloc(&rt->mem, SGI_READ_SIZE);
@@ -66,12 +66,12 @@ segue_status sgi_inlets_open(segue_runtime *rt)
                : SEGUE_E_IO;
 }
 
-void sgi_inlets_close(segue_runtime *rt)
+void sgi_inlets_disable_lending(segue_runtime *rt)
 {
     if (rt->lending.front_fd >= 0)
         close(rt->lending.front_fd);
     if (rt->lending.room)
-        sgi_release(&rt->mem, rt->lending.room, SGI_READ_SIZE);
+        sgi_free(&rt->mem, rt->lending.room, SGI_READ_SIZE);
     rt->lending.front_fd = -1;
     rt->lending.room = NULL;
 }
@@ -121,7 +121,7 @@ static void place(sgi_inlet *inlet)
         ev_io_start(rt->loop.ev, &inlet->watcher);
 }
 
-void sgi_inlet_open(sgi_inlet *inlet)
+void sgi_inlet_start_waiting(sgi_inlet *inlet)
 {
     if (inlet->open)
         return;
@@ -130,7 +130,7 @@ void sgi_inlet_open(sgi_inlet *inlet)
     place(inlet);
 }
 
-void sgi_inlet_close(sgi_inlet *inlet)
+void sgi_inlet_stop_waiting(sgi_inlet *inlet)
 {
     if (!inlet->open)
         return;
@@ -186,13 +186,13 @@ static bool read_some(segue_runtime *rt)
     return count < AT_ONCE;
 }
 
-void sgi_inlets_read_all(segue_runtime *rt)
+void sgi_inlets_read_all_lent(segue_runtime *rt)
 {
     for (int turn = 0; turn < ALL_TURNS && !read_some(rt); turn++)
         ;
 }
 
-void sgi_inlets_read_some(segue_runtime *rt)
+void sgi_inlets_read_some_lent(segue_runtime *rt)
 {
     if (rt->lending.front_fd < 0)
         return;

@@ -44,10 +44,10 @@ struct sgi_inlet {
 void sgi_inlet_init(sgi_inlet *inlet, segue_runtime *rt, const sgi_inlet_ops *ops,
                     int fd);
 /* Starts waiting for the descriptor. May be called when the inlet is already open. */
-void sgi_inlet_open(sgi_inlet *inlet);
+void sgi_inlet_start_waiting(sgi_inlet *inlet);
 /* Stops waiting for the descriptor. May be called for an inlet that is not open, even for
  * an inlet that was never initialised. read_here may call the function on any thread. */
-void sgi_inlet_close(sgi_inlet *inlet);
+void sgi_inlet_stop_waiting(sgi_inlet *inlet);
 /* Records that the loop has read `bytes` bytes. Enough small reads after a flood make the
  * inlet ready to be lent again. Returns true when the loop no longer waits for this
  * inlet. */

@@ -61,7 +61,7 @@ void sgi_loop_close(segue_runtime *rt)
 {
     if (rt->loop.ev)
         ev_loop_destroy(rt->loop.ev);
-    sgi_release(&rt->mem, rt->loop.scratch, SGI_READ_SIZE);
+    sgi_free(&rt->mem, rt->loop.scratch, SGI_READ_SIZE);
     rt->loop.ev = NULL;
     rt->loop.scratch = NULL;
 }
@@ -143,7 +143,7 @@ static void host_wake(void *user)
         return;
     if (!TAILQ_EMPTY(&rt->engine.ready))
         sgi_dispatch_notify(rt);
-    if (sgi_timers_next(&rt->engine.timers) < rt->loop.armed_ms)
+    if (sgi_timers_next_due_ms(&rt->engine.timers) < rt->loop.armed_ms)
         sgi_loop_request_turn(rt);
 }
 
@@ -300,7 +300,7 @@ static bool host_reopen(void *user, sgi_conn *conn)
     return true;
 }
 
-void sgi_loop_fill_host(sgi_host *host)
+void sgi_loop_fill_host_functions(sgi_host_functions *host)
 {
     host->wake = host_wake;
     host->output = host_output;
@@ -324,10 +324,10 @@ static bool has_work(const segue_runtime *rt)
            (!TAILQ_EMPTY(&rt->loop.awaiting) && is_quiet(rt));
 }
 
-bool sgi_loop_is_due(const segue_runtime *rt)
+bool sgi_loop_turn_is_due(const segue_runtime *rt)
 {
     return has_work(rt) ||
-           sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env);
+           sgi_timers_next_due_ms(&rt->engine.timers) <= sgi_now(&rt->engine.env);
 }
 
 /* Returns the time in ms that the loop may wait; -1 = until it is woken. The loop is
@@ -336,7 +336,7 @@ bool sgi_loop_is_due(const segue_runtime *rt)
  * loop. */
 static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
 {
-    int64_t next = sgi_timers_next(&rt->engine.timers);
+    int64_t next = sgi_timers_next_due_ms(&rt->engine.timers);
     int64_t now = sgi_now(&rt->engine.env);
     if (next < rt->loop.armed_ms || rt->loop.armed_ms <= now)
         rt->loop.armed_ms = next;
@@ -382,16 +382,16 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     if (lasted) /* the wait was not ended early, so the armed deadline has passed */
         rt->loop.armed_ms = INT64_MAX;
     rt->loop.asleep = rt->loop.kick_due = rt->loop.flush_due = false;
-    if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))
+    if (sgi_timers_next_due_ms(&rt->engine.timers) <= sgi_now(&rt->engine.env))
         /* Descriptors for which the application waits (lent inlets) are read before
          * timers run, because a request must not time out while its answer waits to be
          * read. */
-        sgi_inlets_read_all(rt);
+        sgi_inlets_read_all_lent(rt);
     sgi_inlets_lend_or_take_back(rt);
-    sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
+    sgi_timers_run_due(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))
         ran = sgi_dispatch_deliver(rt, budget);
-    sgi_stores_work(rt);
+    sgi_stores_run_due_work(rt);
     raise_quiet(rt);
     work_carriers(rt);
     sgi_loop_destroy_retired(rt);

@@ -131,7 +131,7 @@ static void destroy(segue_runtime *rt)
     pthread_cond_destroy(&rt->dispatch.left);
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
-    sgi_release(&mem, rt, sizeof *rt);
+    sgi_free(&mem, rt, sizeof *rt);
 }
 
 void sgi_runtime_lock(segue_runtime *rt)
@@ -162,26 +162,26 @@ void sgi_runtime_unlock(segue_runtime *rt)
         destroy(rt);
 }
 
-static void enter_outside(sgi_inside_thread *outside)
+static void enter_outside(sgi_thread_in_user_code *outside)
 {
     atomic_store_explicit(&outside->thread, (uintptr_t)pthread_self(),
                           memory_order_relaxed);
     atomic_fetch_add_explicit(&outside->depth, 1, memory_order_release);
 }
 
-static void leave_outside(sgi_inside_thread *outside)
+static void leave_outside(sgi_thread_in_user_code *outside)
 {
     atomic_fetch_sub_explicit(&outside->depth, 1, memory_order_release);
 }
 
-static bool is_outside(const sgi_inside_thread *outside)
+static bool is_outside(const sgi_thread_in_user_code *outside)
 {
     return atomic_load_explicit(&outside->depth, memory_order_acquire) > 0 &&
            atomic_load_explicit(&outside->thread, memory_order_relaxed) ==
                (uintptr_t)pthread_self();
 }
 
-bool sgi_runtime_in_callback(const segue_runtime *rt)
+bool sgi_runtime_is_in_callback(const segue_runtime *rt)
 {
     return is_outside(&rt->outside[OUTSIDE_CALLBACK]) ||
            is_outside(&rt->outside[OUTSIDE_TRANSPORT]);
@@ -263,16 +263,16 @@ bool sgi_runtime_is_open(const segue_runtime *rt)
 static void set_up_engine(segue_runtime *rt, const segue_runtime_options *options)
 {
     sgi_env env = {&rt->mem, &rt->hooks};
-    sgi_host host = {.user = rt,
-                     .lock = host_lock,
-                     .unlock = host_unlock,
-                     .log = host_log,
-                     .retain = host_retain,
-                     .release = host_release};
-    sgi_loop_fill_host(&host);
-    sgi_stores_fill_host(&host);
+    sgi_host_functions host = {.user = rt,
+                               .lock = host_lock,
+                               .unlock = host_unlock,
+                               .log = host_log,
+                               .retain = host_retain,
+                               .release = host_release};
+    sgi_loop_fill_host_functions(&host);
+    sgi_stores_fill_host_functions(&host);
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
-    rt->engine.hasher = sgi_crypto_hasher();
+    rt->engine.hasher = sgi_crypto_hasher_new();
     rt->engine.log_level = options->log_level;
     sgi_engine_set_limits(&rt->engine,
                           options->max_message_bytes > 0
@@ -321,13 +321,13 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
     if (status == SEGUE_OK && rt->dispatch.ready_fd < 0)
         status = SEGUE_E_IO;
     if (status == SEGUE_OK && options->lend_input)
-        status = sgi_inlets_open(rt);
+        status = sgi_inlets_enable_lending(rt);
     if (status != SEGUE_OK) {
         sgi_error_return(error, &rt->mem, status, "%s",
                          status == SEGUE_E_NOMEM
                              ? "out of memory"
                              : "the system has no free file descriptor for the runtime");
-        sgi_inlets_close(rt);
+        sgi_inlets_disable_lending(rt);
         sgi_loop_close(rt);
         if (rt->dispatch.ready_fd >= 0)
             close(rt->dispatch.ready_fd);
@@ -411,7 +411,7 @@ static void deliver_all(segue_runtime *rt)
     do {
         while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
             ;
-        sgi_stores_work(rt);
+        sgi_stores_run_due_work(rt);
         sgi_stores_wait_idle(rt);
     } while (!TAILQ_EMPTY(&rt->engine.ready) || rt->stores.due);
 }
@@ -469,7 +469,7 @@ static void live_on(segue_runtime *rt, sgi_runtime_life life)
 
 void sgi_runtime_free(segue_runtime *rt)
 {
-    if (!rt || sgi_runtime_in_callback(rt))
+    if (!rt || sgi_runtime_is_in_callback(rt))
         return;
     sgi_runtime_stop(rt);
     if (rt->dispatch.joinable)
@@ -491,7 +491,7 @@ void sgi_runtime_free(segue_runtime *rt)
     live_on(rt, SGI_LIFE_DEAD);
     rt->loop.kick_due = rt->loop.flush_due = rt->dispatch.notify_due = rt->loop.asleep =
         false;
-    sgi_inlets_close(rt);
+    sgi_inlets_disable_lending(rt);
     sgi_loop_close(rt);
     close(rt->dispatch.ready_fd);
     rt->refs--;

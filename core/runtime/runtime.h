@@ -51,7 +51,7 @@ void sgi_runtime_unlock(segue_runtime *rt);
 bool sgi_runtime_is_open(const segue_runtime *rt);
 /* True when the calling thread is inside a callback of this runtime, or inside a function
  * of a custom transport. Any thread may call the function, with or without the lock. */
-bool sgi_runtime_in_callback(const segue_runtime *rt);
+bool sgi_runtime_is_in_callback(const segue_runtime *rt);
 
 /* ---- shutdown ---- */
 

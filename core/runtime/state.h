@@ -27,10 +27,10 @@ TAILQ_HEAD(sgi_store_slot_list, sgi_store_slot);
 /* The record of the thread that is inside the application's code. Only that thread writes
  * the members, and any thread reads them. Therefore a thread finds its own id in the
  * record only if it is inside the application's code. */
-typedef struct sgi_inside_thread {
+typedef struct sgi_thread_in_user_code {
     atomic_uintptr_t thread;
     atomic_int depth;
-} sgi_inside_thread;
+} sgi_thread_in_user_code;
 
 /* loop.c: the libev loop, its carriers, and the flags that wake the loop. Only the loop
  * thread uses `ev`. */
@@ -145,7 +145,7 @@ struct segue_runtime {
     sgi_drain_clock drain;
     /* the thread in a callback ([0]), and the thread in a function of a custom transport
      * ([1]) */
-    sgi_inside_thread outside[2];
+    sgi_thread_in_user_code outside[2];
     sgi_loop loop;
     sgi_inlet_lending lending;
     sgi_dispatching dispatch;
@@ -164,7 +164,7 @@ int64_t sgi_system_monotonic_ms(void);
 segue_status sgi_loop_open(segue_runtime *rt);
 void sgi_loop_close(segue_runtime *rt);
 /* Sets the engine's host functions that concern the loop. The caller holds the lock. */
-void sgi_loop_fill_host(sgi_host *host);
+void sgi_loop_fill_host_functions(sgi_host_functions *host);
 /* Makes the loop check its flags and timers again. The caller holds the lock. */
 void sgi_loop_request_turn(segue_runtime *rt);
 /* Wakes every thread that has work to do. The caller holds the lock and releases it right
@@ -176,20 +176,20 @@ void sgi_loop_wake_threads(segue_runtime *rt);
 int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget);
 /* True when the next turn has something to do without waiting. The caller holds the
  * lock. */
-bool sgi_loop_is_due(const segue_runtime *rt);
+bool sgi_loop_turn_is_due(const segue_runtime *rt);
 /* Destroys the transports that have ended (retired carriers). The caller holds the
  * lock. */
 void sgi_loop_destroy_retired(segue_runtime *rt);
 
 /* ---- inlet.c: on the loop thread with the lock, unless a comment says otherwise ---- */
 /* Allows the runtime to lend its inlets to the application. On failure, the caller
- * calls sgi_inlets_close, which undoes what was done. */
-segue_status sgi_inlets_open(segue_runtime *rt);
-void sgi_inlets_close(segue_runtime *rt);
+ * calls sgi_inlets_disable_lending, which undoes what was done. */
+segue_status sgi_inlets_enable_lending(segue_runtime *rt);
+void sgi_inlets_disable_lending(segue_runtime *rt);
 /* Reads all lent inlets that have input. Called in each turn before timers run. */
-void sgi_inlets_read_all(segue_runtime *rt);
+void sgi_inlets_read_all_lent(segue_runtime *rt);
 /* Reads some of the lent inlets, each at most once. Called by dispatch, on any thread. */
-void sgi_inlets_read_some(segue_runtime *rt);
+void sgi_inlets_read_some_lent(segue_runtime *rt);
 /* Returns how long the loop may wait, in ms: at most wait_ms, and not longer than until
  * lent inlets must be taken back. */
 int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms);
@@ -206,9 +206,9 @@ void sgi_dispatch_notify(segue_runtime *rt);
 int32_t sgi_dispatch_deliver(segue_runtime *rt, int32_t budget);
 
 /* ---- store_worker.c ---- */
-void sgi_stores_fill_host(sgi_host *host);
+void sgi_stores_fill_host_functions(sgi_host_functions *host);
 /* Does the work of stores that do not block. The caller holds the lock. */
-void sgi_stores_work(segue_runtime *rt);
+void sgi_stores_run_due_work(segue_runtime *rt);
 /* Waits until no worker has work. The caller holds the lock, which is released during the
  * wait. */
 void sgi_stores_wait_idle(segue_runtime *rt);

@@ -27,7 +27,7 @@ static void make_due(sgi_store_queue *queue)
     queue->news_due = true;
     if (queue->due || queue->removed || queue->deaf)
         return;
-    sgi_store_queue_put_due(queue);
+    sgi_store_queue_mark_due(queue);
     if (slot->blocking)
         pthread_cond_signal(&slot->wanted);
     else
@@ -49,9 +49,9 @@ segue_status sgi_store_queue_listen(sgi_store_queue *queue)
 void sgi_store_queue_stop_listening(sgi_store_queue *queue)
 {
     if (queue->listener) {
-        sgi_slot_unlock(queue->slot);
+        sgi_store_slot_unlock(queue->slot);
         sgi_store_unlisten(queue->listener);
-        sgi_slot_lock(queue->slot);
+        sgi_store_slot_lock(queue->slot);
     }
     queue->listener = NULL;
     sgi_engine_clear_timer(&queue->slot->rt->engine, &queue->news_timer);
@@ -81,28 +81,28 @@ static void ask_again(sgi_store_queue *queue, int64_t within_ms)
 bool sgi_store_queue_read_changes(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;
-    sgi_feed feed;
+    sgi_change_feed feed;
     int64_t within_ms = -1;
     if (queue->removed || !queue->news_due)
         return false;
     queue->news_due = false;
-    sgi_feed_reset(&feed, queue->committer);
-    sgi_slot_unlock(slot);
+    sgi_change_feed_reset(&feed, queue->committer);
+    sgi_store_slot_unlock(slot);
     segue_status status =
-        sgi_store_deliver_news(queue->listener, sgi_feed_add, &feed, &within_ms);
-    sgi_slot_lock(slot);
+        sgi_store_deliver_news(queue->listener, sgi_change_feed_add, &feed, &within_ms);
+    sgi_store_slot_lock(slot);
     if (status != SEGUE_OK || (within_ms == 0 && !feed.count))
         within_ms = AGAIN_MS;
     if (queue->removed || queue->deaf)
-        sgi_feed_changes_free(&feed.list);
+        sgi_feed_change_list_free(&feed.list);
     else
-        sgi_feed_apply(queue->committer, &feed);
+        sgi_change_feed_apply(queue->committer, &feed);
     if (!queue->removed && !queue->deaf)
         ask_again(queue, within_ms);
     return true;
 }
 
-void sgi_store_queues_find_due(segue_runtime *rt)
+void sgi_store_queues_mark_due(segue_runtime *rt)
 {
     sgi_store_slot *slot;
     sgi_store_queue *queue;
@@ -117,7 +117,7 @@ void sgi_store_queues_find_due(segue_runtime *rt)
     }
 }
 
-int64_t sgi_slot_poll_due(sgi_store_slot *slot)
+int64_t sgi_store_slot_mark_due_polls(sgi_store_slot *slot)
 {
     int64_t now = sgi_system_monotonic_ms();
     int64_t next = INT64_MAX;

@@ -54,11 +54,12 @@ struct sgi_store_slot {
 
 /* Puts the queue at the end of the list of due queues (in store_worker.c). The caller
  * holds the lock. */
-void sgi_store_queue_put_due(sgi_store_queue *queue);
-/* sgi_slot_unlock releases the lock before a call of a blocking store, and sgi_slot_lock
- * takes the lock again. For a store that does not block, both do nothing. */
-void sgi_slot_unlock(sgi_store_slot *slot);
-void sgi_slot_lock(sgi_store_slot *slot);
+void sgi_store_queue_mark_due(sgi_store_queue *queue);
+/* sgi_store_slot_unlock releases the lock before a call of a blocking store, and
+ * sgi_store_slot_lock takes the lock again. For a store that does not block, both do
+ * nothing. */
+void sgi_store_slot_unlock(sgi_store_slot *slot);
+void sgi_store_slot_lock(sgi_store_slot *slot);
 
 /* ---- store_changes.c; the caller holds the lock ---- */
 segue_status sgi_store_queue_listen(sgi_store_queue *queue);
@@ -70,9 +71,9 @@ void sgi_store_queue_stop_listening(sgi_store_queue *queue);
 bool sgi_store_queue_read_changes(sgi_store_queue *queue);
 /* Puts all queues whose stores have reported news (changes of other servers) into the
  * lists of due queues. */
-void sgi_store_queues_find_due(segue_runtime *rt);
+void sgi_store_queues_mark_due(segue_runtime *rt);
 /* Puts all queues of the slot whose poll time has come into the list of due queues.
  * Returns the next poll time, real clock in ms. */
-int64_t sgi_slot_poll_due(sgi_store_slot *slot);
+int64_t sgi_store_slot_mark_due_polls(sgi_store_slot *slot);
 
 #endif

@@ -33,7 +33,7 @@ typedef sgi_store_queue store_queue;
 
 /* ---- work ---- */
 
-void sgi_store_queue_put_due(store_queue *q)
+void sgi_store_queue_mark_due(store_queue *q)
 {
     q->due = true;
     TAILQ_INSERT_TAIL(&q->slot->due, q, due_link);
@@ -55,71 +55,72 @@ static void host_store(void *user, sgi_committer *committer)
     store_queue *q = committer->host_user;
     if (!q || q->due || q->removed || rt->life == SGI_LIFE_DEAD)
         return;
-    sgi_store_queue_put_due(q);
+    sgi_store_queue_mark_due(q);
     if (q->slot->blocking)
         pthread_cond_signal(&q->slot->wanted);
     else
         sgi_loop_request_turn(rt);
 }
 
-void sgi_stores_fill_host(sgi_host *host)
+void sgi_stores_fill_host_functions(sgi_host_functions *host)
 {
     host->store = host_store;
 }
 
 /* Reads a log. If the job follows the log, following starts before the read, so that
  * entries that are added during the read are reported. */
-static segue_status read_log(segue_store *store, sgi_store_listener *by, sgi_job *job)
+static segue_status read_log(segue_store *store, sgi_store_listener *by,
+                             sgi_store_job *job)
 {
     segue_status status = SEGUE_OK;
     if (job->follows)
         status = sgi_store_follow(by, job->id, true);
     return status == SEGUE_OK
-               ? sgi_store_read(store, job->id, job->after, sgi_job_entry, job)
+               ? sgi_store_read(store, job->id, job->after, sgi_store_job_add_entry, job)
                : status;
 }
 
-static segue_status release(sgi_store_listener *by, const sgi_job *job)
+static segue_status release(sgi_store_listener *by, const sgi_store_job *job)
 {
     segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
     memcpy(write.id, job->id, sizeof write.id);
     return sgi_store_commit_by(by, &write, 1);
 }
 
-static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_job *job)
+static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_store_job *job)
 {
     switch (job->kind) {
-    case SGI_JOB_FIND:
+    case SGI_STORE_JOB_FIND:
         return sgi_store_find(store, job->task_id, job->task_id ? NULL : job->key,
-                              sgi_job_record, job);
-    case SGI_JOB_READ:
+                              sgi_store_job_add_record, job);
+    case SGI_STORE_JOB_READ:
         return read_log(store, by, job);
-    case SGI_JOB_CLAIM:
-        return sgi_store_claim(store, sgi_job_record, job);
-    case SGI_JOB_PURGE:
+    case SGI_STORE_JOB_CLAIM:
+        return sgi_store_claim(store, sgi_store_job_add_record, job);
+    case SGI_STORE_JOB_PURGE:
         return sgi_store_purge(store, job->now_ms, &job->next_ms);
-    case SGI_JOB_LIST:
-        return sgi_store_list(store, job->key, job->now_ms, job->task_id, sgi_job_record,
-                              job);
-    case SGI_JOB_LEAVE:
+    case SGI_STORE_JOB_LIST:
+        return sgi_store_list(store, job->key, job->now_ms, job->task_id,
+                              sgi_store_job_add_record, job);
+    case SGI_STORE_JOB_LEAVE:
         return sgi_store_follow(by, job->id, false);
-    case SGI_JOB_POST:
-        return sgi_store_post(by, job->id, job->command.p, job->command.len);
-    case SGI_JOB_RELEASE:
+    case SGI_STORE_JOB_POST:
+        return sgi_store_post_command(by, job->id, job->command.p, job->command.len);
+    case SGI_STORE_JOB_RELEASE:
         return release(by, job);
-    case SGI_JOB_NOTHING:
+    case SGI_STORE_JOB_NOTHING:
         return SEGUE_OK;
     }
     return SEGUE_E_INVALID;
 }
 
-void sgi_slot_unlock(sgi_store_slot *slot)
+void sgi_store_slot_unlock(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_unlock(slot->rt);
 }
 
-void sgi_slot_lock(sgi_store_slot *slot)
+void sgi_store_slot_lock(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_lock(slot->rt);
@@ -134,30 +135,30 @@ static uint64_t now_us(void)
 
 static bool commit_once(sgi_store_slot *slot, store_queue *q)
 {
-    if (q->removed || !sgi_committer_take_batch(q->committer, &slot->batch))
+    if (q->removed || !sgi_committer_fill_commit(q->committer, &slot->batch))
         return false;
     sgi_committer *committer = q->committer;
     segue_store_stats stats = committer->counts.store;
-    sgi_slot_unlock(slot);
+    sgi_store_slot_unlock(slot);
     uint64_t begun = now_us();
     segue_status status =
         sgi_store_commit_by(q->listener, slot->batch.writes, slot->batch.count);
     slot->batch.took_us = now_us() - begun;
     sgi_store_stats(slot->store, &stats);
-    sgi_slot_lock(slot);
+    sgi_store_slot_lock(slot);
     committer->counts.store = stats;
-    sgi_committer_batch_done(committer, &slot->batch, status);
+    sgi_committer_on_commit_done(committer, &slot->batch, status);
     return true;
 }
 
 static bool ask_once(sgi_store_slot *slot, store_queue *q)
 {
-    sgi_job *job = q->removed ? NULL : sgi_committer_take_job(q->committer);
+    sgi_store_job *job = q->removed ? NULL : sgi_committer_take_job(q->committer);
     if (!job)
         return false;
-    sgi_slot_unlock(slot);
+    sgi_store_slot_unlock(slot);
     segue_status status = ask(slot->store, q->listener, job);
-    sgi_slot_lock(slot);
+    sgi_store_slot_lock(slot);
     if (job->status == SEGUE_OK) /* an error that a callback has set stays */
         job->status = status;
     job->done(job);
@@ -173,7 +174,7 @@ static void free_queue(store_queue *q)
     if (q->due)
         take_due(q);
     TAILQ_REMOVE(&slot->queues, q, link);
-    sgi_release(&slot->rt->mem, q, sizeof *q);
+    sgi_free(&slot->rt->mem, q, sizeof *q);
     if (TAILQ_EMPTY(&slot->queues))
         close_slot(slot);
 }
@@ -201,7 +202,7 @@ static void work_on_next(sgi_store_slot *slot)
     }
     q->busy = false;
     if (more && !q->due)
-        sgi_store_queue_put_due(q);
+        sgi_store_queue_mark_due(q);
 }
 
 /* Waits until a queue is due, or until it is time to ask the store for changes of
@@ -212,7 +213,7 @@ static void await_work(sgi_store_slot *slot)
     /* other threads are woken before this thread waits, because output that the loop
      * writes can lead to new work */
     sgi_loop_wake_threads(rt);
-    int64_t until = sgi_slot_poll_due(slot);
+    int64_t until = sgi_store_slot_mark_due_polls(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
     if (!TAILQ_EMPTY(&slot->due))
         return;
@@ -265,7 +266,7 @@ static void free_slot(sgi_store_slot *slot)
     segue_runtime *rt = slot->rt;
     pthread_cond_destroy(&slot->wanted);
     sgi_commit_free(&rt->mem, &slot->batch);
-    sgi_release(&rt->mem, slot, sizeof *slot);
+    sgi_free(&rt->mem, slot, sizeof *slot);
 }
 
 /* Initialises a condition variable whose timed waits use the clock of
@@ -352,9 +353,9 @@ static sgi_store_slot *first_due_here(const segue_runtime *rt)
     return NULL;
 }
 
-void sgi_stores_work(segue_runtime *rt)
+void sgi_stores_run_due_work(segue_runtime *rt)
 {
-    sgi_store_queues_find_due(rt);
+    sgi_store_queues_mark_due(rt);
     for (int i = 0; i < LOOP_ROUNDS && rt->stores.due; i++) {
         sgi_store_slot *slot = first_due_here(rt);
         TAILQ_REMOVE(&rt->stores.slots, slot, link);
@@ -384,7 +385,7 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
     if (!slot) {
         status = open_slot(rt, store, &slot);
         if (status != SEGUE_OK) {
-            sgi_release(&rt->mem, q, sizeof *q);
+            sgi_free(&rt->mem, q, sizeof *q);
             return status;
         }
     }
@@ -420,7 +421,7 @@ static void remove_queue(store_queue *q)
         free_queue(q);
         return;
     }
-    sgi_store_queue_put_due(q);
+    sgi_store_queue_mark_due(q);
     pthread_cond_signal(&q->slot->wanted);
 }
 

@@ -6,10 +6,10 @@ struct segue_timer {
     sgi_handle handle;
     int32_t refs;
     sgi_timer timer;
-    sgi_ready ready;
+    sgi_ready_object ready;
     sgi_stop_hook hook;
     segue_runtime *runtime;
-    sgi_timer_task task;
+    sgi_user_timer_callback task;
     bool cancelled;
     bool begun; /* true = on_time was called, or will never be called */
 };
@@ -25,7 +25,7 @@ static void run_task(segue_timer *t)
     sgi_user_code_end(engine);
 }
 
-static int32_t deliver(sgi_ready *ready, int32_t budget)
+static int32_t deliver(sgi_ready_object *ready, int32_t budget)
 {
     segue_timer *t = SGI_OWNER(ready, segue_timer, ready);
     (void)budget;
@@ -39,7 +39,7 @@ static void end(segue_timer *t)
 {
     sgi_engine_clear_timer(t->handle.engine, &t->timer);
     sgi_runtime_remove_stop_hook(t->runtime, &t->hook);
-    sgi_ready_add(t->handle.engine, &t->ready);
+    sgi_ready_queue_add(t->handle.engine, &t->ready);
 }
 
 static void time_has_come(sgi_timer *timer)
@@ -55,7 +55,7 @@ static void runtime_stops(sgi_stop_hook *hook)
 }
 
 segue_timer *sgi_user_timer_start(segue_runtime *rt, int64_t delay_ms,
-                                  const sgi_timer_task *task)
+                                  const sgi_user_timer_callback *task)
 {
     sgi_engine *engine = sgi_runtime_engine(rt);
     segue_timer *t = sgi_zalloc(sgi_engine_mem(engine), sizeof *t);
@@ -90,5 +90,5 @@ void sgi_user_timer_unref(segue_timer *t)
 {
     if (--t->refs)
         return;
-    sgi_release(sgi_engine_mem(t->handle.engine), t, sizeof *t);
+    sgi_free(sgi_engine_mem(t->handle.engine), t, sizeof *t);
 }

@@ -20,7 +20,7 @@ static void drop_letter(sgi_store_commands *commands, sgi_store_command *command
     TAILQ_REMOVE(&commands->list, command, link);
     commands->count--;
     commands->bytes -= command->news.data_len;
-    sgi_release(commands->mem, command, sizeof *command + command->news.data_len);
+    sgi_free(commands->mem, command, sizeof *command + command->news.data_len);
 }
 
 void sgi_store_commands_free(sgi_store_commands *commands)

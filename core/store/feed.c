@@ -2,7 +2,7 @@
 
 #include "base/crypto.h"
 
-void sgi_feed_init(sgi_feed *feed, const sgi_mem *mem)
+void sgi_store_feed_init(sgi_store_feed *feed, const sgi_mem *mem)
 {
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     sgi_env env = {mem, &hooks};
@@ -13,11 +13,11 @@ void sgi_feed_init(sgi_feed *feed, const sgi_mem *mem)
     pthread_mutex_init(&feed->wake_lock, NULL);
 }
 
-void sgi_feed_free(sgi_feed *feed)
+void sgi_store_feed_free(sgi_store_feed *feed)
 {
-    sgi_feed_op *op, *next;
+    sgi_store_feed_op *op, *next;
     SGI_TAILQ_EACH(op, &feed->list, link, next)
-        sgi_release(feed->mem, op, sizeof *op);
+        sgi_free(feed->mem, op, sizeof *op);
     sgi_map_free(&feed->known);
     pthread_mutex_destroy(&feed->lock);
     pthread_mutex_destroy(&feed->wake_lock);
@@ -25,16 +25,16 @@ void sgi_feed_free(sgi_feed *feed)
 
 /* ---- known operations ---- */
 
-sgi_feed_op *sgi_feed_find(sgi_feed *feed, const uint8_t *id)
+sgi_store_feed_op *sgi_store_feed_find_op(sgi_store_feed *feed, const uint8_t *id)
 {
     sgi_map_node *node =
         sgi_map_find(&feed->known, (sgi_str){(const char *)id, SEGUE_STORE_ID_SIZE});
-    return node ? SGI_OWNER(node, sgi_feed_op, node) : NULL;
+    return node ? SGI_OWNER(node, sgi_store_feed_op, node) : NULL;
 }
 
-sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id)
+sgi_store_feed_op *sgi_store_feed_find_or_add_op(sgi_store_feed *feed, const uint8_t *id)
 {
-    sgi_feed_op *op = sgi_feed_find(feed, id);
+    sgi_store_feed_op *op = sgi_store_feed_find_op(feed, id);
     if (op)
         return op;
     op = sgi_zalloc(feed->mem, sizeof *op);
@@ -50,14 +50,14 @@ sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id)
 
 /* Removes an operation from the known operations and frees its memory. The caller holds
  * the lock. */
-static void forget(sgi_feed *feed, sgi_feed_op *op)
+static void forget(sgi_store_feed *feed, sgi_store_feed_op *op)
 {
     sgi_map_remove(&feed->known, &op->node);
     TAILQ_REMOVE(&feed->list, op, link);
-    sgi_release(feed->mem, op, sizeof *op);
+    sgi_free(feed->mem, op, sizeof *op);
 }
 
-void sgi_feed_drop_idle(sgi_feed *feed, sgi_feed_op *op)
+void sgi_store_feed_drop_idle_op(sgi_store_feed *feed, sgi_store_feed_op *op)
 {
     if (op->followed || op->delivered)
         return;
@@ -66,25 +66,26 @@ void sgi_feed_drop_idle(sgi_feed *feed, sgi_feed_op *op)
     pthread_mutex_unlock(&feed->lock);
 }
 
-void sgi_feed_set_followed(sgi_feed *feed, sgi_feed_op *op, bool on)
+void sgi_store_feed_set_followed(sgi_store_feed *feed, sgi_store_feed_op *op, bool on)
 {
     pthread_mutex_lock(&feed->lock);
     op->followed = on;
     pthread_mutex_unlock(&feed->lock);
 }
 
-void sgi_feed_taken(sgi_feed *feed, const uint8_t *id, uint64_t seq)
+void sgi_store_feed_note_taken_commands(sgi_store_feed *feed, const uint8_t *id,
+                                        uint64_t seq)
 {
-    sgi_feed_op *op = sgi_feed_find(feed, id);
+    sgi_store_feed_op *op = sgi_store_feed_find_op(feed, id);
     if (op && op->delivered <= seq) {
         op->delivered = 0;
-        sgi_feed_drop_idle(feed, op);
+        sgi_store_feed_drop_idle_op(feed, op);
     }
 }
 
-void sgi_feed_forget_delivered(sgi_feed *feed)
+void sgi_store_feed_forget_delivered(sgi_store_feed *feed)
 {
-    sgi_feed_op *op, *next;
+    sgi_store_feed_op *op, *next;
     pthread_mutex_lock(&feed->lock);
     SGI_TAILQ_EACH(op, &feed->list, link, next) {
         op->delivered = 0;
@@ -94,11 +95,11 @@ void sgi_feed_forget_delivered(sgi_feed *feed)
     pthread_mutex_unlock(&feed->lock);
 }
 
-size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
-                              uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most)
+size_t sgi_store_feed_next_followed(sgi_store_feed *feed, uint64_t round,
+                                    uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most)
 {
     size_t count = 0;
-    sgi_feed_op *op;
+    sgi_store_feed_op *op;
     pthread_mutex_lock(&feed->lock);
     while (count < most && (op = TAILQ_FIRST(&feed->list)) && op->round != round) {
         op->round = round;
@@ -115,19 +116,19 @@ size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
 
 /* Adds an id to the set unless the set already has the id. Returns false when the set is
  * full. The caller holds the lock. */
-static bool add(sgi_feed_ids *ids, const uint8_t *id)
+static bool add(sgi_store_feed_ids *ids, const uint8_t *id)
 {
     for (size_t i = 0; i < ids->count; i++)
         if (!memcmp(ids->ids[i], id, SEGUE_STORE_ID_SIZE))
             return true;
-    if (ids->count == SGI_FEED_IDS_MAX)
+    if (ids->count == SGI_STORE_FEED_IDS_MAX)
         return false;
     memcpy(ids->ids[ids->count++], id, SEGUE_STORE_ID_SIZE);
     return true;
 }
 
-void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
-                     bool *otherwise)
+void sgi_store_feed_add_id(sgi_store_feed *feed, sgi_store_feed_ids *ids,
+                           const uint8_t *id, bool *otherwise)
 {
     pthread_mutex_lock(&feed->lock);
     if (!add(ids, id)) {
@@ -137,7 +138,7 @@ void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
     pthread_mutex_unlock(&feed->lock);
 }
 
-size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids)
+size_t sgi_store_feed_count_ids(sgi_store_feed *feed, const sgi_store_feed_ids *ids)
 {
     pthread_mutex_lock(&feed->lock);
     size_t count = ids->count;
@@ -145,7 +146,7 @@ size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids)
     return count;
 }
 
-bool sgi_feed_take_id(sgi_feed *feed, sgi_feed_ids *ids, uint8_t *id)
+bool sgi_store_feed_take_id(sgi_store_feed *feed, sgi_store_feed_ids *ids, uint8_t *id)
 {
     pthread_mutex_lock(&feed->lock);
     bool any = ids->count > 0;
@@ -157,7 +158,7 @@ bool sgi_feed_take_id(sgi_feed *feed, sgi_feed_ids *ids, uint8_t *id)
     return any;
 }
 
-bool sgi_feed_take_flag(sgi_feed *feed, bool *flag)
+bool sgi_store_feed_take_flag(sgi_store_feed *feed, bool *flag)
 {
     pthread_mutex_lock(&feed->lock);
     bool set = *flag;
@@ -166,14 +167,14 @@ bool sgi_feed_take_flag(sgi_feed *feed, bool *flag)
     return set;
 }
 
-void sgi_feed_set_flag(sgi_feed *feed, bool *flag)
+void sgi_store_feed_set_flag(sgi_store_feed *feed, bool *flag)
 {
     pthread_mutex_lock(&feed->lock);
     *flag = true;
     pthread_mutex_unlock(&feed->lock);
 }
 
-void sgi_feed_wake(sgi_feed *feed)
+void sgi_store_feed_wake(sgi_store_feed *feed)
 {
     pthread_mutex_lock(&feed->wake_lock);
     if (feed->wake)
@@ -181,7 +182,8 @@ void sgi_feed_wake(sgi_feed *feed)
     pthread_mutex_unlock(&feed->wake_lock);
 }
 
-void sgi_feed_set_wake(sgi_feed *feed, void (*wake)(void *user), void *user)
+void sgi_store_feed_set_wake_callback(sgi_store_feed *feed, void (*wake)(void *user),
+                                      void *user)
 {
     pthread_mutex_lock(&feed->wake_lock);
     feed->wake = wake;
@@ -191,30 +193,33 @@ void sgi_feed_set_wake(sgi_feed *feed, void (*wake)(void *user), void *user)
 
 /* ---- delivery ---- */
 
-bool sgi_feed_tell(sgi_feed_telling *t, const segue_store_news *news)
+bool sgi_store_feed_deliver(sgi_store_feed_delivery *t, const segue_store_news *news)
 {
     t->stopped = t->fn(t->user, news) != 0;
     return !t->stopped;
 }
 
-void sgi_feed_tell_flag(sgi_feed_telling *t, bool *flag, int32_t kind)
+void sgi_store_feed_deliver_flag(sgi_store_feed_delivery *t, bool *flag, int32_t kind)
 {
     segue_store_news news = {.kind = kind, .data = ""};
-    if (!t->stopped && sgi_feed_take_flag(t->feed, flag) && !sgi_feed_tell(t, &news))
-        sgi_feed_set_flag(t->feed, flag);
+    if (!t->stopped && sgi_store_feed_take_flag(t->feed, flag) &&
+        !sgi_store_feed_deliver(t, &news))
+        sgi_store_feed_set_flag(t->feed, flag);
 }
 
-void sgi_feed_tell_grown(sgi_feed_telling *t,
-                         void (*left)(void *store, const uint8_t *id), void *store)
+void sgi_store_feed_deliver_grown(sgi_store_feed_delivery *t,
+                                  void (*left)(void *store, const uint8_t *id),
+                                  void *store)
 {
-    sgi_feed *feed = t->feed;
+    sgi_store_feed *feed = t->feed;
     segue_store_news news = {.kind = SEGUE_STORE_GREW, .data = ""};
-    size_t count = sgi_feed_count(feed, &feed->grown);
-    while (count-- && !t->stopped && sgi_feed_take_id(feed, &feed->grown, news.id)) {
-        const sgi_feed_op *op = sgi_feed_find(feed, news.id);
+    size_t count = sgi_store_feed_count_ids(feed, &feed->grown);
+    while (count-- && !t->stopped &&
+           sgi_store_feed_take_id(feed, &feed->grown, news.id)) {
+        const sgi_store_feed_op *op = sgi_store_feed_find_op(feed, news.id);
         if (!op || !op->followed)
             left(store, news.id);
-        else if (!sgi_feed_tell(t, &news))
-            sgi_feed_add_id(feed, &feed->grown, news.id, &feed->missed);
+        else if (!sgi_store_feed_deliver(t, &news))
+            sgi_store_feed_add_id(feed, &feed->grown, news.id, &feed->missed);
     }
 }

@@ -134,7 +134,7 @@ static bool drop_if_unfollowed(sgi_listeners *listeners, operation *op)
     if (!TAILQ_EMPTY(&op->follows))
         return false;
     sgi_map_remove(&listeners->followed, &op->node);
-    sgi_release(&listeners->mem, op, sizeof *op);
+    sgi_free(&listeners->mem, op, sizeof *op);
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool drop_follow(sgi_listeners *listeners, follow *f)
     TAILQ_REMOVE(&f->listener->follows, f, of_listener);
     if (f->grew)
         TAILQ_REMOVE(&f->listener->grown, f, grown_link);
-    sgi_release(&listeners->mem, f, sizeof *f);
+    sgi_free(&listeners->mem, f, sizeof *f);
     return drop_if_unfollowed(listeners, op);
 }
 
@@ -248,7 +248,7 @@ void sgi_listeners_remove(sgi_listeners *listeners, sgi_store_listener *listener
     while ((f = TAILQ_FIRST(&listener->follows)))
         drop_follow(listeners, f);
     pthread_mutex_unlock(&listeners->lock);
-    sgi_release(&listeners->mem, listener, sizeof *listener);
+    sgi_free(&listeners->mem, listener, sizeof *listener);
 }
 
 /* ---- marking listeners that have news ---- */
@@ -357,8 +357,8 @@ static uint64_t received_by_all(const sgi_listeners *listeners)
     return received;
 }
 
-segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
-                                const char *data, size_t len)
+segue_status sgi_listeners_post_command(sgi_listeners *listeners, const uint8_t *id,
+                                        const char *data, size_t len)
 {
     segue_store_news news = {.kind = SEGUE_STORE_LETTER, .data = data, .data_len = len};
     memcpy(news.id, id, sizeof news.id);

@@ -52,8 +52,8 @@ void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_liste
 /* Forwards a command to the listener that runs the operation in this process. Returns
  * SEGUE_E_TERMINAL when the operation has ended, and SEGUE_E_LIMIT when too many commands
  * wait. */
-segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
-                                const char *data, size_t len);
+segue_status sgi_listeners_post_command(sgi_listeners *listeners, const uint8_t *id,
+                                        const char *data, size_t len);
 /* Called when a listener of this handle has claimed the operation. The commands that wait
  * for the operation will be delivered again to all listeners. */
 void sgi_listeners_report_claim(sgi_listeners *listeners, const uint8_t *id);

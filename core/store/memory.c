@@ -21,7 +21,7 @@
 
 /* ---- operations ---- */
 
-sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8_t *id)
+sgi_memory_operation *sgi_memory_find_op(const sgi_memory_store *store, const uint8_t *id)
 {
     sgi_map_node *node = sgi_map_find(&store->by_id, sgi_memory_id(id));
     return node ? SGI_OWNER(node, sgi_memory_operation, by_id) : NULL;
@@ -33,22 +33,22 @@ struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
     return ended ? &store->ended : loose ? &store->loose : &store->live;
 }
 
-size_t sgi_memory_size(const sgi_memory_operation *op)
+size_t sgi_memory_op_size(const sgi_memory_operation *op)
 {
     return sizeof *op + op->task_len + 1 + op->data_len;
 }
 
-size_t sgi_memory_weight(const sgi_memory_operation *op)
+size_t sgi_memory_op_weight(const sgi_memory_operation *op)
 {
-    return sgi_memory_size(op) + OPERATION_ALLOWANCE + op->log.bytes;
+    return sgi_memory_op_size(op) + OPERATION_ALLOWANCE + op->log.bytes;
 }
 
-void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op)
+void sgi_memory_op_free(sgi_memory_store *store, sgi_memory_operation *op)
 {
     sgi_timer_clear(&store->purges, &op->purge);
     sgi_memory_log_free(&op->log, &store->mem);
-    sgi_memory_owner_release(&store->owners, &store->mem, &op->place);
-    sgi_release(&store->mem, op, sgi_memory_size(op));
+    sgi_memory_principal_release(&store->owners, &store->mem, &op->place);
+    sgi_free(&store->mem, op, sgi_memory_op_size(op));
 }
 
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op)
@@ -57,7 +57,7 @@ void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op)
     sgi_map_put(&store->by_task, &op->by_task, sgi_memory_task(op));
     if (op->has_key)
         sgi_map_put(&store->by_key, &op->by_key, sgi_memory_key(op->key));
-    sgi_memory_owner_add(&op->place);
+    sgi_memory_principal_add(&op->place);
 }
 
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op)
@@ -66,15 +66,15 @@ void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op
     sgi_map_remove(&store->by_task, &op->by_task);
     if (op->has_key)
         sgi_map_remove(&store->by_key, &op->by_key);
-    sgi_memory_owner_remove(&op->place);
+    sgi_memory_principal_remove(&op->place);
 }
 
-void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op)
+void sgi_memory_op_delete(sgi_memory_store *store, sgi_memory_operation *op)
 {
     sgi_memory_take_from_maps(store, op);
     TAILQ_REMOVE(sgi_memory_list_of(store, op->ended, op->loose), op, link);
-    store->used -= sgi_memory_weight(op);
-    sgi_memory_free(store, op);
+    store->used -= sgi_memory_op_weight(op);
+    sgi_memory_op_free(store, op);
 }
 
 static segue_store_record record_of(const sgi_memory_operation *op)
@@ -88,7 +88,7 @@ static segue_store_record record_of(const sgi_memory_operation *op)
                                  .data_len = op->data_len};
     memcpy(record.id, op->id, sizeof record.id);
     memcpy(record.idempotency_key, op->key, sizeof record.idempotency_key);
-    memcpy(record.principal, sgi_memory_owner_entry_principal(&op->place),
+    memcpy(record.principal, sgi_memory_principal_of_entry(&op->place),
            sizeof record.principal);
     return record;
 }
@@ -114,7 +114,7 @@ static segue_status find(void *self, const char *task_id, const uint8_t *idempot
 static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
                              segue_store_entry_fn fn, void *user)
 {
-    sgi_memory_operation *op = sgi_memory_find(self, id);
+    sgi_memory_operation *op = sgi_memory_find_op(self, id);
     if (!op)
         return SEGUE_E_NOT_FOUND;
     sgi_memory_log_read(&op->log, after, fn, user);
@@ -125,9 +125,9 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
                          const char *task_id, segue_store_record_fn fn, void *user)
 {
     sgi_memory_store *store = self;
-    sgi_memory_owner_entry *place =
-        sgi_memory_owner_first(&store->owners, principal, created_ms, task_id);
-    for (; place; place = sgi_memory_owner_next(place)) {
+    sgi_memory_principal_entry *place =
+        sgi_memory_principal_first_after(&store->owners, principal, created_ms, task_id);
+    for (; place; place = sgi_memory_principal_next(place)) {
         segue_store_record record =
             record_of(SGI_OWNER(place, sgi_memory_operation, place));
         if (fn(user, &record))
@@ -155,13 +155,14 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     sgi_memory_store *store = self;
     int64_t next;
-    for (uint64_t rows = 0; (next = sgi_timers_next(&store->purges)) != INT64_MAX;) {
+    for (uint64_t rows = 0;
+         (next = sgi_timers_next_due_ms(&store->purges)) != INT64_MAX;) {
         if (next > now_ms || rows >= PURGE_STEP)
             break;
         sgi_memory_operation *op =
             SGI_OWNER(store->purges.heap[0], sgi_memory_operation, purge);
         rows += op->log.last_seq + 1;
-        sgi_memory_drop(store, op);
+        sgi_memory_op_delete(store, op);
         store->purged++;
     }
     *next_ms = next < now_ms ? now_ms : next;
@@ -181,7 +182,7 @@ static void free_list(sgi_memory_store *store, struct sgi_memory_list *list)
 {
     sgi_memory_operation *op, *next;
     SGI_TAILQ_EACH(op, list, link, next)
-        sgi_memory_free(store, op);
+        sgi_memory_op_free(store, op);
 }
 
 static void free_store(void *self)
@@ -197,9 +198,9 @@ static void free_store(void *self)
     sgi_map_free(&store->by_task);
     sgi_map_free(&store->by_key);
     sgi_map_free(&store->owners);
-    sgi_release(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
+    sgi_free(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
     sgi_mem mem = store->mem;
-    sgi_release(&mem, store, sizeof *store);
+    sgi_free(&mem, store, sizeof *store);
 }
 
 segue_status sgi_store_memory_new(const segue_store_options *options, segue_store **out)

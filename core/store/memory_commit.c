@@ -22,8 +22,8 @@ static bool reserve_touch(sgi_memory_store *store)
         return true;
     size_t cap = store->touch_cap ? store->touch_cap * 2 : 4;
     sgi_memory_saved_op *touches =
-        sgi_resize(&store->mem, store->touches, store->touch_cap * sizeof *touches,
-                   cap * sizeof *touches);
+        sgi_realloc(&store->mem, store->touches, store->touch_cap * sizeof *touches,
+                    cap * sizeof *touches);
     if (!touches)
         return false;
     store->touches = touches;
@@ -35,7 +35,7 @@ static sgi_memory_saved_op *remember(sgi_memory_store *store, sgi_memory_operati
 {
     sgi_memory_saved_op *t = &store->touches[store->touch_count++];
     *t = (sgi_memory_saved_op){.op = op,
-                               .mark = sgi_memory_log_mark(&op->log),
+                               .mark = sgi_memory_log_get_mark(&op->log),
                                .purge_ms = op->purge.at_ms,
                                .ended = op->ended,
                                .loose = op->loose};
@@ -73,14 +73,14 @@ static sgi_memory_operation *new_operation(sgi_memory_store *store,
     memcpy(op->text, record->task_id, task_len + 1);
     if (record->data_len)
         memcpy(op->text + task_len + 1, record->data, record->data_len);
-    if (!sgi_memory_owner_set(&store->owners, &store->mem, &op->place,
-                              record->principal)) {
-        sgi_release(&store->mem, op, size);
+    if (!sgi_memory_principal_set(&store->owners, &store->mem, &op->place,
+                                  record->principal)) {
+        sgi_free(&store->mem, op, size);
         return NULL;
     }
     if (!sgi_timer_set(&store->purges, &op->purge, record->purge_ms, NULL)) {
-        sgi_memory_owner_release(&store->owners, &store->mem, &op->place);
-        sgi_release(&store->mem, op, size);
+        sgi_memory_principal_release(&store->owners, &store->mem, &op->place);
+        sgi_free(&store->mem, op, size);
         return NULL;
     }
     return op;
@@ -103,7 +103,7 @@ static segue_status stage_create(sgi_memory_store *store,
         return SEGUE_E_NOMEM;
     remember(store, op)->created = true;
     sgi_memory_put_in_maps(store, op);
-    store->used += sgi_memory_weight(op);
+    store->used += sgi_memory_op_weight(op);
     return SEGUE_OK;
 }
 
@@ -137,7 +137,7 @@ static segue_status stage_delete(sgi_memory_store *store, sgi_memory_operation *
         return SEGUE_E_NOMEM;
     t->deleted = true;
     sgi_memory_take_from_maps(store, op);
-    store->used -= sgi_memory_weight(op);
+    store->used -= sgi_memory_op_weight(op);
     return SEGUE_OK;
 }
 
@@ -160,7 +160,7 @@ static segue_status stage(sgi_memory_store *store, const segue_store_write *writ
         return stage_create(store, write->record);
     sgi_memory_operation *op = *recent;
     if (!op || memcmp(op->id, write->id, sizeof op->id) != 0)
-        op = *recent = sgi_memory_find(store, write->id);
+        op = *recent = sgi_memory_find_op(store, write->id);
     switch (write->kind) {
     case SEGUE_STORE_APPEND:
         return op ? stage_append(store, op, &write->entry) : SEGUE_E_NOT_FOUND;
@@ -187,12 +187,12 @@ static void undo_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
     if (t->created) {
         if (!t->deleted)
             sgi_memory_take_from_maps(store, op);
-        sgi_memory_free(store, op);
+        sgi_memory_op_free(store, op);
         return;
     }
     if (t->deleted)
         sgi_memory_put_in_maps(store, op);
-    sgi_memory_log_cut(&op->log, &store->mem, &t->mark);
+    sgi_memory_log_roll_back(&op->log, &store->mem, &t->mark);
     op->ended = t->ended;
     op->loose = t->loose;
     sgi_timer_set(&store->purges, &op->purge, t->purge_ms, NULL);
@@ -207,7 +207,7 @@ static void apply_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
     if (t->deleted) {
         if (!t->created)
             TAILQ_REMOVE(before, op, link);
-        sgi_memory_free(store, op);
+        sgi_memory_op_free(store, op);
     } else if (t->created || before != after) {
         if (!t->created)
             TAILQ_REMOVE(before, op, link);
@@ -226,7 +226,7 @@ static bool make_room(sgi_memory_store *store)
         if (left <= store->max_bytes)
             break;
         if (!op->touch)
-            left -= sgi_memory_weight(op);
+            left -= sgi_memory_op_weight(op);
     }
     if (left > store->max_bytes)
         return false;
@@ -235,7 +235,7 @@ static bool make_room(sgi_memory_store *store)
             break;
         if (op->touch)
             continue;
-        sgi_memory_drop(store, op);
+        sgi_memory_op_delete(store, op);
         store->evicted++;
     }
     return true;
@@ -254,23 +254,23 @@ static bool fits_principal(sgi_memory_store *store, const sgi_memory_operation *
                            bool evict)
 {
     int64_t operations = 0, bytes = 0;
-    sgi_memory_owner_entry *place = sgi_memory_owner_oldest(&made->place), *next;
-    for (; place; place = sgi_memory_owner_newer(place)) {
+    sgi_memory_principal_entry *place = sgi_memory_principal_oldest(&made->place), *next;
+    for (; place; place = sgi_memory_principal_newer(place)) {
         operations++;
         bytes +=
-            (int64_t)sgi_memory_weight(SGI_OWNER(place, sgi_memory_operation, place));
+            (int64_t)sgi_memory_op_weight(SGI_OWNER(place, sgi_memory_operation, place));
     }
-    place = sgi_memory_owner_oldest(&made->place);
+    place = sgi_memory_principal_oldest(&made->place);
     for (; place && is_over(store, operations, bytes); place = next) {
         sgi_memory_operation *op = SGI_OWNER(place, sgi_memory_operation, place);
-        next = sgi_memory_owner_newer(place);
+        next = sgi_memory_principal_newer(place);
         if (!op->ended || op->touch)
             continue;
         operations--;
-        bytes -= (int64_t)sgi_memory_weight(op);
+        bytes -= (int64_t)sgi_memory_op_weight(op);
         if (!evict)
             continue;
-        sgi_memory_drop(store, op);
+        sgi_memory_op_delete(store, op);
         store->evicted++;
     }
     return !is_over(store, operations, bytes);
@@ -293,18 +293,18 @@ static void forget_touches(sgi_memory_store *store)
     store->touch_count = 0;
     if (store->touch_cap <= TOUCHES_KEPT)
         return;
-    sgi_release(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
+    sgi_free(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
     store->touches = NULL;
     store->touch_cap = 0;
 }
 
 static void drop_entries(sgi_memory_store *store, const segue_store_write *write)
 {
-    sgi_memory_operation *op = sgi_memory_find(store, write->id);
+    sgi_memory_operation *op = sgi_memory_find_op(store, write->id);
     if (!op)
         return;
     size_t before = op->log.bytes;
-    sgi_memory_log_drop(&op->log, &store->mem, write->entry.kind, write->entry.seq);
+    sgi_memory_log_drop_kind(&op->log, &store->mem, write->entry.kind, write->entry.seq);
     store->used -= before - op->log.bytes;
 }
 

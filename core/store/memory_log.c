@@ -95,7 +95,7 @@ segue_status sgi_memory_log_append(sgi_memory_log *log, const sgi_mem *mem,
     return SEGUE_OK;
 }
 
-sgi_memory_mark sgi_memory_log_mark(const sgi_memory_log *log)
+sgi_memory_mark sgi_memory_log_get_mark(const sgi_memory_log *log)
 {
     return (sgi_memory_mark){log->last, log->last ? log->last->used : 0, log->last_seq,
                              log->bytes};
@@ -105,13 +105,13 @@ static void free_chunks(chunk *at, const sgi_mem *mem)
 {
     while (at) {
         chunk *next = at->next;
-        sgi_release(mem, at, sizeof *at + at->size);
+        sgi_free(mem, at, sizeof *at + at->size);
         at = next;
     }
 }
 
-void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
-                        const sgi_memory_mark *mark)
+void sgi_memory_log_roll_back(sgi_memory_log *log, const sgi_mem *mem,
+                              const sgi_memory_mark *mark)
 {
     free_chunks(mark->last ? mark->last->next : log->first, mem);
     log->last = mark->last;
@@ -216,7 +216,7 @@ static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
 static chunk *shrink(sgi_memory_log *log, const sgi_mem *mem, chunk *at)
 {
     size_t before = sizeof *at + at->size, after = sizeof *at + at->used;
-    chunk *smaller = sgi_resize(mem, at, before, after);
+    chunk *smaller = sgi_realloc(mem, at, before, after);
     if (!smaller)
         return at;
     smaller->size = smaller->used;
@@ -228,12 +228,12 @@ static chunk *take_out(sgi_memory_log *log, const sgi_mem *mem, chunk *at)
 {
     chunk *next = at->next;
     log->bytes -= sizeof *at + at->size + CHUNK_ALLOWANCE;
-    sgi_release(mem, at, sizeof *at + at->size);
+    sgi_free(mem, at, sizeof *at + at->size);
     return next;
 }
 
-void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
-                         uint64_t upto)
+void sgi_memory_log_drop_kind(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
+                              uint64_t upto)
 {
     chunk **link = &log->first;
     log->recent = NULL;

@@ -16,7 +16,7 @@ typedef struct sgi_memory_log {
     size_t bytes; /* number of bytes of memory that the log occupies */
 } sgi_memory_log;
 
-/* A saved state of a log, to which sgi_memory_log_cut returns. */
+/* A saved state of a log, to which sgi_memory_log_roll_back returns. */
 typedef struct sgi_memory_mark {
     sgi_memory_chunk *last;
     size_t used;
@@ -28,18 +28,18 @@ typedef struct sgi_memory_mark {
  * next number of the log. Returns SEGUE_E_NOMEM when out of memory. */
 segue_status sgi_memory_log_append(sgi_memory_log *log, const sgi_mem *mem,
                                    const segue_store_entry *entry);
-sgi_memory_mark sgi_memory_log_mark(const sgi_memory_log *log);
+sgi_memory_mark sgi_memory_log_get_mark(const sgi_memory_log *log);
 /* Removes every entry that was appended after the mark. */
-void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
-                        const sgi_memory_mark *mark);
+void sgi_memory_log_roll_back(sgi_memory_log *log, const sgi_mem *mem,
+                              const sgi_memory_mark *mark);
 /* Calls fn for each entry with a number above `after`, in order, until fn returns a
  * nonzero value. */
 void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
                          void *user);
 /* Removes the entries of one kind up to number `upto`. Needs no memory. Marks that were
  * made before the call are invalid afterwards. */
-void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
-                         uint64_t upto);
+void sgi_memory_log_drop_kind(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
+                              uint64_t upto);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);
 
 #endif

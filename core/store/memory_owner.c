@@ -8,9 +8,9 @@
  * clock went back, the position of a single entry is searched. */
 #include "store/memory_owner.h"
 
-TAILQ_HEAD(place_list, sgi_memory_owner_entry);
+TAILQ_HEAD(place_list, sgi_memory_principal_entry);
 
-struct sgi_memory_owner {
+struct sgi_memory_principal {
     sgi_map_node node;
     struct place_list places; /* the entries, sorted by creation time, newest first */
     /* entries with one common creation time, which is not older than any entry in
@@ -20,18 +20,18 @@ struct sgi_memory_owner {
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
-static sgi_memory_owner *find_owner(const sgi_map *owners, const uint8_t *principal)
+static sgi_memory_principal *find_owner(const sgi_map *owners, const uint8_t *principal)
 {
     sgi_str key = {(const char *)principal, SEGUE_STORE_HASH_SIZE};
     sgi_map_node *node = sgi_map_find(owners, key);
-    return node ? SGI_OWNER(node, sgi_memory_owner, node) : NULL;
+    return node ? SGI_OWNER(node, sgi_memory_principal, node) : NULL;
 }
 
-bool sgi_memory_owner_set(sgi_map *owners, const sgi_mem *mem,
-                          sgi_memory_owner_entry *place,
-                          const uint8_t principal[SEGUE_STORE_HASH_SIZE])
+bool sgi_memory_principal_set(sgi_map *owners, const sgi_mem *mem,
+                              sgi_memory_principal_entry *place,
+                              const uint8_t principal[SEGUE_STORE_HASH_SIZE])
 {
-    sgi_memory_owner *owner = find_owner(owners, principal);
+    sgi_memory_principal *owner = find_owner(owners, principal);
     if (!owner) {
         owner = sgi_zalloc(mem, sizeof *owner);
         if (!owner)
@@ -47,22 +47,22 @@ bool sgi_memory_owner_set(sgi_map *owners, const sgi_mem *mem,
     return true;
 }
 
-void sgi_memory_owner_release(sgi_map *owners, const sgi_mem *mem,
-                              sgi_memory_owner_entry *place)
+void sgi_memory_principal_release(sgi_map *owners, const sgi_mem *mem,
+                                  sgi_memory_principal_entry *place)
 {
-    sgi_memory_owner *owner = place->owner;
+    sgi_memory_principal *owner = place->owner;
     if (--owner->count)
         return;
     sgi_map_remove(owners, &owner->node);
-    sgi_release(mem, owner, sizeof *owner);
+    sgi_free(mem, owner, sizeof *owner);
 }
 
-const uint8_t *sgi_memory_owner_entry_principal(const sgi_memory_owner_entry *place)
+const uint8_t *sgi_memory_principal_of_entry(const sgi_memory_principal_entry *place)
 {
     return place->owner->principal;
 }
 
-static bool is_behind(const sgi_memory_owner_entry *place, int64_t created_ms,
+static bool is_behind(const sgi_memory_principal_entry *place, int64_t created_ms,
                       const char *task_id)
 {
     if (place->created_ms != created_ms)
@@ -73,7 +73,7 @@ static bool is_behind(const sgi_memory_owner_entry *place, int64_t created_ms,
 /* Moves the entries of the sorted list `from` into the sorted list `into`. */
 static void merge(struct place_list *into, struct place_list *from)
 {
-    sgi_memory_owner_entry *at = TAILQ_FIRST(into), *place;
+    sgi_memory_principal_entry *at = TAILQ_FIRST(into), *place;
     while ((place = TAILQ_FIRST(from))) {
         while (at && !is_behind(at, place->created_ms, place->task_id))
             at = TAILQ_NEXT(at, link);
@@ -88,10 +88,10 @@ static void merge(struct place_list *into, struct place_list *from)
 
 /* Sorts `fresh` by merge sort and merges the result into `places`. heaps[i] is empty or
  * has 2^i entries. */
-static void settle(sgi_memory_owner *owner)
+static void settle(sgi_memory_principal *owner)
 {
     struct place_list heaps[64], one = TAILQ_HEAD_INITIALIZER(one);
-    sgi_memory_owner_entry *place;
+    sgi_memory_principal_entry *place;
     size_t used = 0;
     while ((place = TAILQ_FIRST(&owner->fresh))) {
         size_t i = 0;
@@ -110,10 +110,10 @@ static void settle(sgi_memory_owner *owner)
     merge(&owner->places, &one);
 }
 
-void sgi_memory_owner_add(sgi_memory_owner_entry *place)
+void sgi_memory_principal_add(sgi_memory_principal_entry *place)
 {
-    sgi_memory_owner *owner = place->owner;
-    const sgi_memory_owner_entry *other = TAILQ_FIRST(&owner->fresh);
+    sgi_memory_principal *owner = place->owner;
+    const sgi_memory_principal_entry *other = TAILQ_FIRST(&owner->fresh);
     if (other && other->created_ms != place->created_ms)
         settle(owner);
     other = TAILQ_FIRST(&owner->places);
@@ -127,39 +127,42 @@ void sgi_memory_owner_add(sgi_memory_owner_entry *place)
     }
 }
 
-void sgi_memory_owner_remove(sgi_memory_owner_entry *place)
+void sgi_memory_principal_remove(sgi_memory_principal_entry *place)
 {
-    sgi_memory_owner *owner = place->owner;
+    sgi_memory_principal *owner = place->owner;
     TAILQ_REMOVE(place->is_fresh ? &owner->fresh : &owner->places, place, link);
 }
 
-sgi_memory_owner_entry *
-sgi_memory_owner_first(const sgi_map *owners,
-                       const uint8_t principal[SEGUE_STORE_HASH_SIZE], int64_t created_ms,
-                       const char *task_id)
+sgi_memory_principal_entry *
+sgi_memory_principal_first_after(const sgi_map *owners,
+                                 const uint8_t principal[SEGUE_STORE_HASH_SIZE],
+                                 int64_t created_ms, const char *task_id)
 {
-    sgi_memory_owner *owner = find_owner(owners, principal);
+    sgi_memory_principal *owner = find_owner(owners, principal);
     if (!owner)
         return NULL;
     settle(owner);
-    sgi_memory_owner_entry *place = TAILQ_FIRST(&owner->places);
+    sgi_memory_principal_entry *place = TAILQ_FIRST(&owner->places);
     while (place && task_id && !is_behind(place, created_ms, task_id))
         place = TAILQ_NEXT(place, link);
     return place;
 }
 
-sgi_memory_owner_entry *sgi_memory_owner_next(const sgi_memory_owner_entry *place)
+sgi_memory_principal_entry *
+sgi_memory_principal_next(const sgi_memory_principal_entry *place)
 {
     return TAILQ_NEXT(place, link);
 }
 
-sgi_memory_owner_entry *sgi_memory_owner_oldest(const sgi_memory_owner_entry *place)
+sgi_memory_principal_entry *
+sgi_memory_principal_oldest(const sgi_memory_principal_entry *place)
 {
     settle(place->owner);
     return TAILQ_LAST(&place->owner->places, place_list);
 }
 
-sgi_memory_owner_entry *sgi_memory_owner_newer(const sgi_memory_owner_entry *place)
+sgi_memory_principal_entry *
+sgi_memory_principal_newer(const sgi_memory_principal_entry *place)
 {
     return TAILQ_PREV(place, place_list, link);
 }

@@ -18,7 +18,7 @@ typedef struct sgi_memory_operation {
     sgi_memory_log log;
     /* the operation's entry in the sorted list of its principal; also has the creation
      * time */
-    sgi_memory_owner_entry place;
+    sgi_memory_principal_entry place;
     size_t data_len;
     uint32_t task_len;
     /* position of the operation's saved state in `touches`, counted from 1; 0 = the
@@ -81,18 +81,19 @@ static inline sgi_str sgi_memory_task(const sgi_memory_operation *op)
     return (sgi_str){op->text, op->task_len};
 }
 
-sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8_t *id);
+sgi_memory_operation *sgi_memory_find_op(const sgi_memory_store *store,
+                                         const uint8_t *id);
 struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
                                            bool loose);
-size_t sgi_memory_size(const sgi_memory_operation *op);
+size_t sgi_memory_op_size(const sgi_memory_operation *op);
 /* Returns the number of bytes that the operation adds to `used`. */
-size_t sgi_memory_weight(const sgi_memory_operation *op);
-void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op);
+size_t sgi_memory_op_weight(const sgi_memory_operation *op);
+void sgi_memory_op_free(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op);
 /* Deletes the operation at once. A deletion cannot be undone, so it must not be a part of
  * staging a commit. */
-void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op);
+void sgi_memory_op_delete(sgi_memory_store *store, sgi_memory_operation *op);
 
 segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count);
 

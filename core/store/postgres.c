@@ -65,9 +65,9 @@ static segue_status connect_server(opening *o)
     int64_t deadline = sgi_pg_now() + store->timeout_ms;
     segue_status status = sgi_pg_link_open(&store->link, deadline);
     if (!status)
-        status = sgi_pg_take_format(store, deadline);
+        status = sgi_pg_prepare_tables(store, deadline);
     if (!status)
-        status = sgi_pg_arrive(store, &store->link, deadline);
+        status = sgi_pg_note_if_data_was_lost(store, &store->link, deadline);
     return status ? fail_link(o, status) : SEGUE_OK;
 }
 
@@ -76,11 +76,11 @@ static segue_status become_owner(opening *o)
     sgi_pg_store *store = o->store;
     if (sgi_crypto_random(NULL, store->me, sizeof store->me))
         return fail(o, SEGUE_E_STORE, "the system gives no random bytes");
-    sgi_pg_begin(store, "SELECT @.enter($1, $2, $3)");
+    sgi_pg_begin_call(store, "SELECT @.enter($1, $2, $3)");
     sgi_pg_arg_id(&store->call, store->me);
     sgi_pg_arg_int64(&store->call, store->lease_ms);
     sgi_pg_arg_text(&store->call, store->sync);
-    segue_status status = sgi_pg_execute_alone(store);
+    segue_status status = sgi_pg_execute_without_result(store);
     return status ? fail_link(o, status) : SEGUE_OK;
 }
 
@@ -91,7 +91,7 @@ static void say_good_bye(sgi_pg_store *store)
     int64_t limit = store->timeout_ms < 1000 ? store->timeout_ms : 1000;
     if (!sgi_pg_link_is_up(&store->link))
         return;
-    sgi_pg_begin(store, "SELECT @.leave($1)");
+    sgi_pg_begin_call(store, "SELECT @.leave($1)");
     sgi_pg_arg_id(&store->call, store->me);
     if (!sgi_pg_call_failed(&store->call))
         PQclear(sgi_pg_link_execute(&store->link, &store->call, sgi_pg_now() + limit));
@@ -105,11 +105,11 @@ static void free_store(void *self)
     sgi_pg_link_close(&store->link);
     sgi_pg_call_free(&store->call);
     sgi_pg_call_free(&store->ear_call);
-    sgi_feed_free(&store->feed);
+    sgi_store_feed_free(&store->feed);
     pthread_cond_destroy(&store->has_tried);
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
-    sgi_release(&mem, store, sizeof *store);
+    sgi_free(&mem, store, sizeof *store);
 }
 
 static void stats(void *self, segue_store_stats *out)
@@ -159,7 +159,7 @@ static void init(sgi_pg_store *store, const sgi_mem *mem)
     store->stop_fd = -1;
     store->operations = -1;
     store->refused_as = SEGUE_E_STORE;
-    sgi_feed_init(&store->feed, &store->mem);
+    sgi_store_feed_init(&store->feed, &store->mem);
     sgi_pg_call_init(&store->call, &store->mem);
     sgi_pg_call_init(&store->ear_call, &store->mem);
     sgi_pg_link_init(&store->link, store->url.server, -1);
@@ -214,7 +214,7 @@ segue_status sgi_store_postgres_new(const char *url, const segue_store_options *
                                               .list = sgi_pg_list,
                                               .set_wake = sgi_pg_set_wake,
                                               .follow = sgi_pg_follow,
-                                              .post = sgi_pg_post,
+                                              .post = sgi_pg_post_command,
                                               .news = sgi_pg_read_changes,
                                               .stats = stats};
     const sgi_mem *mem =

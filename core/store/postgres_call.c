@@ -19,14 +19,14 @@
 
 static const sgi_backoff PACE = {.first_ms = 5, .most_ms = 500};
 
-void sgi_pg_begin(sgi_pg_store *store, const char *sql)
+void sgi_pg_begin_call(sgi_pg_store *store, const char *sql)
 {
     sgi_pg_call_begin(&store->call, sql, store->url.schema);
 }
 
-void sgi_pg_begin_write(sgi_pg_store *store, const char *sql)
+void sgi_pg_begin_write_call(sgi_pg_store *store, const char *sql)
 {
-    sgi_pg_begin(store, sql);
+    sgi_pg_begin_call(store, sql);
     sgi_pg_arg_id(&store->call, store->me);
     sgi_pg_arg_int64(&store->call, (int64_t)++store->calls);
 }
@@ -164,7 +164,7 @@ segue_status sgi_pg_execute(sgi_pg_store *store, PGresult **result, size_t *at)
     }
 }
 
-segue_status sgi_pg_execute_alone(sgi_pg_store *store)
+segue_status sgi_pg_execute_without_result(sgi_pg_store *store)
 {
     PGresult *result;
     segue_status status = sgi_pg_execute(store, &result, NULL);

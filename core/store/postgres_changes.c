@@ -5,7 +5,7 @@
 void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
 {
     sgi_pg_store *store = self;
-    sgi_feed_set_wake(&store->feed, wake, user);
+    sgi_store_feed_set_wake_callback(&store->feed, wake, user);
 }
 
 /* ---- following, posting ---- */
@@ -13,7 +13,7 @@ void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
 static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
 {
     PGresult *result;
-    sgi_pg_begin(store, "SELECT @.follow($1, $2, $3)");
+    sgi_pg_begin_call(store, "SELECT @.follow($1, $2, $3)");
     sgi_pg_arg_id(&store->call, store->me);
     sgi_buf *ids = sgi_pg_array_begin(&store->call, SGI_PG_IDS);
     sgi_pg_add_bytes(ids, id, SEGUE_STORE_ID_SIZE);
@@ -22,7 +22,7 @@ static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (status)
         return status;
-    bool found = sgi_pg_int64(result, 0, 0) > 0;
+    bool found = sgi_pg_get_int64(result, 0, 0) > 0;
     PQclear(result);
     return found || !on ? SEGUE_OK : SEGUE_E_NOT_FOUND;
 }
@@ -41,90 +41,93 @@ static void say_left(void *self, const uint8_t *id)
 segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on)
 {
     sgi_pg_store *store = self;
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     segue_status status = SEGUE_OK;
-    sgi_feed_op *op = on ? sgi_feed_know(feed, id) : sgi_feed_find(feed, id);
+    sgi_store_feed_op *op =
+        on ? sgi_store_feed_find_or_add_op(feed, id) : sgi_store_feed_find_op(feed, id);
     if (!op)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
     /* The mark `followed` is set before the call. Meanwhile the thread may follow all
      * operations again on a new connection, and must then include this operation. */
-    sgi_feed_set_followed(feed, op, on != 0);
+    sgi_store_feed_set_followed(feed, op, on != 0);
     if (on)
         status = say_follow(store, id, true);
     else
         say_left(store, id);
     if (status)
-        sgi_feed_set_followed(feed, op, false);
-    sgi_feed_drop_idle(feed, op);
+        sgi_store_feed_set_followed(feed, op, false);
+    sgi_store_feed_drop_idle_op(feed, op);
     return status;
 }
 
-segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t len)
+segue_status sgi_pg_post_command(void *self, const uint8_t *id, const char *data,
+                                 size_t len)
 {
     sgi_pg_store *store = self;
     PGresult *result;
-    sgi_pg_begin_write(store, "SELECT @.post($1, $2, $3, $4, $5)");
+    sgi_pg_begin_write_call(store, "SELECT @.post($1, $2, $3, $4, $5)");
     sgi_pg_arg_id(&store->call, id);
     sgi_pg_arg_bytes(&store->call, data, len);
     sgi_pg_arg_int32(&store->call, SGI_PG_COMMANDS_MAX);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (status)
         return status;
-    bool mine = sgi_pg_bool(result, 0, 0);
+    bool mine = sgi_pg_get_bool(result, 0, 0);
     PQclear(result);
     /* this instance owns the operation itself, so the server sends no message about the
      * command */
     if (mine) {
-        sgi_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
-        sgi_feed_wake(&store->feed);
+        sgi_store_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
+        sgi_store_feed_wake(&store->feed);
     }
     return SEGUE_OK;
 }
 
 /* ---- news ---- */
 
-static segue_status tell_doubt(sgi_pg_store *store, sgi_feed_telling *t)
+static segue_status tell_doubt(sgi_pg_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     segue_store_news news = {.kind = SEGUE_STORE_DOUBT, .data = ""};
-    if (!sgi_feed_take_flag(feed, &feed->doubt))
+    if (!sgi_store_feed_take_flag(feed, &feed->doubt))
         return SEGUE_OK;
     segue_status status = sgi_pg_release_ended_ops(store);
-    if (status || !sgi_feed_tell(t, &news))
-        sgi_feed_set_flag(feed, &feed->doubt);
+    if (status || !sgi_store_feed_deliver(t, &news))
+        sgi_store_feed_set_flag(feed, &feed->doubt);
     return status;
 }
 
 /* Delivers the forwarded commands of an operation. Each row of the result is a command.
  * The result of an operation without waiting commands is one row of NULLs. */
-static void tell_each(sgi_feed_telling *t, sgi_feed_op *op, const PGresult *result)
+static void tell_each(sgi_store_feed_delivery *t, sgi_store_feed_op *op,
+                      const PGresult *result)
 {
     for (int row = 0; row < PQntuples(result) && !t->stopped; row++) {
         if (PQgetisnull(result, row, 0))
             continue;
         segue_store_news news = {.kind = SEGUE_STORE_LETTER,
-                                 .number = (uint64_t)sgi_pg_int64(result, row, 0),
+                                 .number = (uint64_t)sgi_pg_get_int64(result, row, 0),
                                  .data = PQgetvalue(result, row, 1),
                                  .data_len = sgi_pg_len(result, row, 1)};
         memcpy(news.id, op->id, sizeof news.id);
-        if (sgi_feed_tell(t, &news))
+        if (sgi_store_feed_deliver(t, &news))
             op->delivered = news.number;
     }
 }
 
-static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
+static segue_status pass_commands_of(sgi_pg_store *store, sgi_store_feed_delivery *t,
                                      const uint8_t *id)
 {
     PGresult *result;
     /* The known operation is made before the first command is delivered, because making
      * it can fail. */
-    sgi_feed_op *op = sgi_feed_know(&store->feed, id);
+    sgi_store_feed_op *op = sgi_store_feed_find_or_add_op(&store->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;
-    sgi_pg_begin(store, "SELECT l.number, l.data FROM @.operation o"
-                        " LEFT JOIN @.letter l ON l.op = o.op AND l.number > $3"
-                        " WHERE o.id = $2 AND o.owner = $1 AND NOT o.ended"
-                        " ORDER BY l.number");
+    sgi_pg_begin_call(store, "SELECT l.number, l.data FROM @.operation o"
+                             " LEFT JOIN @.letter l ON l.op = o.op AND l.number > $3"
+                             " WHERE o.id = $2 AND o.owner = $1 AND NOT o.ended"
+                             " ORDER BY l.number");
     sgi_pg_arg_id(&store->call, store->me);
     sgi_pg_arg_id(&store->call, id);
     sgi_pg_arg_int64(&store->call, (int64_t)op->delivered);
@@ -136,34 +139,35 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
         tell_each(t, op, result);
         PQclear(result);
     }
-    sgi_feed_drop_idle(&store->feed, op);
+    sgi_store_feed_drop_idle_op(&store->feed, op);
     return status;
 }
 
-static segue_status pass_commands(sgi_pg_store *store, sgi_feed_telling *t)
+static segue_status pass_commands(sgi_pg_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     segue_status status = SEGUE_OK;
-    size_t left = sgi_feed_count(feed, &feed->mail);
-    while (left-- && !status && !t->stopped && sgi_feed_take_id(feed, &feed->mail, id)) {
+    size_t left = sgi_store_feed_count_ids(feed, &feed->mail);
+    while (left-- && !status && !t->stopped &&
+           sgi_store_feed_take_id(feed, &feed->mail, id)) {
         status = pass_commands_of(store, t, id);
         if (status || t->stopped)
-            sgi_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
+            sgi_store_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
     }
     return status;
 }
 
 /* Delivers the waiting forwarded commands of all operations that this instance owns. */
-static segue_status pass_all_commands(sgi_pg_store *store, sgi_feed_telling *t)
+static segue_status pass_all_commands(sgi_pg_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     PGresult *result;
-    if (t->stopped || !sgi_feed_take_flag(feed, &feed->mail_all))
+    if (t->stopped || !sgi_store_feed_take_flag(feed, &feed->mail_all))
         return SEGUE_OK;
-    sgi_pg_begin(store, "SELECT DISTINCT o.id FROM @.operation o"
-                        " JOIN @.letter l ON l.op = o.op"
-                        " WHERE o.owner = $1 AND NOT o.ended");
+    sgi_pg_begin_call(store, "SELECT DISTINCT o.id FROM @.operation o"
+                             " JOIN @.letter l ON l.op = o.op"
+                             " WHERE o.owner = $1 AND NOT o.ended");
     sgi_pg_arg_id(&store->call, store->me);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (!status) {
@@ -173,7 +177,7 @@ static segue_status pass_all_commands(sgi_pg_store *store, sgi_feed_telling *t)
         PQclear(result);
     }
     if (status || t->stopped)
-        sgi_feed_set_flag(feed, &feed->mail_all);
+        sgi_store_feed_set_flag(feed, &feed->mail_all);
     return status;
 }
 
@@ -181,14 +185,14 @@ segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
                                  int64_t *within_ms)
 {
     sgi_pg_store *store = self;
-    sgi_feed *feed = &store->feed;
-    sgi_feed_telling t = {.feed = feed, .fn = fn, .user = user};
-    if (sgi_feed_take_flag(feed, &feed->retell))
-        sgi_feed_forget_delivered(feed);
+    sgi_store_feed *feed = &store->feed;
+    sgi_store_feed_delivery t = {.feed = feed, .fn = fn, .user = user};
+    if (sgi_store_feed_take_flag(feed, &feed->retell))
+        sgi_store_feed_forget_delivered(feed);
     segue_status status = tell_doubt(store, &t);
-    sgi_feed_tell_flag(&t, &feed->missed, SEGUE_STORE_MISSED);
-    sgi_feed_tell_flag(&t, &feed->orphans, SEGUE_STORE_ORPHANS);
-    sgi_feed_tell_grown(&t, say_left, store);
+    sgi_store_feed_deliver_flag(&t, &feed->missed, SEGUE_STORE_MISSED);
+    sgi_store_feed_deliver_flag(&t, &feed->orphans, SEGUE_STORE_ORPHANS);
+    sgi_store_feed_deliver_grown(&t, say_left, store);
     if (!status)
         status = pass_all_commands(store, &t);
     if (!status)

@@ -26,8 +26,8 @@ static void add_shown(sgi_pg_store *store)
 /* Acknowledges the operations that were passed to fn, and claims further operations. */
 static segue_status next_claim(sgi_pg_store *store, PGresult **result)
 {
-    sgi_pg_begin_write(store,
-                       "SELECT " SGI_PG_RECORD ", torn FROM @.claim($1, $2, $3, $4)");
+    sgi_pg_begin_write_call(store, "SELECT " SGI_PG_RECORD
+                                   ", torn FROM @.claim($1, $2, $3, $4)");
     sgi_pg_arg_int32(&store->call, SGI_PG_CLAIM_STEP);
     add_shown(store);
     segue_status status = sgi_pg_execute(store, result, NULL);
@@ -48,15 +48,15 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
         if (!sgi_pg_fill_record(result, row, &record, text))
             continue;
         memcpy(store->shown[store->shown_count++], record.id, SEGUE_STORE_ID_SIZE);
-        if (sgi_pg_bool(result, row, SGI_PG_RECORD_COLUMNS))
+        if (sgi_pg_get_bool(result, row, SGI_PG_RECORD_COLUMNS))
             record.ended = SEGUE_STORE_TORN;
         /* forgets which commands were delivered, so that the new owner gets all of them
          * again */
-        sgi_feed_taken(&store->feed, record.id, UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
     if (store->shown_count)
-        sgi_feed_set_flag(&store->feed, &store->feed.mail_all);
+        sgi_store_feed_set_flag(&store->feed, &store->feed.mail_all);
     return stop;
 }
 
@@ -64,15 +64,16 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
  * operations back. */
 static void end_claim(sgi_pg_store *store)
 {
-    sgi_pg_begin_write(store, "SELECT @.unclaim($1, $2, $3)");
+    sgi_pg_begin_write_call(store, "SELECT @.unclaim($1, $2, $3)");
     add_shown(store);
-    if (sgi_pg_execute_alone(store) == SEGUE_OK)
+    if (sgi_pg_execute_without_result(store) == SEGUE_OK)
         store->shown_count = 0;
     else
-        sgi_feed_set_flag(&store->feed,
-                          /* operations that were given back have no owner, so orphans are
+        sgi_store_feed_set_flag(
+            &store->feed,
+            /* operations that were given back have no owner, so orphans are
                            * reported */
-                          &store->feed.orphans);
+            &store->feed.orphans);
 }
 
 segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
@@ -85,7 +86,7 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
         if (status) {
             /* This instance keeps the operations that were passed to fn. The next claim
              * passes the remaining operations to fn, so orphans are reported. */
-            sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+            sgi_store_feed_set_flag(&store->feed, &store->feed.orphans);
             if (!any)
                 return status;
             break;
@@ -102,7 +103,7 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
     /* the wake-up call makes the listeners ask for the commands of the claimed
      * operations */
     if (any)
-        sgi_feed_wake(&store->feed);
+        sgi_store_feed_wake(&store->feed);
     return SEGUE_OK;
 }
 
@@ -112,14 +113,14 @@ segue_status sgi_pg_purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     sgi_pg_store *store = self;
     PGresult *result;
-    sgi_pg_begin_write(store, "SELECT purged, next_ms FROM @.purge($1, $2, $3, $4)");
+    sgi_pg_begin_write_call(store, "SELECT purged, next_ms FROM @.purge($1, $2, $3, $4)");
     sgi_pg_arg_int64(&store->call, now_ms);
     sgi_pg_arg_int32(&store->call, PURGE_STEP);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (status)
         return status;
-    int64_t due_ms = sgi_pg_int64(result, 0, 1);
-    store->purged += sgi_pg_int64(result, 0, 0);
+    int64_t due_ms = sgi_pg_get_int64(result, 0, 1);
+    store->purged += sgi_pg_get_int64(result, 0, 0);
     *next_ms = due_ms < now_ms ? now_ms : due_ms;
     PQclear(result);
     return SEGUE_OK;

@@ -130,7 +130,7 @@ static void add_commit(sgi_pg_store *store, const segue_store_write *writes, siz
     for (size_t i = 0; i < count; i++)
         plain = plain && writes[i].kind == SEGUE_STORE_APPEND &&
                 writes[i].entry.seq < PLAIN_SEQ_MOST;
-    sgi_pg_begin_write(store, COMMIT);
+    sgi_pg_begin_write_call(store, COMMIT);
     sgi_pg_arg_text(call, store->sync);
     sgi_pg_arg_bool(call, plain);
     sgi_pg_arg_int64(call, store->max_operations);
@@ -150,10 +150,10 @@ static void note_done(sgi_pg_store *store, const segue_store_write *writes, size
         if (write->kind == SEGUE_STORE_END)
             sgi_pg_remember_ended_op(store, write->id);
         if (write->kind == SEGUE_STORE_TAKEN)
-            sgi_feed_taken(&store->feed, write->id, write->entry.seq);
+            sgi_store_feed_note_taken_commands(&store->feed, write->id, write->entry.seq);
         else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||
                  write->kind == SEGUE_STORE_RELEASE)
-            sgi_feed_taken(&store->feed, write->id, UINT64_MAX);
+            sgi_store_feed_note_taken_commands(&store->feed, write->id, UINT64_MAX);
     }
 }
 
@@ -173,11 +173,11 @@ segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t c
     add_commit(store, writes, count);
     segue_status status = sgi_pg_execute(store, &result, &at);
     if (!status) {
-        store->evicted += sgi_pg_int64(result, 0, 0);
+        store->evicted += sgi_pg_get_int64(result, 0, 0);
         PQclear(result);
         note_done(store, writes, count);
     } else if (status == SEGUE_E_FENCED && at < count) {
-        sgi_feed_taken(&store->feed, id_of(&writes[at]), UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, id_of(&writes[at]), UINT64_MAX);
     }
     return status;
 }

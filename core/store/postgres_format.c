@@ -129,7 +129,7 @@ static segue_status check_isolation(sgi_pg_store *store, int64_t deadline)
     return SEGUE_E_UNSUPPORTED;
 }
 
-segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline)
+segue_status sgi_pg_prepare_tables(sgi_pg_store *store, int64_t deadline)
 {
     int64_t format;
     segue_status status = check_isolation(store, deadline);

@@ -27,7 +27,8 @@
 
 #define RECALL_STEP 64
 
-void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks)
+void sgi_pg_note_server_token(sgi_pg_store *store, const char *life, size_t len,
+                              int64_t breaks)
 {
     bool other = false;
     if (len >= sizeof store->life)
@@ -43,10 +44,11 @@ void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t
     store->breaks = breaks;
     pthread_mutex_unlock(&store->feed.lock);
     if (other)
-        sgi_feed_wake(&store->feed);
+        sgi_store_feed_wake(&store->feed);
 }
 
-segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
+segue_status sgi_pg_note_if_data_was_lost(sgi_pg_store *store, sgi_pg_link *link,
+                                          int64_t deadline)
 {
     sgi_pg_call own;
     char text[SGI_PG_SCHEMA_MAX + 64];
@@ -59,8 +61,9 @@ segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadl
     if (!result)
         return SEGUE_E_STORE;
     if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1) {
-        sgi_pg_note_life(store, PQgetvalue(result, 0, 1), sgi_pg_len(result, 0, 1),
-                         sgi_pg_int64(result, 0, 0));
+        sgi_pg_note_server_token(store, PQgetvalue(result, 0, 1),
+                                 sgi_pg_len(result, 0, 1),
+                                 sgi_pg_get_int64(result, 0, 0));
     } else {
         sgi_pg_keep_fault(link, result);
         sgi_pg_link_close(link);
@@ -73,7 +76,7 @@ segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadl
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
 {
     segue_status status = sgi_pg_link_open(link, deadline);
-    return status ? status : sgi_pg_arrive(store, link, deadline);
+    return status ? status : sgi_pg_note_if_data_was_lost(store, link, deadline);
 }
 
 void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id)
@@ -97,6 +100,6 @@ segue_status sgi_pg_release_ended_ops(sgi_pg_store *store)
             return status;
     }
     if (all) /* the released operations can be claimed, so orphans are reported */
-        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+        sgi_store_feed_set_flag(&store->feed, &store->feed.orphans);
     return SEGUE_OK;
 }

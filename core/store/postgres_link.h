@@ -96,8 +96,8 @@ static inline size_t sgi_pg_len(const PGresult *result, int row, int column)
 {
     return (size_t)PQgetlength(result, row, column);
 }
-int64_t sgi_pg_int64(const PGresult *result, int row, int column);
-int32_t sgi_pg_int32(const PGresult *result, int row, int column);
-bool sgi_pg_bool(const PGresult *result, int row, int column);
+int64_t sgi_pg_get_int64(const PGresult *result, int row, int column);
+int32_t sgi_pg_get_int32(const PGresult *result, int row, int column);
+bool sgi_pg_get_bool(const PGresult *result, int row, int column);
 
 #endif

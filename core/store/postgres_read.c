@@ -23,9 +23,9 @@ bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *rec
         return false;
     *record = (segue_store_record){.task_id = task_id,
                                    .has_key = has_key,
-                                   .ended = sgi_pg_bool(result, row, 4),
-                                   .created_ms = sgi_pg_int64(result, row, 5),
-                                   .purge_ms = sgi_pg_int64(result, row, 6),
+                                   .ended = sgi_pg_get_bool(result, row, 4),
+                                   .created_ms = sgi_pg_get_int64(result, row, 5),
+                                   .purge_ms = sgi_pg_get_int64(result, row, 6),
                                    .data = PQgetvalue(result, row, 7),
                                    .data_len = sgi_pg_len(result, row, 7)};
     memcpy(record->id, PQgetvalue(result, row, 0), SEGUE_STORE_ID_SIZE);
@@ -43,10 +43,10 @@ segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempot
     PGresult *result;
     segue_store_record record;
     char text[SGI_PG_TASK_MAX + 1];
-    sgi_pg_begin(store, task_id ? "SELECT " SGI_PG_RECORD
-                                  " FROM @.operation WHERE task_id = $1"
-                                : "SELECT " SGI_PG_RECORD
-                                  " FROM @.operation WHERE idempotency_key = $1");
+    sgi_pg_begin_call(store, task_id ? "SELECT " SGI_PG_RECORD
+                                       " FROM @.operation WHERE task_id = $1"
+                                     : "SELECT " SGI_PG_RECORD
+                                       " FROM @.operation WHERE idempotency_key = $1");
     if (task_id)
         sgi_pg_arg_bytes(&store->call, task_id, strlen(task_id));
     else
@@ -75,11 +75,11 @@ static bool show_page(const PGresult *result, segue_store_entry_fn fn, void *use
     size_t bytes = 0;
     int rows = PQntuples(result);
     for (int row = 0; row < rows; row++) {
-        segue_store_entry entry = {.seq = (uint64_t)sgi_pg_int64(result, row, 0),
-                                   .segment = (uint64_t)sgi_pg_int64(result, row, 1),
-                                   .event = (uint64_t)sgi_pg_int64(result, row, 2),
-                                   .kind = sgi_pg_int32(result, row, 3),
-                                   .at_ms = sgi_pg_int64(result, row, 4),
+        segue_store_entry entry = {.seq = (uint64_t)sgi_pg_get_int64(result, row, 0),
+                                   .segment = (uint64_t)sgi_pg_get_int64(result, row, 1),
+                                   .event = (uint64_t)sgi_pg_get_int64(result, row, 2),
+                                   .kind = sgi_pg_get_int32(result, row, 3),
+                                   .at_ms = sgi_pg_get_int64(result, row, 4),
                                    .data = PQgetvalue(result, row, 5),
                                    .data_len = sgi_pg_len(result, row, 5)};
         *after = (int64_t)entry.seq;
@@ -97,8 +97,8 @@ segue_status sgi_pg_read(void *self, const uint8_t *id, uint64_t after,
     int64_t last = after < INT64_MAX ? (int64_t)after : INT64_MAX;
     for (bool more = true; more;) {
         PGresult *result;
-        sgi_pg_begin(store, "SELECT seq, segment, event, kind, at, data"
-                            " FROM @.read_log($1, $2, $3, $4)");
+        sgi_pg_begin_call(store, "SELECT seq, segment, event, kind, at, data"
+                                 " FROM @.read_log($1, $2, $3, $4)");
         sgi_pg_arg_id(&store->call, id);
         sgi_pg_arg_int64(&store->call, last);
         sgi_pg_arg_int32(&store->call, READ_PAGE);
@@ -148,7 +148,7 @@ segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_m
     segue_status status = SEGUE_OK;
     for (bool more = true; more && !status;) {
         PGresult *result;
-        sgi_pg_begin(store, last.task_id ? LIST_BEHIND : LIST);
+        sgi_pg_begin_call(store, last.task_id ? LIST_BEHIND : LIST);
         sgi_pg_arg_bytes(&store->call, principal, SEGUE_STORE_HASH_SIZE);
         sgi_pg_arg_int64(&store->call, LIST_PAGE);
         if (last.task_id) {

@@ -49,7 +49,7 @@ typedef struct sgi_pg_store {
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
     /* The calls and the thread share the members down to `has_tried`. */
-    sgi_feed feed;
+    sgi_store_feed feed;
     /* the token and the break count that the server reported at the last check (break:
      * commits may have been lost); feed.lock protects life, breaks, operations and
      * tried */
@@ -76,18 +76,21 @@ typedef struct sgi_pg_store {
 
 /* Checks the format of the schema, and creates or migrates the tables if needed. Uses
  * store->link, which is open. On failure link.fault has the reason. */
-segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
+segue_status sgi_pg_prepare_tables(sgi_pg_store *store, int64_t deadline);
 
 /* ---- connecting (postgres_history.c) ---- */
 
 /* Records whether the server of a new connection may have lost data. On failure the
  * function closes the connection, and link->fault has the reason. */
-segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
-/* Opens a connection that runs calls: does sgi_pg_link_open, then sgi_pg_arrive. */
+segue_status sgi_pg_note_if_data_was_lost(sgi_pg_store *store, sgi_pg_link *link,
+                                          int64_t deadline);
+/* Opens a connection that runs calls: does sgi_pg_link_open, then
+ * sgi_pg_note_if_data_was_lost. */
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
 /* Stores the token of the table `life` and the break count that the server reports. A
  * change sets `doubt` and `retell`. */
-void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);
+void sgi_pg_note_server_token(sgi_pg_store *store, const char *life, size_t len,
+                              int64_t breaks);
 
 /* Remembers that an operation of this instance has ended. */
 void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id);
@@ -99,17 +102,17 @@ segue_status sgi_pg_release_ended_ops(sgi_pg_store *store);
 
 /* Begins a call in store->call. sql: the statement, with "@" for the name of the
  * schema. */
-void sgi_pg_begin(sgi_pg_store *store, const char *sql);
+void sgi_pg_begin_call(sgi_pg_store *store, const char *sql);
 /* Begins a call that changes something. The first two arguments of the call are the owner
  * and the call number. */
-void sgi_pg_begin_write(sgi_pg_store *store, const char *sql);
+void sgi_pg_begin_write_call(sgi_pg_store *store, const char *sql);
 /* Runs store->call. After a lost connection or a temporary error the call is repeated
  * until the time limit. SEGUE_OK means that *result is no error; the caller frees
  * *result. When the server refuses one write of a commit, *at (may be NULL) receives the
  * number of this write, counted from 0. */
 segue_status sgi_pg_execute(sgi_pg_store *store, PGresult **result, size_t *at);
 /* Runs store->call as sgi_pg_execute does, and frees the result, which is not needed. */
-segue_status sgi_pg_execute_alone(sgi_pg_store *store);
+segue_status sgi_pg_execute_without_result(sgi_pg_store *store);
 /* Returns the store's status for a result that is an error of the database server. */
 segue_status sgi_pg_status_of(const PGresult *result);
 /* Stores the message of an error result in link->fault. */
@@ -144,7 +147,8 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_pg_purge(void *self, int64_t now_ms, int64_t *next_ms);
 void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user);
 segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on);
-segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t len);
+segue_status sgi_pg_post_command(void *self, const uint8_t *id, const char *data,
+                                 size_t len);
 segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
                                  int64_t *within_ms);
 

@@ -106,7 +106,7 @@ static void note_all(sgi_pg_store *store, bool lapsed)
     store->feed.missed = true;
     store->feed.mail_all = true;
     pthread_mutex_unlock(&store->feed.lock);
-    sgi_feed_wake(&store->feed);
+    sgi_store_feed_wake(&store->feed);
 }
 
 /* ---- beat: the lease ---- */
@@ -114,20 +114,20 @@ static void note_all(sgi_pg_store *store, bool lapsed)
 static bool beat_once(watch *w)
 {
     sgi_pg_store *store = w->store;
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     int64_t began = sgi_pg_now();
     begin(store, "SELECT lapsed, orphans, operations, breaks, life FROM @.beat($1, $2)");
     sgi_pg_arg_int64(&store->ear_call, store->lease_ms);
     PGresult *result = ask(store);
     if (!result)
         return false;
-    bool lapsed = sgi_pg_bool(result, 0, 0), orphans = sgi_pg_bool(result, 0, 1);
+    bool lapsed = sgi_pg_get_bool(result, 0, 0), orphans = sgi_pg_get_bool(result, 0, 1);
     if (lapsed || began > w->alive_until)
         w->quiet_until = began + store->lease_ms;
-    sgi_pg_note_life(store, PQgetvalue(result, 0, 4), sgi_pg_len(result, 0, 4),
-                     sgi_pg_int64(result, 0, 3));
+    sgi_pg_note_server_token(store, PQgetvalue(result, 0, 4), sgi_pg_len(result, 0, 4),
+                             sgi_pg_get_int64(result, 0, 3));
     pthread_mutex_lock(&feed->lock);
-    store->operations = sgi_pg_int64(result, 0, 2);
+    store->operations = sgi_pg_get_int64(result, 0, 2);
     feed->orphans = feed->orphans || (orphans && began >= w->quiet_until);
     orphans = feed->orphans;
     pthread_mutex_unlock(&feed->lock);
@@ -136,7 +136,7 @@ static bool beat_once(watch *w)
     if (lapsed)
         note_all(store, true);
     else if (orphans)
-        sgi_feed_wake(feed);
+        sgi_store_feed_wake(feed);
     return true;
 }
 
@@ -162,15 +162,15 @@ static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
  * gone) are recorded only after quiet_until; a later beat finds them, too. */
 static void note(watch *w, const char *text)
 {
-    sgi_feed *feed = &w->store->feed;
+    sgi_store_feed *feed = &w->store->feed;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     bool own = !strcmp(text + 1, w->name);
     for (const char *hex = text + 1; *text == 'G' && read_id(hex, id); hex += 32)
-        sgi_feed_add_id(feed, &feed->grown, id, &feed->missed);
+        sgi_store_feed_add_id(feed, &feed->grown, id, &feed->missed);
     if (*text == 'L' && read_id(text + 1, id))
-        sgi_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
+        sgi_store_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
     if (*text == 'O' && !own && sgi_pg_now() >= w->quiet_until)
-        sgi_feed_set_flag(feed, &feed->orphans);
+        sgi_store_feed_set_flag(feed, &feed->orphans);
     w->probed = w->probed || (*text == 'P' && own);
 }
 
@@ -187,7 +187,7 @@ static bool listen_to(watch *w)
         left--;
     }
     if (left < HEAR_MOST)
-        sgi_feed_wake(&w->store->feed);
+        sgi_store_feed_wake(&w->store->feed);
     if (!sgi_pg_link_is_up(&w->store->ear))
         w->beat_at = sgi_pg_now();
     return !left;
@@ -201,8 +201,8 @@ static bool follow_all(watch *w)
     uint8_t ids[SGI_PG_FOLLOW_STEP][SEGUE_STORE_ID_SIZE];
     size_t count;
     w->round++;
-    while ((count = sgi_feed_next_followed(&store->feed, w->round, ids,
-                                           SGI_PG_FOLLOW_STEP))) {
+    while ((count = sgi_store_feed_next_followed(&store->feed, w->round, ids,
+                                                 SGI_PG_FOLLOW_STEP))) {
         begin(store, "SELECT @.follow($1, $2, $3)");
         sgi_buf *array = sgi_pg_array_begin(&store->ear_call, SGI_PG_IDS);
         for (size_t i = 0; i < count; i++)
@@ -265,10 +265,10 @@ static bool send_probe(watch *w)
     sgi_pg_store *store = w->store;
     char text[sizeof w->name + 1];
     snprintf(text, sizeof text, "P%s", w->name);
-    sgi_pg_begin(store, "SELECT pg_catalog.pg_notify($1, $2)::text");
+    sgi_pg_begin_call(store, "SELECT pg_catalog.pg_notify($1, $2)::text");
     sgi_pg_arg_text(&store->call, w->channel);
     sgi_pg_arg_text(&store->call, text);
-    if (sgi_pg_execute_alone(store) == SEGUE_OK)
+    if (sgi_pg_execute_without_result(store) == SEGUE_OK)
         return true;
     sgi_text_format(store->ear.fault, sizeof store->ear.fault, "%s", store->link.fault);
     return false;

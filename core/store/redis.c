@@ -141,11 +141,11 @@ static void free_store(void *self)
     sgi_buf_free(&store->loading);
     sgi_buf_free(&store->commands);
     sgi_buf_free(&store->beat_commands);
-    sgi_feed_free(&store->feed);
+    sgi_store_feed_free(&store->feed);
     pthread_cond_destroy(&store->has_tried);
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
-    sgi_release(&mem, store, sizeof *store);
+    sgi_free(&mem, store, sizeof *store);
 }
 
 static void stats(void *self, segue_store_stats *out)
@@ -188,7 +188,7 @@ static void init(sgi_redis_store *store, const sgi_mem *mem)
     store->mem = *mem;
     store->stop_fd = -1;
     store->operations = -1;
-    sgi_feed_init(&store->feed, &store->mem);
+    sgi_store_feed_init(&store->feed, &store->mem);
     sgi_buf_init(&store->loading, &store->mem);
     sgi_buf_init(&store->commands, &store->mem);
     sgi_buf_init(&store->beat_commands, &store->mem);
@@ -235,7 +235,7 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
                                               .list = sgi_redis_list,
                                               .set_wake = sgi_redis_set_wake_callback,
                                               .follow = sgi_redis_follow,
-                                              .post = sgi_redis_post,
+                                              .post = sgi_redis_post_command,
                                               .news = sgi_redis_read_changes,
                                               .stats = stats};
     const sgi_mem *mem =

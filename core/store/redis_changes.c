@@ -5,7 +5,7 @@
 void sgi_redis_set_wake_callback(void *self, void (*wake)(void *user), void *user)
 {
     sgi_redis_store *store = self;
-    sgi_feed_set_wake(&store->feed, wake, user);
+    sgi_store_feed_set_wake_callback(&store->feed, wake, user);
 }
 
 /* ---- following, posting ---- */
@@ -33,26 +33,28 @@ static void say_left(void *self, const uint8_t *id)
 segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on)
 {
     sgi_redis_store *store = self;
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     segue_status status = SEGUE_OK;
-    sgi_feed_op *op = on ? sgi_feed_know(feed, id) : sgi_feed_find(feed, id);
+    sgi_store_feed_op *op =
+        on ? sgi_store_feed_find_or_add_op(feed, id) : sgi_store_feed_find_op(feed, id);
     if (!op)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
     /* The mark `followed` is set before the command is sent. Meanwhile the thread may
      * follow all operations again on a new connection, and must then include this
      * operation. */
-    sgi_feed_set_followed(feed, op, on != 0);
+    sgi_store_feed_set_followed(feed, op, on != 0);
     if (on)
         status = say_follow(store, id, true);
     else
         say_left(store, id);
     if (status)
-        sgi_feed_set_followed(feed, op, false);
-    sgi_feed_drop_idle(feed, op);
+        sgi_store_feed_set_followed(feed, op, false);
+    sgi_store_feed_drop_idle_op(feed, op);
     return status;
 }
 
-segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, size_t len)
+segue_status sgi_redis_post_command(void *self, const uint8_t *id, const char *data,
+                                    size_t len)
 {
     sgi_redis_store *store = self;
     sgi_buf_reset(&store->commands, SIZE_MAX);
@@ -65,28 +67,28 @@ segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, siz
         return status;
     /* this instance owns the operation itself, so Redis sends no message about the
      * command */
-    sgi_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
-    sgi_feed_wake(&store->feed);
+    sgi_store_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
+    sgi_store_feed_wake(&store->feed);
     return SEGUE_OK;
 }
 
 /* ---- news ---- */
 
-static segue_status tell_doubt(sgi_redis_store *store, sgi_feed_telling *t)
+static segue_status tell_doubt(sgi_redis_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     segue_store_news news = {.kind = SEGUE_STORE_DOUBT, .data = ""};
-    if (!sgi_feed_take_flag(feed, &feed->doubt))
+    if (!sgi_store_feed_take_flag(feed, &feed->doubt))
         return SEGUE_OK;
     segue_status status = sgi_redis_release_reopened_ops(store);
-    if (status || !sgi_feed_tell(t, &news))
-        sgi_feed_set_flag(feed, &feed->doubt);
+    if (status || !sgi_store_feed_deliver(t, &news))
+        sgi_store_feed_set_flag(feed, &feed->doubt);
     return status;
 }
 
 /* Delivers the forwarded commands of an operation. reply: the number of the last command,
  * then the waiting commands. */
-static segue_status tell_each(sgi_feed_telling *t, const uint8_t *id,
+static segue_status tell_each(sgi_store_feed_delivery *t, const uint8_t *id,
                               const redisReply *reply)
 {
     if (!sgi_redis_is_array(reply, 2) || reply->element[0]->type != REDIS_REPLY_INTEGER ||
@@ -98,7 +100,7 @@ static segue_status tell_each(sgi_feed_telling *t, const uint8_t *id,
         return SEGUE_OK;
     /* The known operation is made before the first command is delivered, because making
      * it can fail. */
-    sgi_feed_op *op = sgi_feed_know(t->feed, id);
+    sgi_store_feed_op *op = sgi_store_feed_find_or_add_op(t->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;
     for (size_t i = 0; i < commands->elements && !t->stopped; i++) {
@@ -109,14 +111,14 @@ static segue_status tell_each(sgi_feed_telling *t, const uint8_t *id,
                                  .data_len = command->len};
         memcpy(news.id, id, sizeof news.id);
         if (news.number > op->delivered && sgi_redis_is_text(command) &&
-            sgi_feed_tell(t, &news))
+            sgi_store_feed_deliver(t, &news))
             op->delivered = news.number;
     }
-    sgi_feed_drop_idle(t->feed, op);
+    sgi_store_feed_drop_idle_op(t->feed, op);
     return SEGUE_OK;
 }
 
-static segue_status pass_commands_of(sgi_redis_store *store, sgi_feed_telling *t,
+static segue_status pass_commands_of(sgi_redis_store *store, sgi_store_feed_delivery *t,
                                      const uint8_t *id)
 {
     redisReply *reply;
@@ -129,33 +131,34 @@ static segue_status pass_commands_of(sgi_redis_store *store, sgi_feed_telling *t
         return status;
     /* a number as reply means that this instance no longer owns the operation */
     if (reply->type == REDIS_REPLY_INTEGER)
-        sgi_feed_taken(&store->feed, id, UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, id, UINT64_MAX);
     else
         status = tell_each(t, id, reply);
     freeReplyObject(reply);
     return status;
 }
 
-static segue_status pass_commands(sgi_redis_store *store, sgi_feed_telling *t)
+static segue_status pass_commands(sgi_redis_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     segue_status status = SEGUE_OK;
-    size_t left = sgi_feed_count(feed, &feed->mail);
-    while (left-- && !status && !t->stopped && sgi_feed_take_id(feed, &feed->mail, id)) {
+    size_t left = sgi_store_feed_count_ids(feed, &feed->mail);
+    while (left-- && !status && !t->stopped &&
+           sgi_store_feed_take_id(feed, &feed->mail, id)) {
         status = pass_commands_of(store, t, id);
         if (status || t->stopped)
-            sgi_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
+            sgi_store_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
     }
     return status;
 }
 
 /* Delivers the waiting forwarded commands of all operations that this instance owns. */
-static segue_status pass_all_commands(sgi_redis_store *store, sgi_feed_telling *t)
+static segue_status pass_all_commands(sgi_redis_store *store, sgi_store_feed_delivery *t)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     redisReply *reply;
-    if (t->stopped || !sgi_feed_take_flag(feed, &feed->mail_all))
+    if (t->stopped || !sgi_store_feed_take_flag(feed, &feed->mail_all))
         return SEGUE_OK;
     sgi_buf_reset(&store->commands, SIZE_MAX);
     sgi_redis_command_begin(&store->commands, 2);
@@ -174,7 +177,7 @@ static segue_status pass_all_commands(sgi_redis_store *store, sgi_feed_telling *
         freeReplyObject(reply);
     }
     if (status || t->stopped)
-        sgi_feed_set_flag(feed, &feed->mail_all);
+        sgi_store_feed_set_flag(feed, &feed->mail_all);
     return status;
 }
 
@@ -182,14 +185,14 @@ segue_status sgi_redis_read_changes(void *self, segue_store_news_fn fn, void *us
                                     int64_t *within_ms)
 {
     sgi_redis_store *store = self;
-    sgi_feed *feed = &store->feed;
-    sgi_feed_telling t = {.feed = feed, .fn = fn, .user = user};
-    if (sgi_feed_take_flag(feed, &feed->retell))
-        sgi_feed_forget_delivered(feed);
+    sgi_store_feed *feed = &store->feed;
+    sgi_store_feed_delivery t = {.feed = feed, .fn = fn, .user = user};
+    if (sgi_store_feed_take_flag(feed, &feed->retell))
+        sgi_store_feed_forget_delivered(feed);
     segue_status status = tell_doubt(store, &t);
-    sgi_feed_tell_flag(&t, &feed->missed, SEGUE_STORE_MISSED);
-    sgi_feed_tell_flag(&t, &feed->orphans, SEGUE_STORE_ORPHANS);
-    sgi_feed_tell_grown(&t, say_left, store);
+    sgi_store_feed_deliver_flag(&t, &feed->missed, SEGUE_STORE_MISSED);
+    sgi_store_feed_deliver_flag(&t, &feed->orphans, SEGUE_STORE_ORPHANS);
+    sgi_store_feed_deliver_grown(&t, say_left, store);
     if (!status)
         status = pass_all_commands(store, &t);
     if (!status)

@@ -66,7 +66,7 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
             record.ended = SEGUE_STORE_TORN;
         /* forgets which commands were delivered, so that the new owner gets all of them
          * again */
-        sgi_feed_taken(&store->feed, record.id, UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
     pthread_mutex_lock(&store->feed.lock);
@@ -87,7 +87,7 @@ static void end_claim(sgi_redis_store *store)
     else
         /* claimed operations that were not passed to fn have no owner now, so orphans are
          * reported */
-        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+        sgi_store_feed_set_flag(&store->feed, &store->feed.orphans);
 }
 
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
@@ -105,7 +105,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
         if (status) {
             /* This instance keeps the operations that were passed to fn. The next claim
              * passes the remaining operations to fn, so orphans are reported. */
-            sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+            sgi_store_feed_set_flag(&store->feed, &store->feed.orphans);
             return any ? SEGUE_OK : status;
         }
         bool over = !reply->elements;
@@ -120,7 +120,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
     if (any)
         /* the wake-up call makes the listeners ask for the commands of the claimed
          * operations */
-        sgi_feed_wake(&store->feed);
+        sgi_store_feed_wake(&store->feed);
     return SEGUE_OK;
 }
 
@@ -130,7 +130,7 @@ static segue_status purge_step(sgi_redis_store *store, int64_t now_ms, int64_t *
 {
     redisReply *reply;
     uint8_t now[8];
-    sgi_redis_put_int(now, now_ms);
+    sgi_redis_write_sortable_int(now, now_ms);
     sgi_buf_reset(&store->commands, SIZE_MAX);
     sgi_redis_begin_write_script(store, SGI_REDIS_PURGE, 2);
     sgi_redis_arg(&store->commands, now, sizeof now);
@@ -144,7 +144,7 @@ static segue_status purge_step(sgi_redis_store *store, int64_t now_ms, int64_t *
         store->purged += reply->element[0]->integer;
     *due_ms = INT64_MAX;
     if (!status && reply->element[1]->len == 8)
-        *due_ms = sgi_redis_get_int(reply->element[1]->str);
+        *due_ms = sgi_redis_read_sortable_int(reply->element[1]->str);
     freeReplyObject(reply);
     return status;
 }

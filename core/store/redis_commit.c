@@ -34,13 +34,13 @@
 
 /* ---- numbers ---- */
 
-void sgi_redis_put_uint(uint8_t to[8], uint64_t value)
+void sgi_redis_write_sortable_uint(uint8_t to[8], uint64_t value)
 {
     for (int i = 7; i >= 0; i--, value >>= 8)
         to[i] = (uint8_t)value;
 }
 
-uint64_t sgi_redis_get_uint(const char *from)
+uint64_t sgi_redis_read_sortable_uint(const char *from)
 {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++)
@@ -48,14 +48,14 @@ uint64_t sgi_redis_get_uint(const char *from)
     return value;
 }
 
-void sgi_redis_put_int(uint8_t to[8], int64_t value)
+void sgi_redis_write_sortable_int(uint8_t to[8], int64_t value)
 {
-    sgi_redis_put_uint(to, (uint64_t)value ^ UINT64_C(1) << 63);
+    sgi_redis_write_sortable_uint(to, (uint64_t)value ^ UINT64_C(1) << 63);
 }
 
-int64_t sgi_redis_get_int(const char *from)
+int64_t sgi_redis_read_sortable_int(const char *from)
 {
-    return (int64_t)(sgi_redis_get_uint(from) ^ UINT64_C(1) << 63);
+    return (int64_t)(sgi_redis_read_sortable_uint(from) ^ UINT64_C(1) << 63);
 }
 
 static void put_int32(uint8_t to[4], int32_t value)
@@ -106,10 +106,10 @@ static void add_create(sgi_buf *commands, const segue_store_record *record)
 {
     uint8_t how[9], head[SGI_REDIS_RECORD_HEAD] = {0};
     size_t task_len = strlen(record->task_id);
-    sgi_redis_put_int(how, record->purge_ms);
+    sgi_redis_write_sortable_int(how, record->purge_ms);
     how[8] = record->ended ? '1' : '0';
     sgi_redis_arg(commands, how, sizeof how);
-    sgi_redis_put_int(head, record->created_ms);
+    sgi_redis_write_sortable_int(head, record->created_ms);
     if (record->has_key) {
         head[8] = 1;
         memcpy(head + 9, record->idempotency_key, SEGUE_STORE_HASH_SIZE);
@@ -128,9 +128,9 @@ static void add_packed(sgi_buf *commands, const segue_store_entry *entry)
 {
     uint8_t head[ENTRY_HEAD];
     put_int32(head, entry->kind);
-    sgi_redis_put_uint(head + 4, entry->segment);
-    sgi_redis_put_uint(head + 12, entry->event);
-    sgi_redis_put_int(head + 20, entry->at_ms);
+    sgi_redis_write_sortable_uint(head + 4, entry->segment);
+    sgi_redis_write_sortable_uint(head + 12, entry->event);
+    sgi_redis_write_sortable_int(head + 20, entry->at_ms);
     sgi_buf_add(commands, head, sizeof head);
     sgi_buf_add(commands, entry->data, entry->data_len);
 }
@@ -178,7 +178,7 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
         add_entry(commands, &write->entry);
         return;
     case SEGUE_STORE_END:
-        sgi_redis_put_int(bytes, write->purge_ms);
+        sgi_redis_write_sortable_int(bytes, write->purge_ms);
         sgi_redis_arg(commands, bytes, sizeof bytes);
         add_known(commands, write->entry.seq);
         return;
@@ -223,10 +223,10 @@ static void note_done(sgi_redis_store *store, const part *p)
         if (write->kind == SEGUE_STORE_END)
             sgi_redis_remember_ended_op(store, write->id);
         if (write->kind == SEGUE_STORE_TAKEN)
-            sgi_feed_taken(&store->feed, write->id, write->entry.seq);
+            sgi_store_feed_note_taken_commands(&store->feed, write->id, write->entry.seq);
         else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||
                  write->kind == SEGUE_STORE_RELEASE)
-            sgi_feed_taken(&store->feed, write->id, UINT64_MAX);
+            sgi_store_feed_note_taken_commands(&store->feed, write->id, UINT64_MAX);
     }
 }
 
@@ -334,7 +334,8 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
         note_done(store, p);
     } else if (status == SEGUE_E_FENCED) {
         add_writes(NULL, p, at, &first);
-        sgi_feed_taken(&store->feed, id_of(nth(p, first)), UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, id_of(nth(p, first)),
+                                           UINT64_MAX);
     }
     return status;
 }
@@ -418,7 +419,7 @@ static segue_status send_many(sgi_redis_store *store, const part *p)
     group(p->writes, p->count, order, first);
     segue_status status =
         send_groups(store, (part){p->writes, order, p->count, false}, first);
-    sgi_release(&store->mem, order, 2 * p->count * sizeof *order);
+    sgi_free(&store->mem, order, 2 * p->count * sizeof *order);
     return status;
 }
 

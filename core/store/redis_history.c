@@ -51,7 +51,7 @@ static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
     if (*store->history) {
         bool other = strcmp(store->history, peer->history) != 0;
         doubt = breaks != store->breaks ||
-                !sgi_redis_server_info_continues(peer, store->history);
+                !sgi_redis_server_info_has_history(peer, store->history);
         store->feed.retell = store->feed.retell || other;
         store->feed.doubt = store->feed.doubt || doubt;
     }
@@ -59,7 +59,7 @@ static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
     store->breaks = breaks;
     pthread_mutex_unlock(&store->feed.lock);
     if (doubt)
-        sgi_feed_wake(&store->feed);
+        sgi_store_feed_wake(&store->feed);
 }
 
 static segue_status look(sgi_redis_store *store, sgi_redis_link *link, int64_t deadline)
@@ -113,7 +113,7 @@ segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store)
     }
     if (all)
         /* the released operations can be claimed, so orphans are reported */
-        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+        sgi_store_feed_set_flag(&store->feed, &store->feed.orphans);
     return SEGUE_OK;
 }
 

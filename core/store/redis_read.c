@@ -30,8 +30,8 @@ bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
     *record = (segue_store_record){.task_id = task_id,
                                    .has_key = bytes[8] == 1,
                                    .ended = *shown[2]->str == '1',
-                                   .created_ms = sgi_redis_get_int(bytes),
-                                   .purge_ms = sgi_redis_get_int(shown[3]->str),
+                                   .created_ms = sgi_redis_read_sortable_int(bytes),
+                                   .purge_ms = sgi_redis_read_sortable_int(shown[3]->str),
                                    .data = bytes + head,
                                    .data_len = shown[1]->len - head};
     memcpy(record->id, shown[0]->str, SEGUE_STORE_ID_SIZE);
@@ -99,9 +99,9 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
         return true;
     segue_store_entry entry = {.seq = seq,
                                .kind = get_int32(packed),
-                               .segment = sgi_redis_get_uint(packed + 4),
-                               .event = sgi_redis_get_uint(packed + 12),
-                               .at_ms = sgi_redis_get_int(packed + 20),
+                               .segment = sgi_redis_read_sortable_uint(packed + 4),
+                               .event = sgi_redis_read_sortable_uint(packed + 12),
+                               .at_ms = sgi_redis_read_sortable_int(packed + 20),
                                .data = packed + ENTRY_HEAD,
                                .data_len = len - ENTRY_HEAD};
     r->last = seq;
@@ -272,7 +272,7 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
         size_t len = strlen(task_id) + 1;
         if (len > SGI_REDIS_TASK_MAX + 1)
             return SEGUE_E_INVALID;
-        sgi_redis_put_int((uint8_t *)place, created_ms);
+        sgi_redis_write_sortable_int((uint8_t *)place, created_ms);
         memcpy(place + 8, task_id, len);
         set_end(&end, place, 8 + len);
     }

@@ -103,8 +103,8 @@ segue_status sgi_redis_server_info_read(sgi_redis_server_info *peer, const char 
     return check(info, fault, size);
 }
 
-bool sgi_redis_server_info_continues(const sgi_redis_server_info *peer,
-                                     const char *history)
+bool sgi_redis_server_info_has_history(const sgi_redis_server_info *peer,
+                                       const char *history)
 {
     if (!strcmp(peer->history, history))
         return true;

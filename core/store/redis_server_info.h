@@ -25,7 +25,7 @@ segue_status sgi_redis_server_info_read(sgi_redis_server_info *peer, const char 
                                         const char *appendfsync, char *fault,
                                         size_t size);
 /* True when this server still has all data that the server with the given history had. */
-bool sgi_redis_server_info_continues(const sgi_redis_server_info *peer,
-                                     const char *history);
+bool sgi_redis_server_info_has_history(const sgi_redis_server_info *peer,
+                                       const char *history);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct sgi_redis_store {
     uint64_t end_count;
     /* The news for the listeners. The calls of the vtable and the thread share `feed`;
      * feed.lock protects history, breaks, operations and tried. */
-    sgi_feed feed;
+    sgi_store_feed feed;
     /* the history of the server's data at the last check of this instance */
     char history[sizeof((sgi_redis_server_info *)0)->history];
     long long breaks;   /* the break count in Redis at the last check of this instance */
@@ -123,10 +123,10 @@ static inline bool sgi_redis_is_text(const redisReply *reply)
 
 /* ---- numbers as bytes that sort in the order of the numbers ---- */
 
-void sgi_redis_put_int(uint8_t to[8], int64_t value);
-int64_t sgi_redis_get_int(const char *from);
-void sgi_redis_put_uint(uint8_t to[8], uint64_t value);
-uint64_t sgi_redis_get_uint(const char *from);
+void sgi_redis_write_sortable_int(uint8_t to[8], int64_t value);
+int64_t sgi_redis_read_sortable_int(const char *from);
+void sgi_redis_write_sortable_uint(uint8_t to[8], uint64_t value);
+uint64_t sgi_redis_read_sortable_uint(const char *from);
 
 /* ---- records in the form of the scripts: {id, rec, ended, purge} ---- */
 
@@ -157,7 +157,8 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_redis_purge(void *self, int64_t now_ms, int64_t *next_ms);
 void sgi_redis_set_wake_callback(void *self, void (*wake)(void *user), void *user);
 segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on);
-segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, size_t len);
+segue_status sgi_redis_post_command(void *self, const uint8_t *id, const char *data,
+                                    size_t len);
 segue_status sgi_redis_read_changes(void *self, segue_store_news_fn fn, void *user,
                                     int64_t *within_ms);
 

@@ -90,13 +90,13 @@ static redisReply *ask(sgi_redis_store *store)
  * may have claimed operations of this instance. */
 static void note_all(sgi_redis_store *store, bool lapsed)
 {
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     pthread_mutex_lock(&feed->lock);
     feed->doubt = feed->doubt || lapsed;
     feed->missed = true;
     feed->mail_all = true;
     pthread_mutex_unlock(&feed->lock);
-    sgi_feed_wake(feed);
+    sgi_store_feed_wake(feed);
 }
 
 /* ---- beat: the lease ---- */
@@ -104,7 +104,7 @@ static void note_all(sgi_redis_store *store, bool lapsed)
 static bool beat_once(watch *w)
 {
     sgi_redis_store *store = w->store;
-    sgi_feed *feed = &store->feed;
+    sgi_store_feed *feed = &store->feed;
     int64_t began = sgi_redis_monotonic_ms();
     if (!sgi_redis_link_is_up(&store->beat) &&
         sgi_redis_connect(store, &store->beat, limit_of(store)) != SEGUE_OK)
@@ -139,7 +139,7 @@ static bool beat_once(watch *w)
     if (lapsed)
         note_all(store, true);
     else if (orphans)
-        sgi_feed_wake(feed);
+        sgi_store_feed_wake(feed);
     return ok;
 }
 
@@ -171,8 +171,8 @@ static bool follow_all(watch *w)
     uint8_t ids[SGI_REDIS_FOLLOW_STEP][SEGUE_STORE_ID_SIZE];
     size_t count;
     w->round++;
-    while ((count = sgi_feed_next_followed(&store->feed, w->round, ids,
-                                           SGI_REDIS_FOLLOW_STEP))) {
+    while ((count = sgi_store_feed_next_followed(&store->feed, w->round, ids,
+                                                 SGI_REDIS_FOLLOW_STEP))) {
         begin(store, SGI_REDIS_FOLLOW, 1 + count);
         sgi_redis_arg_text(&store->beat_commands, "1");
         for (size_t i = 0; i < count; i++)
@@ -243,17 +243,18 @@ static void open_ear(watch *w)
  * gone) are recorded only after quiet_until; a later beat finds them, too. */
 static void note(const watch *w, const char *p, size_t len)
 {
-    sgi_feed *feed = &w->store->feed;
+    sgi_store_feed *feed = &w->store->feed;
     const char *me = w->store->me;
     const uint8_t *ids = (const uint8_t *)p + 1;
     size_t count = (len - 1) / SEGUE_STORE_ID_SIZE;
     for (size_t i = 0; i < count && *p == 'G'; i++)
-        sgi_feed_add_id(feed, &feed->grown, ids + i * SEGUE_STORE_ID_SIZE, &feed->missed);
+        sgi_store_feed_add_id(feed, &feed->grown, ids + i * SEGUE_STORE_ID_SIZE,
+                              &feed->missed);
     if (*p == 'L' && count)
-        sgi_feed_add_id(feed, &feed->mail, ids, &feed->mail_all);
+        sgi_store_feed_add_id(feed, &feed->mail, ids, &feed->mail_all);
     if (*p == 'O' && w->heard_at >= w->quiet_until &&
         (len - 1 != strlen(me) || memcmp(p + 1, me, len - 1)))
-        sgi_feed_set_flag(feed, &feed->orphans);
+        sgi_store_feed_set_flag(feed, &feed->orphans);
 }
 
 /* Handles one reply on `ear`. Returns true when the reply is a message that reports
@@ -290,7 +291,7 @@ static void listen_to(watch *w)
             continue;
         left = HEAR_MOST;
         if (any)
-            sgi_feed_wake(&w->store->feed);
+            sgi_store_feed_wake(&w->store->feed);
         any = false;
         if (is_closing(w->store))
             return;
@@ -298,7 +299,7 @@ static void listen_to(watch *w)
             beat(w);
     }
     if (any)
-        sgi_feed_wake(&w->store->feed);
+        sgi_store_feed_wake(&w->store->feed);
     if (!sgi_redis_link_is_up(&w->store->ear))
         w->ear_at = sgi_redis_monotonic_ms();
 }

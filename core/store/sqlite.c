@@ -23,18 +23,18 @@
 
 /* ---- writing ---- */
 
-static sgi_sqlite_slot *slot_of(sgi_sqlite_store *store, const uint8_t *id)
+static sgi_sqlite_cached_op *slot_of(sgi_sqlite_store *store, const uint8_t *id)
 {
     uint64_t half[2];
     memcpy(half, id, sizeof half);
     uint64_t mixed = (half[0] ^ half[1] * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
-    return &store->slots[mixed >> 32 & (SGI_SQLITE_SLOTS - 1)];
+    return &store->slots[mixed >> 32 & (SGI_SQLITE_CACHED_OPS - 1)];
 }
 
 /* Overwrites the slot with the result of a look-up. The slot keeps its byte count if its
  * operation and its last seq have not changed. */
-static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_slot *slot, const uint8_t *id,
-                      const sgi_sqlite_slot *found)
+static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot,
+                      const uint8_t *id, const sgi_sqlite_cached_op *found)
 {
     bool same = slot->op == found->op && slot->last_seq == found->last_seq;
     int64_t bytes = same ? slot->bytes : found->bytes;
@@ -44,7 +44,8 @@ static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_slot *slot, const uint
     memcpy(slot->id, id, sizeof slot->id);
 }
 
-static int look_up(sgi_sqlite_store *store, const uint8_t *id, sgi_sqlite_slot *found)
+static int look_up(sgi_sqlite_store *store, const uint8_t *id,
+                   sgi_sqlite_cached_op *found)
 {
     sqlite3_stmt *lookup = store->statements[SGI_SQLITE_LOOKUP];
     int64_t key = 0;
@@ -67,10 +68,10 @@ static int look_up(sgi_sqlite_store *store, const uint8_t *id, sgi_sqlite_slot *
 /* Finds the slot of an operation, and fills the slot by a look-up if it is not valid.
  * *out receives the slot. Returns SEGUE_E_NOT_FOUND when the operation does not exist. */
 static segue_status locate(sgi_sqlite_store *store, const uint8_t *id,
-                           sgi_sqlite_slot **out)
+                           sgi_sqlite_cached_op **out)
 {
-    sgi_sqlite_slot *slot = *out = slot_of(store, id);
-    sgi_sqlite_slot found = {.op = 0};
+    sgi_sqlite_cached_op *slot = *out = slot_of(store, id);
+    sgi_sqlite_cached_op found = {.op = 0};
     bool same = slot->op && !memcmp(slot->id, id, sizeof slot->id);
     if (same && slot->epoch == store->epoch)
         return SEGUE_OK;
@@ -116,15 +117,15 @@ static segue_status create(sgi_sqlite_store *store, const segue_store_record *re
         return SEGUE_E_EXISTS;
     if (code)
         return sgi_sqlite_status_of(store, code);
-    sgi_sqlite_slot made = {.op = sqlite3_last_insert_rowid(store->file.db),
-                            .owner = store->file.owner};
+    sgi_sqlite_cached_op made = {.op = sqlite3_last_insert_rowid(store->file.db),
+                                 .owner = store->file.owner};
     if (made.op > SGI_SQLITE_OP_MAX)
         return SEGUE_E_LIMIT;
     fill_slot(store, slot_of(store, record->id), record->id, &made);
-    return sgi_sqlite_make_room(store, record->principal, made.op);
+    return sgi_sqlite_evict_ended_ops(store, record->principal, made.op);
 }
 
-static segue_status append(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
+static segue_status append(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot,
                            const segue_store_entry *entry)
 {
     int64_t seq = slot->last_seq + 1;
@@ -152,7 +153,7 @@ static segue_status append(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
 static segue_status release_owner(sgi_sqlite_store *store, const uint8_t *id)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_RELEASE];
-    sgi_sqlite_slot *slot = slot_of(store, id);
+    sgi_sqlite_cached_op *slot = slot_of(store, id);
     if (!memcmp(slot->id, id, sizeof slot->id))
         slot->epoch = 0;
     sgi_sqlite_bind_bytes(statement, 1, id, SEGUE_STORE_ID_SIZE);
@@ -160,7 +161,7 @@ static segue_status release_owner(sgi_sqlite_store *store, const uint8_t *id)
     return sgi_sqlite_status_of(store, sgi_sqlite_run(store, SGI_SQLITE_RELEASE));
 }
 
-static int drop_entries(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
+static int drop_entries(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot,
                         const segue_store_entry *upto)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_DROP];
@@ -173,7 +174,7 @@ static int drop_entries(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
     return sgi_sqlite_run(store, SGI_SQLITE_DROP);
 }
 
-static int end(sgi_sqlite_store *store, sgi_sqlite_slot *slot, int64_t purge_ms)
+static int end(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot, int64_t purge_ms)
 {
     int code = SQLITE_OK;
     if (slot->bytes < 0) {
@@ -186,20 +187,20 @@ static int end(sgi_sqlite_store *store, sgi_sqlite_slot *slot, int64_t purge_ms)
     return sgi_sqlite_run_with_two(store, SGI_SQLITE_END, slot->op, purge_ms);
 }
 
-static int take(sgi_sqlite_store *store, const sgi_sqlite_slot *slot, uint64_t upto)
+static int take(sgi_sqlite_store *store, const sgi_sqlite_cached_op *slot, uint64_t upto)
 {
     return sgi_sqlite_run_with_two(store, SGI_SQLITE_TAKE, slot->op,
                                    upto < INT64_MAX ? (int64_t)upto : INT64_MAX);
 }
 
-static int delete_all(sgi_sqlite_store *store, sgi_sqlite_slot *slot)
+static int delete_all(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot)
 {
     int64_t op = slot->op;
     slot->op = 0;
-    return sgi_sqlite_remove(store, op);
+    return sgi_sqlite_remove_op(store, op);
 }
 
-static segue_status apply_to(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
+static segue_status apply_to(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot,
                              const segue_store_write *write)
 {
     if (write->kind == SEGUE_STORE_DELETE)
@@ -220,7 +221,7 @@ static segue_status apply_to(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
 
 static segue_status apply(sgi_sqlite_store *store, const segue_store_write *write)
 {
-    sgi_sqlite_slot *slot;
+    sgi_sqlite_cached_op *slot;
     segue_status status;
     switch (write->kind) {
     case SEGUE_STORE_CREATE:
@@ -245,12 +246,12 @@ static segue_status apply(sgi_sqlite_store *store, const segue_store_write *writ
 static segue_status commit(void *self, const segue_store_write *writes, size_t count)
 {
     sgi_sqlite_store *store = self;
-    segue_status status = sgi_sqlite_begin(store);
+    segue_status status = sgi_sqlite_begin_transaction(store);
     if (status)
         return status;
     for (size_t i = 0; i < count && !status; i++)
         status = apply(store, &writes[i]);
-    return sgi_sqlite_finish(store, status);
+    return sgi_sqlite_end_transaction(store, status);
 }
 
 /* ---- making and freeing ---- */
@@ -263,7 +264,7 @@ static void free_store(void *self)
     sgi_sqlite_watch_free(store);
     sgi_sqlite_file_close(&store->file);
     sgi_mem mem = store->mem;
-    sgi_release(&mem, store, sizeof *store);
+    sgi_free(&mem, store, sizeof *store);
 }
 
 static segue_status prepare(sgi_sqlite_store *store, const char *path, char *message,
@@ -293,7 +294,7 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .list = sgi_sqlite_list,
                                               .set_wake = sgi_sqlite_set_wake_callback,
                                               .follow = sgi_sqlite_follow_log,
-                                              .post = sgi_sqlite_post,
+                                              .post = sgi_sqlite_post_command,
                                               .news = sgi_sqlite_read_changes,
                                               .stats = sgi_sqlite_get_stats};
     const sgi_mem *mem =
@@ -313,7 +314,7 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
     segue_status status =
         sgi_sqlite_file_open(&store->file, path, options, message, size);
     if (status) {
-        sgi_release(mem, store, sizeof *store);
+        sgi_free(mem, store, sizeof *store);
         return status;
     }
     status = prepare(store, path, message, size);

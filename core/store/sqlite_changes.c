@@ -46,20 +46,20 @@ void sgi_sqlite_watch_init(sgi_sqlite_store *store)
     store->watch.look = true;
 }
 
-static void drop_follow(sgi_sqlite_store *store, sgi_sqlite_follow *follow)
+static void drop_follow(sgi_sqlite_store *store, sgi_sqlite_followed_op *follow)
 {
     sgi_map_remove(&store->watch.followed, &follow->node);
     TAILQ_REMOVE(&store->watch.follows, follow, link);
-    sgi_release(&store->mem, follow, sizeof *follow);
+    sgi_free(&store->mem, follow, sizeof *follow);
 }
 
 void sgi_sqlite_watch_free(sgi_sqlite_store *store)
 {
-    sgi_sqlite_follow *follow;
+    sgi_sqlite_followed_op *follow;
     while ((follow = TAILQ_FIRST(&store->watch.follows)))
         drop_follow(store, follow);
     sgi_map_free(&store->watch.followed);
-    sgi_sqlite_ops_free(store, &store->watch.retell);
+    sgi_sqlite_op_list_free(store, &store->watch.retell);
 }
 
 void sgi_sqlite_set_wake_callback(void *self, void (*wake)(void *user), void *user)
@@ -80,7 +80,7 @@ static void wake(sgi_sqlite_store *store)
 
 /* Reads the state of a followed operation: whether the operation was deleted, whether it
  * has ended, its owner, and the key of its newest log row. Returns SQLite's code. */
-static int look_at(sgi_sqlite_store *store, sgi_sqlite_follow *follow)
+static int look_at(sgi_sqlite_store *store, sgi_sqlite_followed_op *follow)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_STATE];
     sqlite3_bind_int64(statement, 1, follow->op);
@@ -114,7 +114,7 @@ static segue_status number_of(sgi_sqlite_store *store, const uint8_t *id, int64_
 
 static segue_status add_follow(sgi_sqlite_store *store, const uint8_t *id)
 {
-    sgi_sqlite_follow found = {.op = 0};
+    sgi_sqlite_followed_op found = {.op = 0};
     segue_status status = number_of(store, id, &found.op, &found.owner, &found.ended);
     if (status)
         return status;
@@ -123,7 +123,7 @@ static segue_status add_follow(sgi_sqlite_store *store, const uint8_t *id)
         return sgi_sqlite_status_of(store, code);
     if (found.gone)
         return SEGUE_E_NOT_FOUND;
-    sgi_sqlite_follow *follow = sgi_alloc(&store->mem, sizeof *follow);
+    sgi_sqlite_followed_op *follow = sgi_alloc(&store->mem, sizeof *follow);
     if (!follow)
         return SEGUE_E_NOMEM;
     *follow = found;
@@ -142,14 +142,14 @@ segue_status sgi_sqlite_follow_log(void *self, const uint8_t *id, int32_t on)
     if (on)
         return node ? SEGUE_OK : add_follow(store, id);
     if (node)
-        drop_follow(store, SGI_OWNER(node, sgi_sqlite_follow, node));
+        drop_follow(store, SGI_OWNER(node, sgi_sqlite_followed_op, node));
     return SEGUE_OK;
 }
 
 /* True when another instance wrote to the operation between the states `before` and
  * `now`. While this instance owned the operation, only this instance wrote to it. */
-static bool has_grown(const sgi_sqlite_store *store, const sgi_sqlite_follow *before,
-                      const sgi_sqlite_follow *now)
+static bool has_grown(const sgi_sqlite_store *store, const sgi_sqlite_followed_op *before,
+                      const sgi_sqlite_followed_op *now)
 {
     if (before->claimed || now->gone)
         return !before->gone;
@@ -160,9 +160,9 @@ static bool has_grown(const sgi_sqlite_store *store, const sgi_sqlite_follow *be
 static segue_status tell_growth(sgi_sqlite_store *store, segue_store_news_fn fn,
                                 void *user)
 {
-    sgi_sqlite_follow *follow;
+    sgi_sqlite_followed_op *follow;
     TAILQ_FOREACH(follow, &store->watch.follows, link) {
-        sgi_sqlite_follow now = *follow;
+        sgi_sqlite_followed_op now = *follow;
         int code = look_at(store, &now);
         if (code)
             return sgi_sqlite_status_of(store, code);
@@ -206,14 +206,15 @@ static segue_status post(sgi_sqlite_store *store, const uint8_t *id, const char 
     return sgi_sqlite_status_of(store, sgi_sqlite_run(store, SGI_SQLITE_POST));
 }
 
-segue_status sgi_sqlite_post(void *self, const uint8_t *id, const char *data, size_t len)
+segue_status sgi_sqlite_post_command(void *self, const uint8_t *id, const char *data,
+                                     size_t len)
 {
     sgi_sqlite_store *store = self;
     int64_t owner = 0;
-    segue_status status = sgi_sqlite_begin(store);
+    segue_status status = sgi_sqlite_begin_transaction(store);
     if (status)
         return status;
-    status = sgi_sqlite_finish(store, post(store, id, data, len, &owner));
+    status = sgi_sqlite_end_transaction(store, post(store, id, data, len, &owner));
     if (!status && owner == store->file.owner)
         wake(store);
     return status;
@@ -264,7 +265,7 @@ static segue_status retell(sgi_sqlite_store *store, segue_store_news_fn fn, void
         watch->retell.count--;
         watch->redelivered = 0;
     }
-    sgi_sqlite_ops_free(store, &watch->retell);
+    sgi_sqlite_op_list_free(store, &watch->retell);
     return SEGUE_OK;
 }
 
@@ -289,16 +290,16 @@ static int retell_if_any(sgi_sqlite_store *store, int64_t op)
     int64_t count = 0;
     sqlite3_bind_int64(store->statements[SGI_SQLITE_COMMAND_COUNT], 1, op);
     int code = sgi_sqlite_query(store, SGI_SQLITE_COMMAND_COUNT, &count);
-    return code || !count || sgi_sqlite_ops_add(store, &store->watch.retell, op)
+    return code || !count || sgi_sqlite_op_list_add(store, &store->watch.retell, op)
                ? code
                : SQLITE_NOMEM;
 }
 
-segue_status sgi_sqlite_watch_claimed(sgi_sqlite_store *store,
-                                      const sgi_sqlite_ops *claimed)
+segue_status sgi_sqlite_redeliver_commands(sgi_sqlite_store *store,
+                                           const sgi_sqlite_op_list *claimed)
 {
     sgi_sqlite_watch *watch = &store->watch;
-    sgi_sqlite_follow *follow;
+    sgi_sqlite_followed_op *follow;
     int64_t any = 0;
     watch->orphans_reported = false;
     if (!claimed->count)

@@ -76,8 +76,8 @@ segue_status sgi_sqlite_status(int code, int error)
 
 /* ---- failing with a message ---- */
 
-segue_status sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status,
-                             const char *format, ...)
+segue_status sgi_sqlite_fail_opening(sgi_sqlite_opening *o, segue_status status,
+                                     const char *format, ...)
 {
     if (!o->message || !o->size)
         return status;
@@ -91,19 +91,20 @@ segue_status sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status,
     return status;
 }
 
-segue_status sgi_sqlite_fail_code(sgi_sqlite_opening *o, int code)
+segue_status sgi_sqlite_fail_opening_by_code(sgi_sqlite_opening *o, int code)
 {
     sqlite3 *db = o->file->db;
     segue_status status = sgi_sqlite_status(code, db ? sqlite3_system_errno(db) : 0);
     if ((code & 0xff) == SQLITE_NOTADB)
-        return sgi_sqlite_fail(o, status,
-                               "not a Segue store (the file is not an SQLite database)");
+        return sgi_sqlite_fail_opening(
+            o, status, "not a Segue store (the file is not an SQLite database)");
     if (status == SEGUE_E_STORE_CORRUPT)
-        return sgi_sqlite_fail(o, status, "damaged: %s", sqlite3_errmsg(db));
+        return sgi_sqlite_fail_opening(o, status, "damaged: %s", sqlite3_errmsg(db));
     if ((code & 0xff) == SQLITE_BUSY)
-        return sgi_sqlite_fail(o, status, "another process has locked the database");
-    return sgi_sqlite_fail(o, status, "%s",
-                           db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+        return sgi_sqlite_fail_opening(o, status,
+                                       "another process has locked the database");
+    return sgi_sqlite_fail_opening(o, status, "%s",
+                                   db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
 }
 
 /* ---- SQL ---- */
@@ -154,11 +155,11 @@ static segue_status set_wal(sgi_sqlite_opening *o)
         if (!code && wal)
             return SEGUE_OK;
         if (!code)
-            return sgi_sqlite_fail(
+            return sgi_sqlite_fail_opening(
                 o, SEGUE_E_STORE,
                 "the file system does not support SQLite's write-ahead log");
         if ((code & 0xff) != SQLITE_BUSY || waited >= o->busy_ms)
-            return sgi_sqlite_fail_code(o, code);
+            return sgi_sqlite_fail_opening_by_code(o, code);
         sqlite3_sleep(RETRY_MS);
     }
 }
@@ -193,14 +194,14 @@ static segue_status connect_file(sgi_sqlite_opening *o)
                                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
                                NULL);
     if (code)
-        return sgi_sqlite_fail_code(o, code);
+        return sgi_sqlite_fail_opening_by_code(o, code);
     sqlite3_extended_result_codes(file->db, 1);
     sqlite3_busy_timeout(file->db, o->busy_ms > INT_MAX ? INT_MAX : (int)o->busy_ms);
     sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (sqlite3_db_readonly(file->db, "main") == 1)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the file is not writable");
+        return sgi_sqlite_fail_opening(o, SEGUE_E_STORE, "the file is not writable");
     code = sgi_sqlite_exec(file->db, "PRAGMA trusted_schema = OFF");
-    return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+    return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
 }
 
 static segue_status apply_settings(sgi_sqlite_opening *o, int32_t durability)
@@ -212,7 +213,7 @@ static segue_status apply_settings(sgi_sqlite_opening *o, int32_t durability)
         code = sgi_sqlite_exec(o->file->db, "PRAGMA wal_autocheckpoint = 1000;"
                                             "PRAGMA journal_size_limit = 16777216;"
                                             "PRAGMA cache_size = -8192");
-    return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+    return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
 }
 
 /* ---- the steps of opening ---- */
@@ -262,9 +263,10 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
     int32_t durability = options ? options->durability : SEGUE_DURABILITY_NORMAL;
     *file = (sgi_sqlite_file){.owners = -1};
     if (!path || !*path || !strcmp(path, ":memory:"))
-        return sgi_sqlite_fail(&o, SEGUE_E_INVALID, "the store needs a file name");
+        return sgi_sqlite_fail_opening(&o, SEGUE_E_INVALID,
+                                       "the store needs a file name");
     if (options && !check_numbers(options, why, sizeof why))
-        return sgi_sqlite_fail(&o, SEGUE_E_INVALID, "%s", why);
+        return sgi_sqlite_fail_opening(&o, SEGUE_E_INVALID, "%s", why);
     if (options && options->busy_timeout_ms)
         o.busy_ms = options->busy_timeout_ms;
     segue_status status = connect_file(&o);

@@ -135,10 +135,10 @@ static segue_status check_trees(sgi_sqlite_opening *o)
             int code = sgi_sqlite_query_int(o->file->db, sql, NULL);
             /* SQLite reports a missing table, index or column as SQLITE_ERROR */
             if (code == SQLITE_ERROR)
-                return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: %s",
-                                       sqlite3_errmsg(o->file->db));
+                return sgi_sqlite_fail_opening(o, SEGUE_E_STORE_CORRUPT, "damaged: %s",
+                                               sqlite3_errmsg(o->file->db));
             if (code)
-                return sgi_sqlite_fail_code(o, code);
+                return sgi_sqlite_fail_opening_by_code(o, code);
         }
     }
     return SEGUE_OK;
@@ -156,32 +156,33 @@ static segue_status look_at_format(sgi_sqlite_opening *o)
     if (!code)
         code = sgi_sqlite_query_int(db, "PRAGMA user_version", &format);
     if (code)
-        return sgi_sqlite_fail_code(o, code);
+        return sgi_sqlite_fail_opening_by_code(o, code);
     o->format = 0;
     if (!objects && !application && !format)
         return SEGUE_OK;
     if (application != APPLICATION_ID)
-        return sgi_sqlite_fail(
+        return sgi_sqlite_fail_opening(
             o, SEGUE_E_STORE_CORRUPT,
             "not a Segue store (the database belongs to another program)");
     if (format > FORMAT)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT,
-                               "written by a newer version of Segue (format %lld, this "
-                               "version reads up to %d)",
-                               (long long)format, FORMAT);
+        return sgi_sqlite_fail_opening(
+            o, SEGUE_E_STORE_CORRUPT,
+            "written by a newer version of Segue (format %lld, this "
+            "version reads up to %d)",
+            (long long)format, FORMAT);
     if (format < 1)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: format %lld",
-                               (long long)format);
+        return sgi_sqlite_fail_opening(o, SEGUE_E_STORE_CORRUPT, "damaged: format %lld",
+                                       (long long)format);
     o->format = format;
     segue_status status = check_trees(o);
     if (status)
         return status;
     code = sgi_sqlite_query_int(db, "SELECT last FROM owners", &last);
     if (code)
-        return sgi_sqlite_fail_code(o, code);
+        return sgi_sqlite_fail_opening_by_code(o, code);
     return last >= 0 ? SEGUE_OK
-                     : sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT,
-                                       "damaged: the owner counter is missing");
+                     : sgi_sqlite_fail_opening(o, SEGUE_E_STORE_CORRUPT,
+                                               "damaged: the owner counter is missing");
 }
 
 static segue_status take_steps(sgi_sqlite_opening *o)
@@ -193,20 +194,20 @@ static segue_status take_steps(sgi_sqlite_opening *o)
     snprintf(sql, sizeof sql, "PRAGMA user_version = %d", FORMAT);
     if (!code)
         code = sgi_sqlite_exec(o->file->db, sql);
-    return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+    return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
 }
 
 static segue_status in_transaction(sgi_sqlite_opening *o, bool write)
 {
     int code = sgi_sqlite_exec(o->file->db, write ? "BEGIN IMMEDIATE" : "BEGIN");
     if (code)
-        return sgi_sqlite_fail_code(o, code);
+        return sgi_sqlite_fail_opening_by_code(o, code);
     segue_status status = look_at_format(o);
     if (!status && write)
         status = take_steps(o);
     if (!status) {
         code = sgi_sqlite_exec(o->file->db, "COMMIT");
-        status = code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+        status = code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
     }
     if (!sqlite3_get_autocommit(o->file->db))
         sgi_sqlite_exec(o->file->db, "ROLLBACK");

@@ -18,10 +18,11 @@ typedef struct sgi_sqlite_opening {
 
 /* Writes the error message and returns `status`. */
 __attribute__((format(printf, 3, 4))) segue_status
-sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status, const char *format, ...);
+sgi_sqlite_fail_opening(sgi_sqlite_opening *o, segue_status status, const char *format,
+                        ...);
 /* Writes the error message for a call of SQLite that failed with `code`. Returns the
  * store's status for this code. */
-segue_status sgi_sqlite_fail_code(sgi_sqlite_opening *o, int code);
+segue_status sgi_sqlite_fail_opening_by_code(sgi_sqlite_opening *o, int code);
 
 /* Runs one statement and returns SQLite's code. *value (may be NULL) receives the first
  * column of the first row. */

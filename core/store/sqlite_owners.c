@@ -62,12 +62,13 @@ static segue_status open_owners(sgi_sqlite_opening *o)
     struct stat info;
     int n = snprintf(path, sizeof path, "%s-owners", database);
     if (n < 0 || (size_t)n >= sizeof path)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the file name is too long");
+        return sgi_sqlite_fail_opening(o, SEGUE_E_STORE, "the file name is too long");
     mode_t mode = stat(database, &info) ? 0600 : info.st_mode & 0666;
     o->file->owners = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
     if (o->file->owners < 0)
-        return sgi_sqlite_fail(o, errno == ENOSPC ? SEGUE_E_STORE_FULL : SEGUE_E_STORE,
-                               "cannot open %s: %s", path, strerror(errno));
+        return sgi_sqlite_fail_opening(
+            o, errno == ENOSPC ? SEGUE_E_STORE_FULL : SEGUE_E_STORE, "cannot open %s: %s",
+            path, strerror(errno));
     return SEGUE_OK;
 }
 
@@ -76,7 +77,7 @@ static segue_status next_number(sgi_sqlite_opening *o, int64_t *number)
     int code = sgi_sqlite_exec(o->file->db, "UPDATE owners SET last = last + 1");
     if (!code)
         code = sgi_sqlite_query_int(o->file->db, "SELECT last FROM owners", number);
-    return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+    return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
 }
 
 static segue_status take_number(sgi_sqlite_opening *o)
@@ -92,10 +93,11 @@ static segue_status take_number(sgi_sqlite_opening *o)
             return SEGUE_OK;
         }
         if (errno != EAGAIN && errno != EACCES)
-            return sgi_sqlite_fail(o, SEGUE_E_STORE,
-                                   "the lock file beside the database (%s-owners) "
-                                   "cannot be locked: %s",
-                                   o->path, strerror(errno));
+            return sgi_sqlite_fail_opening(
+                o, SEGUE_E_STORE,
+                "the lock file beside the database (%s-owners) "
+                "cannot be locked: %s",
+                o->path, strerror(errno));
     }
 }
 
@@ -106,10 +108,10 @@ segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o)
         return status;
     int code = sgi_sqlite_exec(o->file->db, "BEGIN IMMEDIATE");
     if (code)
-        return sgi_sqlite_fail_code(o, code);
+        return sgi_sqlite_fail_opening_by_code(o, code);
     status = take_number(o);
     if (!status && (code = sgi_sqlite_exec(o->file->db, "COMMIT")))
-        status = sgi_sqlite_fail_code(o, code);
+        status = sgi_sqlite_fail_opening_by_code(o, code);
     if (!sqlite3_get_autocommit(o->file->db))
         sgi_sqlite_exec(o->file->db, "ROLLBACK");
     return status;

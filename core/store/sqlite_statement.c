@@ -147,7 +147,7 @@ void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
 
 /* ---- transactions ---- */
 
-void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store)
+void sgi_sqlite_invalidate_cached_ops(sgi_sqlite_store *store)
 {
     store->epoch++;
 }
@@ -159,17 +159,17 @@ static unsigned data_version(sgi_sqlite_store *store)
     return version;
 }
 
-segue_status sgi_sqlite_begin(sgi_sqlite_store *store)
+segue_status sgi_sqlite_begin_transaction(sgi_sqlite_store *store)
 {
     int code = sgi_sqlite_run(store, SGI_SQLITE_BEGIN);
     if (code)
         return sgi_sqlite_status_of(store, code);
     if (data_version(store) != store->version)
-        sgi_sqlite_invalidate_slots(store);
+        sgi_sqlite_invalidate_cached_ops(store);
     return SEGUE_OK;
 }
 
-segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status)
+segue_status sgi_sqlite_end_transaction(sgi_sqlite_store *store, segue_status status)
 {
     if (!status) {
         int code = sgi_sqlite_run(store, SGI_SQLITE_COMMIT);
@@ -179,7 +179,7 @@ segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status)
         store->version = data_version(store);
         return SEGUE_OK;
     }
-    sgi_sqlite_invalidate_slots(store);
+    sgi_sqlite_invalidate_cached_ops(store);
     /* after some errors SQLite has rolled the transaction back by itself */
     if (!sqlite3_get_autocommit(store->file.db))
         sgi_sqlite_run(store, SGI_SQLITE_ROLLBACK);

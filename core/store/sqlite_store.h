@@ -52,9 +52,9 @@ typedef enum sgi_sqlite_statement {
     SGI_SQLITE_STATEMENTS
 } sgi_sqlite_statement;
 
-#define SGI_SQLITE_SLOTS 1024
+#define SGI_SQLITE_CACHED_OPS 1024
 
-typedef struct sgi_sqlite_slot {
+typedef struct sgi_sqlite_cached_op {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     int64_t op; /* number of the operation in the database; 0 = the slot is empty */
     int64_t owner;
@@ -63,18 +63,18 @@ typedef struct sgi_sqlite_slot {
     /* the value of store->epoch when the slot was filled; a slot with an older epoch is
      * looked up again before use */
     uint64_t epoch;
-} sgi_sqlite_slot;
+} sgi_sqlite_cached_op;
 
 /* A list of operation numbers. */
-typedef struct sgi_sqlite_ops {
+typedef struct sgi_sqlite_op_list {
     int64_t *ops;
     size_t count;
     size_t cap;
-} sgi_sqlite_ops;
+} sgi_sqlite_op_list;
 
-typedef struct sgi_sqlite_follow {
+typedef struct sgi_sqlite_followed_op {
     sgi_map_node node;
-    TAILQ_ENTRY(sgi_sqlite_follow) link;
+    TAILQ_ENTRY(sgi_sqlite_followed_op) link;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     int64_t op;
     /* the key of the operation's newest log row when the operation was last examined */
@@ -85,14 +85,14 @@ typedef struct sgi_sqlite_follow {
     /* true = this instance claimed the operation after it was last examined, so other
      * instances can have written to it before the claim */
     bool claimed;
-} sgi_sqlite_follow;
+} sgi_sqlite_followed_op;
 
 /* The state of polling for changes that other instances made. */
 typedef struct sgi_sqlite_watch {
     void (*wake)(void *user);
     void *wake_user;
     sgi_map followed;
-    TAILQ_HEAD(sgi_sqlite_follow_list, sgi_sqlite_follow) follows;
+    TAILQ_HEAD(sgi_sqlite_followed_op_list, sgi_sqlite_followed_op) follows;
     int64_t version; /* SQLite's data version at the last poll */
     /* true = the next poll searches for changes even if the data version is unchanged */
     bool look;
@@ -100,7 +100,7 @@ typedef struct sgi_sqlite_watch {
     int64_t last_command;
     /* operations that were claimed lately, whose waiting forwarded commands are delivered
      * again */
-    sgi_sqlite_ops retell;
+    sgi_sqlite_op_list retell;
     /* number of the last forwarded command that was delivered again for the first
      * operation of `retell` */
     int64_t redelivered;
@@ -126,7 +126,7 @@ typedef struct sgi_sqlite_store {
     int64_t stats_ms;
     int64_t page_size;
     sgi_sqlite_watch watch;
-    sgi_sqlite_slot slots[SGI_SQLITE_SLOTS];
+    sgi_sqlite_cached_op slots[SGI_SQLITE_CACHED_OPS];
 } sgi_sqlite_store;
 
 /* ---- statements; they return SQLite's codes ---- */
@@ -159,12 +159,12 @@ static inline int64_t sgi_sqlite_key(int64_t op, int64_t seq)
 
 /* ---- transactions ---- */
 
-segue_status sgi_sqlite_begin(sgi_sqlite_store *store);
+segue_status sgi_sqlite_begin_transaction(sgi_sqlite_store *store);
 /* Ends the transaction: commits when `status` is SEGUE_OK, and rolls back otherwise.
  * Returns `status`, or the error of the commit. */
-segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status);
+segue_status sgi_sqlite_end_transaction(sgi_sqlite_store *store, segue_status status);
 /* Makes all slots invalid, so that each slot is looked up again before its next use. */
-void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store);
+void sgi_sqlite_invalidate_cached_ops(sgi_sqlite_store *store);
 
 /* ---- functions that the files share ---- */
 
@@ -196,27 +196,29 @@ segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t creat
 
 /* Removes an operation: its row at once, and as many of its log rows as one step allows.
  * Returns SQLite's code. */
-int sgi_sqlite_remove(sgi_sqlite_store *store, int64_t op);
+int sgi_sqlite_remove_op(sgi_sqlite_store *store, int64_t op);
 /* Evicts ended operations of a principal, so that the principal stays within its limits
  * after it got the new operation `newest`. */
-segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
-                                  int64_t newest);
+segue_status sgi_sqlite_evict_ended_ops(sgi_sqlite_store *store, const uint8_t *principal,
+                                        int64_t newest);
 segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms);
 void sgi_sqlite_get_stats(void *self, segue_store_stats *stats);
 
-bool sgi_sqlite_ops_add(sgi_sqlite_store *store, sgi_sqlite_ops *list, int64_t op);
-void sgi_sqlite_ops_free(sgi_sqlite_store *store, sgi_sqlite_ops *list);
+bool sgi_sqlite_op_list_add(sgi_sqlite_store *store, sgi_sqlite_op_list *list,
+                            int64_t op);
+void sgi_sqlite_op_list_free(sgi_sqlite_store *store, sgi_sqlite_op_list *list);
 
 void sgi_sqlite_watch_init(sgi_sqlite_store *store);
 void sgi_sqlite_watch_free(sgi_sqlite_store *store);
 /* Records newly claimed operations, so that their waiting forwarded commands are
  * delivered again. */
-segue_status sgi_sqlite_watch_claimed(sgi_sqlite_store *store,
-                                      const sgi_sqlite_ops *claimed);
+segue_status sgi_sqlite_redeliver_commands(sgi_sqlite_store *store,
+                                           const sgi_sqlite_op_list *claimed);
 void sgi_sqlite_set_wake_callback(void *self, void (*wake)(void *user), void *user);
 segue_status sgi_sqlite_follow_log(void *self, const uint8_t *id, int32_t on);
-segue_status sgi_sqlite_post(void *self, const uint8_t *id, const char *data, size_t len);
+segue_status sgi_sqlite_post_command(void *self, const uint8_t *id, const char *data,
+                                     size_t len);
 segue_status sgi_sqlite_read_changes(void *self, segue_store_news_fn fn, void *user,
                                      int64_t *within_ms);
 /* Returns the time of CLOCK_MONOTONIC in ms. */

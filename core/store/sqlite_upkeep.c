@@ -18,12 +18,12 @@
 
 /* ---- claim ---- */
 
-bool sgi_sqlite_ops_add(sgi_sqlite_store *store, sgi_sqlite_ops *list, int64_t op)
+bool sgi_sqlite_op_list_add(sgi_sqlite_store *store, sgi_sqlite_op_list *list, int64_t op)
 {
     if (list->count == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 16;
-        int64_t *ops = sgi_resize(&store->mem, list->ops, list->cap * sizeof *ops,
-                                  cap * sizeof *ops);
+        int64_t *ops = sgi_realloc(&store->mem, list->ops, list->cap * sizeof *ops,
+                                   cap * sizeof *ops);
         if (!ops)
             return false;
         list->ops = ops;
@@ -33,21 +33,21 @@ bool sgi_sqlite_ops_add(sgi_sqlite_store *store, sgi_sqlite_ops *list, int64_t o
     return true;
 }
 
-void sgi_sqlite_ops_free(sgi_sqlite_store *store, sgi_sqlite_ops *list)
+void sgi_sqlite_op_list_free(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
 {
-    sgi_release(&store->mem, list->ops, list->cap * sizeof *list->ops);
-    *list = (sgi_sqlite_ops){NULL, 0, 0};
+    sgi_free(&store->mem, list->ops, list->cap * sizeof *list->ops);
+    *list = (sgi_sqlite_op_list){NULL, 0, 0};
 }
 
 static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner,
-                               sgi_sqlite_ops *list)
+                               sgi_sqlite_op_list *list)
 {
     sqlite3_stmt *orphans = store->statements[SGI_SQLITE_ORPHANS];
     int code = SQLITE_DONE;
     bool ok = true;
     sqlite3_bind_int64(orphans, 1, owner);
     while (ok && (code = sgi_sqlite_step(store, orphans)) == SQLITE_ROW)
-        ok = sgi_sqlite_ops_add(store, list, sqlite3_column_int64(orphans, 0));
+        ok = sgi_sqlite_op_list_add(store, list, sqlite3_column_int64(orphans, 0));
     segue_status status = ok ? sgi_sqlite_status_of(store, code) : SEGUE_E_NOMEM;
     sqlite3_reset(orphans);
     if (status)
@@ -56,7 +56,7 @@ static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner,
     return sgi_sqlite_status_of(store, code);
 }
 
-static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
+static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
 {
     for (int64_t before = -1;;) {
         int64_t owner = -1;
@@ -75,7 +75,7 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
 
 /* Passes the operations of the list to fn, until fn stops. *count receives the number of
  * operations that were handled. */
-static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list,
+static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_op_list *list,
                              size_t *count, segue_store_record_fn fn, void *user)
 {
     bool stop = false;
@@ -94,35 +94,35 @@ static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list
 /* Gives back the operations of the list from index `from` on. If giving back fails, this
  * instance owns these operations until the store closes; then any instance can claim
  * them. */
-static void disown(sgi_sqlite_store *store, const sgi_sqlite_ops *list, size_t from)
+static void disown(sgi_sqlite_store *store, const sgi_sqlite_op_list *list, size_t from)
 {
-    if (from == list->count || sgi_sqlite_begin(store))
+    if (from == list->count || sgi_sqlite_begin_transaction(store))
         return;
     int code = SQLITE_OK;
     for (size_t i = from; i < list->count && !code; i++)
         code = sgi_sqlite_run_with(store, SGI_SQLITE_DISOWN, list->ops[i]);
-    sgi_sqlite_finish(store, sgi_sqlite_status_of(store, code));
+    sgi_sqlite_end_transaction(store, sgi_sqlite_status_of(store, code));
 }
 
 segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 {
     sgi_sqlite_store *store = self;
-    sgi_sqlite_ops list = {NULL, 0, 0};
+    sgi_sqlite_op_list list = {NULL, 0, 0};
     size_t shown;
-    segue_status status = sgi_sqlite_begin(store);
+    segue_status status = sgi_sqlite_begin_transaction(store);
     if (status)
         return status;
     /* the slots are looked up again, because they can have the old owners */
-    sgi_sqlite_invalidate_slots(store);
+    sgi_sqlite_invalidate_cached_ops(store);
     status = adopt_all(store, &list);
     if (!status)
-        status = sgi_sqlite_watch_claimed(store, &list);
-    status = sgi_sqlite_finish(store, status);
+        status = sgi_sqlite_redeliver_commands(store, &list);
+    status = sgi_sqlite_end_transaction(store, status);
     if (!status) {
         status = show_all(store, &list, &shown, fn, user);
         disown(store, &list, shown);
     }
-    sgi_sqlite_ops_free(store, &list);
+    sgi_sqlite_op_list_free(store, &list);
     return status;
 }
 
@@ -160,7 +160,7 @@ static int remove_within(sgi_sqlite_store *store, int64_t op, int64_t *budget)
     return code || done ? code : sgi_sqlite_run_with(store, SGI_SQLITE_LEAVE, op);
 }
 
-int sgi_sqlite_remove(sgi_sqlite_store *store, int64_t op)
+int sgi_sqlite_remove_op(sgi_sqlite_store *store, int64_t op)
 {
     int64_t budget = REMOVE_STEP;
     return remove_within(store, op, &budget);
@@ -186,8 +186,8 @@ static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *prin
  * call. If the limit is still exceeded after EVICT_STEP evictions, because the limit was
  * lowered, the new operation is accepted. It is refused (SEGUE_E_STORE_FULL) only when no
  * ended operation is left. */
-segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
-                                  int64_t newest)
+segue_status sgi_sqlite_evict_ended_ops(sgi_sqlite_store *store, const uint8_t *principal,
+                                        int64_t newest)
 {
     bool over = store->max_operations || store->max_bytes;
     for (int i = 0; over && i < EVICT_STEP; i++) {
@@ -202,12 +202,12 @@ segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *princi
         if (!code && !op)
             return SEGUE_E_STORE_FULL;
         if (!code)
-            code = sgi_sqlite_remove(store, op);
+            code = sgi_sqlite_remove_op(store, op);
         if (code)
             return sgi_sqlite_status_of(store, code);
         /* the slots are looked up again, because a slot can belong to the evicted
          * operation */
-        sgi_sqlite_invalidate_slots(store);
+        sgi_sqlite_invalidate_cached_ops(store);
         store->stats.evicted++;
     }
     return SEGUE_OK;
@@ -271,17 +271,17 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
     int64_t next = INT64_MAX;
     segue_status status = find_next(store, now_ms, &next);
     if (!status && next <= now_ms) {
-        status = sgi_sqlite_begin(store);
+        status = sgi_sqlite_begin_transaction(store);
         if (status)
             return status;
         /* the slots are looked up again, because a slot can belong to a purged
          * operation */
-        sgi_sqlite_invalidate_slots(store);
+        sgi_sqlite_invalidate_cached_ops(store);
         bool idle = false;
         int code = SQLITE_OK;
         for (int64_t budget = REMOVE_STEP; budget > 0 && !idle && !code;)
             code = purge_piece(store, now_ms, &budget, &idle);
-        status = sgi_sqlite_finish(store, sgi_sqlite_status_of(store, code));
+        status = sgi_sqlite_end_transaction(store, sgi_sqlite_status_of(store, code));
         if (!status)
             status = find_next(store, now_ms, &next);
     }

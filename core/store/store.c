@@ -59,13 +59,13 @@ segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
     if (!store)
         return SEGUE_E_NOMEM;
     if (pthread_mutex_init(&store->lock, NULL)) {
-        sgi_release(mem, store, sizeof *store);
+        sgi_free(mem, store, sizeof *store);
         return SEGUE_E_NOMEM;
     }
     status = sgi_listeners_init(&store->listeners, mem, copy.news != NULL);
     if (status) {
         pthread_mutex_destroy(&store->lock);
-        sgi_release(mem, store, sizeof *store);
+        sgi_free(mem, store, sizeof *store);
         return status;
     }
     store->vtable = copy;
@@ -94,7 +94,7 @@ void sgi_store_unref(segue_store *store)
     sgi_listeners_free(&store->listeners);
     pthread_mutex_destroy(&store->lock);
     sgi_mem mem = store->mem;
-    sgi_release(&mem, store, sizeof *store);
+    sgi_free(&mem, store, sizeof *store);
 }
 
 bool sgi_store_is_blocking(const segue_store *store)
@@ -129,7 +129,7 @@ static segue_status commit_without_taken(segue_store *store,
         if (writes[i].kind != SEGUE_STORE_TAKEN)
             kept[n++] = writes[i];
     segue_status status = store->vtable.commit(store->self, kept, n);
-    sgi_release(&store->mem, kept, left * sizeof *kept);
+    sgi_free(&store->mem, kept, left * sizeof *kept);
     return status;
 }
 
@@ -311,8 +311,8 @@ void sgi_store_unlisten(sgi_store_listener *listener)
     sgi_listeners_remove(&store->listeners, listener);
 }
 
-segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
-                            size_t len)
+segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
+                                    const char *data, size_t len)
 {
     segue_store *store = sgi_listeners_store(by);
     pthread_mutex_lock(&store->lock);
@@ -322,7 +322,7 @@ segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const cha
     pthread_mutex_unlock(&store->lock);
     return status || store->vtable.post
                ? status
-               : sgi_listeners_post(&store->listeners, id, data, len);
+               : sgi_listeners_post_command(&store->listeners, id, data, len);
 }
 
 typedef struct asking {

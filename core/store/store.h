@@ -98,8 +98,8 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
  * without `post` keeps the commands in memory and learns only from its listeners that an
  * operation has ended. Such a store returns SEGUE_E_TERMINAL only for an operation that a
  * listener of this handle follows. */
-segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
-                            size_t len);
+segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
+                                    const char *data, size_t len);
 /* Delivers the listener's news (changes that others made) to fn. fn runs under a lock:
  * it must neither call the store nor wait. *within_ms receives the time in ms after
  * which the listener has to ask again: -1 = only after a wake-up call; 0 = at once,

@@ -10,7 +10,7 @@ bool sgi_client_exchange_wants_token(sgi_client_exchange *exchange)
     return false;
 }
 
-void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange)
+void sgi_client_exchange_on_token_accepted(sgi_client_exchange *exchange)
 {
     (void)exchange;
 }

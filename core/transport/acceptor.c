@@ -123,7 +123,7 @@ void sgi_acceptor_stop(sgi_acceptor *acceptor)
     watch(acceptor);
 }
 
-void sgi_acceptor_return(sgi_acceptor *acceptor)
+void sgi_acceptor_on_conn_closed(sgi_acceptor *acceptor)
 {
     acceptor->count--;
     if (!acceptor->running)

@@ -70,8 +70,8 @@ static void unwrap(sgi_ip_address *address)
         }
 }
 
-bool sgi_ip_address_of(const struct sockaddr *from, sgi_ip_address *address,
-                       uint16_t *port)
+bool sgi_ip_address_from_sockaddr(const struct sockaddr *from, sgi_ip_address *address,
+                                  uint16_t *port)
 {
     const struct sockaddr_in *in = (const void *)from;
     const struct sockaddr_in6 *in6 = (const void *)from;

@@ -16,8 +16,8 @@ typedef struct sgi_ip_address {
 
 /* Reads the IP address and port of a socket address. Returns false when `from` is not an
  * IP address. An IPv4 address inside an IPv6 address is stored as IPv4. */
-bool sgi_ip_address_of(const struct sockaddr *from, sgi_ip_address *address,
-                       uint16_t *port);
+bool sgi_ip_address_from_sockaddr(const struct sockaddr *from, sgi_ip_address *address,
+                                  uint16_t *port);
 /* Reads the host of a URL as an address, in any form that operating systems accept.
  * Returns false when the host is not an address. */
 bool sgi_ip_address_parse(sgi_str host, sgi_ip_address *address);

@@ -82,14 +82,14 @@ static int count_servers(sgi_str list)
 
 static bool is_plain(const char *text)
 {
-    return sgi_scopes_valid(sgi_str_of(text));
+    return sgi_scopes_are_valid(sgi_str_of(text));
 }
 
 /* True when each line of the text is a list of valid scopes. */
 static bool are_implied(const char *text)
 {
     for (; text && *text; text++)
-        if (*text != '\n' && !sgi_scopes_valid((sgi_str){text, 1}))
+        if (*text != '\n' && !sgi_scopes_are_valid((sgi_str){text, 1}))
             return false;
     return true;
 }
@@ -218,7 +218,7 @@ static bool write_texts(sgi_bearer_gate *gate, const char *path)
     return !gate->metadata.failed && !gate->metadata_url.failed && !gate->paths.failed;
 }
 
-bool sgi_bearer_is_metadata(const sgi_bearer_gate *gate, sgi_str path)
+bool sgi_bearer_is_metadata_path(const sgi_bearer_gate *gate, sgi_str path)
 {
     for (size_t at = 0; at < gate->paths.len;) {
         sgi_str one = sgi_str_of(gate->paths.p + at);
@@ -266,7 +266,7 @@ static void free_gate(sgi_bearer_gate *gate)
     sgi_buf_free(&gate->text);
     for (size_t i = 0; i < SGI_BEARER_TEXTS; i++)
         sgi_text_free(mem, gate->texts[i]);
-    sgi_release(mem, gate, sizeof *gate);
+    sgi_free(mem, gate, sizeof *gate);
 }
 
 static void unref(sgi_bearer_gate *gate)
@@ -275,7 +275,7 @@ static void unref(sgi_bearer_gate *gate)
         free_gate(gate);
 }
 
-static int32_t run_free_user(sgi_ready *ready, int32_t budget)
+static int32_t run_free_user(sgi_ready_object *ready, int32_t budget)
 {
     sgi_bearer_gate *gate = SGI_OWNER(ready, sgi_bearer_gate, ready);
     sgi_engine *engine = gate->engine;
@@ -295,7 +295,7 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
     sgi_bearer_keys_close(&gate->keys);
     sgi_bearer_cache_clear(&gate->cache);
     if (taken && gate->options.free_user)
-        sgi_ready_add(gate->engine, &gate->ready);
+        sgi_ready_queue_add(gate->engine, &gate->ready);
     else
         unref(gate);
 }
@@ -335,7 +335,7 @@ static sgi_bearer_gate *make(segue_runtime *rt, segue_server *server,
     gate->server = server;
     gate->options = *options;
     gate->ready.run = run_free_user;
-    gate->keys.done = sgi_bearer_keys_fetched;
+    gate->keys.done = sgi_bearer_on_keys_fetched;
     TAILQ_INIT(&gate->waiting);
     sgi_jwt_init(&gate->jwt, mem);
     sgi_buf_init(&gate->metadata, mem);
@@ -368,7 +368,7 @@ static segue_status settle(sgi_bearer_gate *gate, const char *path,
     if (o->on_bearer)
         return SEGUE_OK;
     segue_status status = sgi_bearer_keys_open(&gate->keys, gate->runtime, o, why);
-    gate->keys.done = sgi_bearer_keys_fetched;
+    gate->keys.done = sgi_bearer_on_keys_fetched;
     return status;
 }
 

@@ -86,7 +86,7 @@ struct sgi_bearer_gate {
     sgi_buf paths;        /* the paths that serve the metadata, each followed by a NUL */
     sgi_buf text;         /* a buffer in which a WWW-Authenticate value or a list of
                              scopes is built */
-    sgi_ready ready;      /* queues the call of the options' free_user */
+    sgi_ready_object ready; /* queues the call of the options' free_user */
 };
 
 /* Makes a gate. url and path are those of the listener's endpoint. On failure `why`
@@ -104,15 +104,15 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken);
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,
                                     char why[SGI_WHY_SIZE]);
 
-bool sgi_bearer_is_metadata(const sgi_bearer_gate *gate, sgi_str path);
+bool sgi_bearer_is_metadata_path(const sgi_bearer_gate *gate, sgi_str path);
 
 /* Checks the token of a request. check->decided and check->shown must be set. If the
  * result is WAITING, `decided` is called once later, unless the check is cancelled. */
-sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
-                                    sgi_str authorization, sgi_str query);
+sgi_bearer_verdict sgi_bearer_begin_check(sgi_bearer_gate *gate, sgi_bearer_check *check,
+                                          sgi_str authorization, sgi_str query);
 /* Cancels a check that waits, and sets the verdict of the check to UNCHECKED. Does
  * nothing for a check that does not wait. */
-void sgi_bearer_cancel(sgi_bearer_check *check);
+void sgi_bearer_cancel_check(sgi_bearer_check *check);
 /* Returns the value of the WWW-Authenticate header for a refusal. The text is valid until
  * the next call of this function. lacks: the scopes that the requested item (such as a
  * tool) needs, or NULL. */
@@ -123,9 +123,9 @@ sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
 
 /* Makes the grant of a valid token: adds the implied scopes and checks the required
  * scopes. */
-sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
-                                    const char *principal, sgi_str scopes,
-                                    int64_t expires_ms);
+sgi_bearer_verdict sgi_bearer_make_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
+                                         const char *principal, sgi_str scopes,
+                                         int64_t expires_ms);
 /* Asks the application about the token. Returns WAITING, or UNCHECKED when the question
  * could not be asked. */
 sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
@@ -133,13 +133,13 @@ sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
 /* Detaches the application's handle from a cancelled check. A later answer of the
  * application then has no effect. */
 void sgi_bearer_ignore_application(segue_bearer *bearer);
-void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed);
+void sgi_bearer_on_keys_fetched(sgi_bearer_keys *keys, bool changed);
 
 /* ---- for core/api ---- */
 
 struct segue_bearer {
     sgi_handle handle;
-    sgi_ready ready; /* queues the callback that asks the application */
+    sgi_ready_object ready; /* queues the callback that asks the application */
     /* the check that waits for the application's answer; NULL = the check was
      * cancelled or decided */
     sgi_bearer_check *check;

@@ -14,17 +14,17 @@ static void destroy(segue_bearer *bearer)
     bearer->handle.magic = SGI_MAGIC_FREED;
     for (volatile char *p = bearer->token; *p; p++)
         *p = 0;
-    sgi_release(sgi_engine_mem(bearer->handle.engine), bearer, size);
+    sgi_free(sgi_engine_mem(bearer->handle.engine), bearer, size);
 }
 
-static int32_t run(sgi_ready *ready, int32_t budget)
+static int32_t run(sgi_ready_object *ready, int32_t budget)
 {
     segue_bearer *bearer = SGI_OWNER(ready, segue_bearer, ready);
     sgi_engine *engine = bearer->handle.engine;
     sgi_bearer_check *check = bearer->check;
     (void)budget;
     bearer->handle.magic = SGI_MAGIC_BEARER;
-    sgi_engine_retain(engine);
+    sgi_engine_ref(engine);
     segue_bearer_fn fn = check->gate->options.on_bearer;
     void *user = check->gate->options.user;
     segue_transport *transport = check->transport;
@@ -50,7 +50,7 @@ sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
     bearer->token[len] = 0;
     check->gate = gate;
     check->asked = bearer;
-    sgi_ready_add(gate->engine, &bearer->ready);
+    sgi_ready_queue_add(gate->engine, &bearer->ready);
     return SGI_BEARER_WAITING;
 }
 
@@ -60,7 +60,7 @@ void sgi_bearer_ignore_application(segue_bearer *bearer)
     if (bearer->handle.magic == SGI_MAGIC_BEARER)
         /* the callback has run, so the application owns the handle and frees it */
         return;
-    sgi_ready_remove(bearer->handle.engine, &bearer->ready);
+    sgi_ready_queue_remove(bearer->handle.engine, &bearer->ready);
     destroy(bearer);
 }
 
@@ -86,7 +86,7 @@ static void tell(sgi_bearer_check *check, sgi_bearer_verdict verdict)
 segue_status sgi_bearer_accept(segue_bearer *bearer, const char *principal,
                                sgi_str scopes, int64_t expires_ms)
 {
-    if (!principal || !*principal || expires_ms < 0 || !sgi_scopes_valid(scopes) ||
+    if (!principal || !*principal || expires_ms < 0 || !sgi_scopes_are_valid(scopes) ||
         !sgi_utf8_valid(sgi_str_of(principal), NULL))
         return SEGUE_E_INVALID;
     if (bearer->decided)
@@ -102,7 +102,7 @@ segue_status sgi_bearer_accept(segue_bearer *bearer, const char *principal,
                  sgi_jwt_fault_text(SGI_JWT_EXPIRED));
         tell(check, SGI_BEARER_BAD);
     } else {
-        tell(check, sgi_bearer_grant(gate, check, principal, scopes, expires_ms));
+        tell(check, sgi_bearer_make_grant(gate, check, principal, scopes, expires_ms));
     }
     return SEGUE_OK;
 }
@@ -110,7 +110,7 @@ segue_status sgi_bearer_accept(segue_bearer *bearer, const char *principal,
 segue_status sgi_bearer_refuse(segue_bearer *bearer, const char *reason)
 {
     sgi_str text = sgi_str_of(reason);
-    if (text.n > 200 || !sgi_scopes_valid(text))
+    if (text.n > 200 || !sgi_scopes_are_valid(text))
         return SEGUE_E_INVALID;
     if (bearer->decided)
         return SEGUE_E_TERMINAL;

@@ -22,7 +22,7 @@ static void drop(sgi_bearer_cache *cache, sgi_bearer_kept *kept)
     TAILQ_REMOVE(&cache->by_use, kept, link);
     cache->count--;
     sgi_grant_unref(kept->grant);
-    sgi_release(sgi_engine_mem(cache->engine), kept, sizeof *kept);
+    sgi_free(sgi_engine_mem(cache->engine), kept, sizeof *kept);
 }
 
 void sgi_bearer_cache_clear(sgi_bearer_cache *cache)

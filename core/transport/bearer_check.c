@@ -27,7 +27,8 @@ static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)
 static bool read_token(sgi_str header, sgi_str *token)
 {
     static const sgi_str scheme = SGI_STR_INIT("Bearer");
-    if (header.n < scheme.n || !sgi_http1_same((sgi_str){header.p, scheme.n}, scheme) ||
+    if (header.n < scheme.n ||
+        !sgi_http1_same_ignoring_case((sgi_str){header.p, scheme.n}, scheme) ||
         (header.n > scheme.n && header.p[scheme.n] != ' '))
         return false;
     *token = sgi_http1_trim(sgi_http1_skip(header, scheme.n));
@@ -58,7 +59,7 @@ static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 {
     if (!query.n)
         return false;
-    sgi_form_found found = sgi_form_find(query, "access_token", &gate->text);
+    sgi_form_found found = sgi_url_form_find(query, "access_token", &gate->text);
     sgi_buf_reset(&gate->text, 4096);
     return found != SGI_FORM_ABSENT && found != SGI_FORM_NOMEM;
 }
@@ -75,9 +76,9 @@ static sgi_bearer_verdict judge(const sgi_bearer_gate *gate, sgi_bearer_check *c
                                                                      : SGI_BEARER_LACKS;
 }
 
-sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
-                                    const char *principal, sgi_str scopes,
-                                    int64_t expires_ms)
+sgi_bearer_verdict sgi_bearer_make_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
+                                         const char *principal, sgi_str scopes,
+                                         int64_t expires_ms)
 {
     sgi_buf *all = &gate->text;
     sgi_buf_reset(all, 4096);
@@ -100,14 +101,14 @@ static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *che
     sgi_buf *name = &gate->jwt.claims;
     int64_t expires_ms =
         sgi_time_mul(sgi_time_add(gate->jwt.expires_s, gate->rules.leeway_s), 1000);
-    sgi_buf_cut(name, 0);
+    sgi_buf_truncate(name, 0);
     sgi_buf_add_str(name, gate->rules.issuer);
     sgi_buf_add_char(name, ' ');
     sgi_buf_add_str(name, sgi_buf_str(&gate->jwt.subject));
     if (!sgi_buf_terminate(name))
         return SGI_BEARER_UNCHECKED;
-    return sgi_bearer_grant(gate, check, name->p, sgi_buf_str(&gate->jwt.scopes),
-                            expires_ms);
+    return sgi_bearer_make_grant(gate, check, name->p, sgi_buf_str(&gate->jwt.scopes),
+                                 expires_ms);
 }
 
 static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
@@ -152,7 +153,7 @@ static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *che
         return judge(gate, check, grant);
     }
     sgi_jwt_fault fault =
-        sgi_jwt_check(&gate->jwt, sgi_engine_reader(gate->engine), check->token,
+        sgi_jwt_check(&gate->jwt, sgi_engine_json_reader(gate->engine), check->token,
                       &gate->keys.set, &gate->rules, now_ms / 1000);
     if (fault == SGI_JWT_UNKNOWN_KEY && !last)
         return wait_for_keys(gate, check);
@@ -177,7 +178,7 @@ static void leave_queue(sgi_bearer_gate *gate, sgi_bearer_check *check)
     check->gate = NULL;
 }
 
-void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed)
+void sgi_bearer_on_keys_fetched(sgi_bearer_keys *keys, bool changed)
 {
     sgi_bearer_gate *gate = SGI_OWNER(keys, sgi_bearer_gate, keys);
     sgi_bearer_check *check;
@@ -208,8 +209,8 @@ static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                    : check_jwt(gate, check, false);
 }
 
-sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
-                                    sgi_str authorization, sgi_str query)
+sgi_bearer_verdict sgi_bearer_begin_check(sgi_bearer_gate *gate, sgi_bearer_check *check,
+                                          sgi_str authorization, sgi_str query)
 {
     check->grant = NULL;
     check->retry_ms = 0;
@@ -218,7 +219,7 @@ sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *che
     return check->verdict;
 }
 
-void sgi_bearer_cancel(sgi_bearer_check *check)
+void sgi_bearer_cancel_check(sgi_bearer_check *check)
 {
     if (!check->gate)
         return;

@@ -31,7 +31,7 @@ static const char *replace_set(sgi_bearer_keys *keys, sgi_str text)
     const char *problem = NULL;
     sgi_jwks fresh;
     sgi_jwks_init(&fresh, keys->set.names.mem);
-    if (!sgi_jwks_read(&fresh, sgi_engine_reader(engine_of(keys)), text, &problem))
+    if (!sgi_jwks_read(&fresh, sgi_engine_json_reader(engine_of(keys)), text, &problem))
         return problem;
     if (!fresh.count || keys->closed) {
         sgi_jwks_free(&fresh);
@@ -119,7 +119,7 @@ static const char *take_body(sgi_bearer_keys *keys, bool *changed)
         return "out of memory";
     *changed = !keys->loaded || memcmp(digest, keys->digest, sizeof digest) != 0;
     if (*changed &&
-        !sgi_jwks_read(&keys->set, sgi_engine_reader(engine), text, &problem)) {
+        !sgi_jwks_read(&keys->set, sgi_engine_json_reader(engine), text, &problem)) {
         *changed = false;
         return problem;
     }

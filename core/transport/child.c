@@ -80,7 +80,7 @@ sgi_child_command *sgi_child_command_copy(const sgi_mem *mem,
 void sgi_child_command_free(const sgi_mem *mem, sgi_child_command *command)
 {
     if (command)
-        sgi_release(mem, command, command->size);
+        sgi_free(mem, command, command->size);
 }
 
 /* ---- starting a child ---- */

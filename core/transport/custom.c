@@ -109,7 +109,7 @@ static void flush(segue_transport *transport)
     if (c->stage != OPEN || c->blocked || c->said_closed)
         return;
     if (!c->rest.len)
-        sgi_conn_output(sgi_transport_conn(transport), &c->rest);
+        sgi_conn_take_output(sgi_transport_conn(transport), &c->rest);
     if (!c->rest.len) {
         if (c->finishing)
             close_user(c);
@@ -187,8 +187,8 @@ static void lose(custom *c)
     c->inbox.len = c->reading.len = c->read = 0;
     c->rest.len = c->sent = 0;
     c->blocked = false;
-    sgi_conn_lost(sgi_transport_conn(&c->base),
-                  "the application has closed the transport");
+    sgi_conn_on_lost(sgi_transport_conn(&c->base),
+                     "the application has closed the transport");
     if (closing || c->finishing || !c->base.carrier.can_reopen)
         sgi_transport_end(&c->base);
 }
@@ -286,7 +286,7 @@ static void destroy(segue_transport *transport)
     sgi_buf_free(&c->inbox);
     sgi_buf_free(&c->reading);
     sgi_buf_free(&c->rest);
-    sgi_release(mem, c, sizeof *c);
+    sgi_free(mem, c, sizeof *c);
 }
 
 static const sgi_transport_ops ops = {
@@ -317,7 +317,7 @@ segue_status sgi_transport_custom(segue_runtime *rt, const segue_transport_vtabl
     segue_status status =
         sgi_transport_init(&c->base, rt, &ops, vtable->reopen != NULL, SGI_LINGER_MS);
     if (status != SEGUE_OK)
-        sgi_release(mem, c, sizeof *c);
+        sgi_free(mem, c, sizeof *c);
     else
         *out = &c->base;
     return status;
@@ -346,7 +346,7 @@ static segue_status put_in_inbox(custom *c, const char *bytes, size_t len)
     sgi_buf_add(&c->inbox, bytes, len);
     if (!c->inbox.failed)
         return SEGUE_OK;
-    sgi_buf_cut(&c->inbox, before);
+    sgi_buf_truncate(&c->inbox, before);
     return SEGUE_E_NOMEM;
 }
 

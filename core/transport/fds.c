@@ -25,19 +25,19 @@ static void start(segue_transport *transport)
 {
     fds *f = fds_of(transport);
     if (!f->owned)
-        sgi_conn_set_sole(sgi_transport_conn(transport));
+        sgi_conn_set_uses_stdio(sgi_transport_conn(transport));
     sgi_conn_start(sgi_transport_conn(transport));
     sgi_stream_open(&f->stream, f->in, f->out);
 }
 
 static void resume(segue_transport *transport)
 {
-    sgi_stream_resume(&fds_of(transport)->stream);
+    sgi_stream_resume_reading(&fds_of(transport)->stream);
 }
 
 static void quiet(segue_transport *transport)
 {
-    sgi_stream_quiet(&fds_of(transport)->stream);
+    sgi_stream_on_quiet(&fds_of(transport)->stream);
 }
 
 static void flush(segue_transport *transport)
@@ -52,12 +52,12 @@ static bool flush_here(segue_transport *transport)
 
 static void finish(segue_transport *transport)
 {
-    sgi_stream_finish(&fds_of(transport)->stream);
+    sgi_stream_finish_output(&fds_of(transport)->stream);
 }
 
 static void on_broken(segue_transport *transport, const char *why)
 {
-    sgi_conn_lost(sgi_transport_conn(transport), why);
+    sgi_conn_on_lost(sgi_transport_conn(transport), why);
     sgi_transport_end(transport);
 }
 
@@ -78,7 +78,7 @@ static void destroy(segue_transport *transport)
     fds *f = fds_of(transport);
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(transport->carrier.runtime));
     sgi_stream_free(&f->stream);
-    sgi_release(mem, f, sizeof *f);
+    sgi_free(mem, f, sizeof *f);
 }
 
 static const sgi_transport_ops ops = {
@@ -108,7 +108,7 @@ static segue_status make(segue_runtime *rt, int in, int out, bool owned,
     sgi_stream_init(&f->stream, &f->base, &events);
     segue_status status = sgi_transport_init(&f->base, rt, &ops, false, SGI_GRACE_MS);
     if (status != SEGUE_OK)
-        sgi_release(mem, f, sizeof *f);
+        sgi_free(mem, f, sizeof *f);
     else
         *result = &f->base;
     return status;

@@ -88,7 +88,7 @@ static sgi_fetcher *make(segue_runtime *rt, const sgi_fetch_settings *settings)
     if (fetcher->pool)
         return fetcher;
     free_settings(mem, &fetcher->settings);
-    sgi_release(mem, fetcher, sizeof *fetcher);
+    sgi_free(mem, fetcher, sizeof *fetcher);
     return NULL;
 }
 
@@ -115,7 +115,7 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
     return status;
 }
 
-const sgi_ip_address *sgi_fetcher_address(const sgi_fetcher *fetcher)
+const sgi_ip_address *sgi_fetcher_last_address(const sgi_fetcher *fetcher)
 {
     static const sgi_ip_address local = {AF_INET, {127, 0, 0, 1}};
     if (fetcher->settings.unix_socket)
@@ -141,7 +141,7 @@ static void unref(sgi_fetcher *fetcher)
     if (--fetcher->refs)
         return;
     free_settings(mem, &fetcher->settings);
-    sgi_release(mem, fetcher, sizeof *fetcher);
+    sgi_free(mem, fetcher, sizeof *fetcher);
     sgi_fetch_pool_leave(pool);
 }
 
@@ -344,7 +344,7 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     return SEGUE_OK;
 }
 
-void sgi_fetch_became_stream(sgi_fetch *fetch)
+void sgi_fetch_move_to_stream_lane(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
     if (fetch->lane != SGI_FETCH_REQUEST)
@@ -355,7 +355,7 @@ void sgi_fetch_became_stream(sgi_fetch *fetch)
     start_next(fetcher, SGI_FETCH_REQUEST);
 }
 
-void sgi_fetch_pause(sgi_fetch *fetch, bool paused)
+void sgi_fetch_set_paused(sgi_fetch *fetch, bool paused)
 {
     fetch->paused = paused;
     if (!paused && fetch->held)
@@ -379,7 +379,7 @@ void sgi_fetch_end(sgi_fetch *fetch)
         fetcher->busy[fetch->lane]--;
     sgi_buf_free(&fetch->body);
     sgi_buf_free(&fetch->head);
-    sgi_release(mem, fetch, fetch->size);
+    sgi_free(mem, fetch, fetch->size);
     for (int lane = 0; lane < SGI_FETCH_LANES; lane++)
         start_next(fetcher, (sgi_fetch_lane)lane);
     unref(fetcher);
@@ -414,7 +414,7 @@ static sgi_str next_header(const sgi_fetch *fetch, const char *name, size_t *at)
     return (sgi_str){NULL, 0};
 }
 
-sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name)
+sgi_str sgi_fetch_get_header(const sgi_fetch *fetch, const char *name)
 {
     size_t at = 0;
     return next_header(fetch, name, &at);

@@ -61,7 +61,7 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
 segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetcher **out);
 /* Returns the address that sent the last response, or NULL when no response has arrived
  * yet. The caller holds the lock. */
-const sgi_ip_address *sgi_fetcher_address(const sgi_fetcher *fetcher);
+const sgi_ip_address *sgi_fetcher_last_address(const sgi_fetcher *fetcher);
 /* Frees a fetcher and cancels its running exchanges. NULL is ignored. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
 
@@ -154,10 +154,10 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
 /* Moves the exchange to the lane of streams, because its response is a stream. To be
  * called in the callbacks `head` and `bytes`. A BRIEF exchange stays BRIEF. */
-void sgi_fetch_became_stream(sgi_fetch *fetch);
+void sgi_fetch_move_to_stream_lane(sgi_fetch *fetch);
 /* Pauses or resumes an exchange. A paused exchange delivers no bytes and slows the peer
  * down. The callback `head` can still come during a pause. */
-void sgi_fetch_pause(sgi_fetch *fetch, bool paused);
+void sgi_fetch_set_paused(sgi_fetch *fetch, bool paused);
 /* Cancels an exchange, which the caller must not use afterwards. The next turn of the
  * loop ends the transfer: with HTTP/1.1 it closes the connection, with HTTP/2 only the
  * stream. */
@@ -165,7 +165,7 @@ void sgi_fetch_cancel(sgi_fetch *fetch);
 /* Returns the value of the response's first header with this name, without surrounding
  * blanks. The member p is NULL when the response has no such header. May be called from
  * the callback `head` on. The text is valid as long as the exchange exists. */
-sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name);
+sgi_str sgi_fetch_get_header(const sgi_fetch *fetch, const char *name);
 /* Appends the values of all response headers with this name, separated by commas. */
 void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);
 

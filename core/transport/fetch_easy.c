@@ -70,7 +70,7 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
     char origin[SGI_WHY_SIZE - 80];
-    sgi_str location = sgi_fetch_header(fetch, "location");
+    sgi_str location = sgi_fetch_get_header(fetch, "location");
     if (status < 300 || status > 399 || !location.p)
         return false;
     name_origin(fetch, location, origin, sizeof origin);
@@ -348,7 +348,8 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
     char text[INET6_ADDRSTRLEN];
     uint16_t port;
     (void)purpose;
-    if (sgi_ip_address_of(&to->addr, &address, &port) && !is_allowed(fetch, &address) &&
+    if (sgi_ip_address_from_sockaddr(&to->addr, &address, &port) &&
+        !is_allowed(fetch, &address) &&
         (!sgi_url_parse(sgi_str_of(fetch->url), &url) || url.port == port)) {
         if (!inet_ntop(address.family, address.bytes, text, sizeof text))
             *text = 0;

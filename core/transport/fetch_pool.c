@@ -140,7 +140,7 @@ static void trim_watches(sgi_fetch_pool *pool, size_t keep)
     sgi_fetch_watch *watch;
     while (pool->watches > keep && (watch = LIST_FIRST(&pool->spare))) {
         LIST_REMOVE(watch, link);
-        sgi_release(mem_of(pool), watch, sizeof *watch);
+        sgi_free(mem_of(pool), watch, sizeof *watch);
         pool->watches--;
     }
 }
@@ -490,7 +490,7 @@ static void abandon(sgi_carrier *carrier)
 
 static void free_pool(sgi_fetch_pool *pool)
 {
-    sgi_release(mem_of(pool), pool, sizeof *pool);
+    sgi_free(mem_of(pool), pool, sizeof *pool);
 }
 
 static void destroy(sgi_carrier *carrier)

@@ -32,7 +32,7 @@ struct sgi_fetcher {
     sgi_fetch_pool *pool;
     /* the settings with copies of their texts; they never change */
     sgi_fetch_settings settings;
-    /* the address that sent the last response; see sgi_fetcher_address */
+    /* the address that sent the last response; see sgi_fetcher_last_address */
     sgi_ip_address address;
     /* number of references: the owner of the fetcher has one, and each exchange has
      * one */

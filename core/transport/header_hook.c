@@ -5,7 +5,7 @@
 
 struct sgi_header_hook {
     sgi_engine *engine;
-    sgi_ready ready;
+    sgi_ready_object ready;
     segue_headers_fn fn;
     void *user;
     segue_free_fn free_user;
@@ -59,7 +59,7 @@ static int32_t finish(sgi_header_hook *hook)
     return sgi_user_data_free(engine, free_user, user);
 }
 
-static int32_t deliver(sgi_ready *ready, int32_t budget)
+static int32_t deliver(sgi_ready_object *ready, int32_t budget)
 {
     sgi_header_hook *hook = SGI_OWNER(ready, sgi_header_hook, ready);
     int32_t ran = 0;
@@ -87,8 +87,8 @@ void sgi_header_hook_free(sgi_header_hook *hook)
 {
     if (!hook)
         return;
-    sgi_ready_remove(hook->engine, &hook->ready);
-    sgi_release(sgi_engine_mem(hook->engine), hook, sizeof *hook);
+    sgi_ready_queue_remove(hook->engine, &hook->ready);
+    sgi_free(sgi_engine_mem(hook->engine), hook, sizeof *hook);
 }
 
 bool sgi_header_hook_has_callback(const sgi_header_hook *hook)
@@ -101,12 +101,12 @@ void sgi_header_hook_run(sgi_header_hook *hook, sgi_http_client *client, int32_t
     hook->client = client;
     if (status)
         hook->status = status;
-    sgi_ready_add(hook->engine, &hook->ready);
+    sgi_ready_queue_add(hook->engine, &hook->ready);
 }
 
 void sgi_header_hook_end(sgi_header_hook *hook)
 {
     hook->ended = true;
     hook->client = NULL;
-    sgi_ready_add(hook->engine, &hook->ready);
+    sgi_ready_queue_add(hook->engine, &hook->ready);
 }

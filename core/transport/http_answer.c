@@ -78,9 +78,10 @@ static bool may_send(sgi_str name)
                                     SGI_STR_INIT("authorization"),
                                     SGI_STR_INIT("last-event-id")};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (sgi_http1_same(name, names[i]))
+        if (sgi_http1_same_ignoring_case(name, names[i]))
             return true;
-    return name.n > 4 && sgi_http1_same((sgi_str){name.p, 4}, SGI_STR("mcp-")) &&
+    return name.n > 4 &&
+           sgi_http1_same_ignoring_case((sgi_str){name.p, 4}, SGI_STR("mcp-")) &&
            sgi_http1_span(name, SGI_HTTP1_TOKEN) == name.n;
 }
 
@@ -166,5 +167,5 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
 
 void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem, sgi_json data)
 {
-    sgi_rpc_error_message(out, (sgi_json){0}, code, sgi_str_of(problem), data);
+    sgi_write_rpc_error(out, (sgi_json){0}, code, sgi_str_of(problem), data);
 }

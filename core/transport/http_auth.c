@@ -1,7 +1,7 @@
 /* Runs a transport's OAuth flow; the flow itself is in the engine. This file provides the
  * flow's HTTP exchanges through the runtime's pool, the application's callbacks from the
  * queue of callbacks, and time limits for both. Only one step runs at a time. Whenever
- * a step has ended, sgi_http_auth_drive does the next step.
+ * a step has ended, sgi_http_auth_do_next_step does the next step.
  *
  *     refused --> drive --> fetch ... done --> drive --> ready ... callback --> drive
  *                   \--> flow ended: requests are sent
@@ -36,7 +36,7 @@ struct sgi_http_auth {
     bool consent_is_told;
     /* number of the token that was last reported to the conversation */
     uint64_t token;
-    sgi_ready ready;
+    sgi_ready_object ready;
     segue_authorize_fn on_authorize;
     segue_assertion_fn on_assertion;
     segue_load_fn on_load;
@@ -53,7 +53,7 @@ sgi_flow *sgi_http_auth_flow(const sgi_http_auth *auth)
 sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token)
 {
     *token = 0;
-    return auth ? sgi_flow_header(auth->flow, token) : (sgi_str){0};
+    return auth ? sgi_flow_authorization_header(auth->flow, token) : (sgi_str){0};
 }
 
 /* ---- exchanges ---- */
@@ -77,7 +77,7 @@ static void took_too_long(sgi_timer *timer)
         stop_fetch(auth);
         sgi_flow_on_no_answer(auth->flow, "no answer in time", true);
     }
-    sgi_http_auth_drive(auth);
+    sgi_http_auth_do_next_step(auth);
 }
 
 /* Starts the time limit of the exchange when the exchange is sent. The time for which the
@@ -110,7 +110,7 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
     stop_fetch(auth);
     sgi_flow_on_no_answer(
         auth->flow, overflown ? "the answer is too large" : "out of memory", !overflown);
-    sgi_http_auth_drive(auth);
+    sgi_http_auth_do_next_step(auth);
 }
 
 static bool may_pass(sgi_fetch_fault fault)
@@ -130,11 +130,11 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     if (outcome->fault == SGI_FETCH_OK)
         sgi_flow_on_answer(auth->flow, auth->status, sgi_buf_str(&body));
     else if (outcome->fault == SGI_FETCH_REDIRECTED)
-        sgi_flow_on_http_redirect(auth->flow, sgi_fetch_header(fetch, "location"));
+        sgi_flow_on_http_redirect(auth->flow, sgi_fetch_get_header(fetch, "location"));
     else
         sgi_flow_on_no_answer(auth->flow, outcome->text, may_pass(outcome->fault));
     sgi_buf_free(&body);
-    sgi_http_auth_drive(auth);
+    sgi_http_auth_do_next_step(auth);
 }
 
 static const sgi_fetch_events events = {
@@ -148,7 +148,7 @@ static bool must_be_public(const sgi_http_auth *auth, const sgi_flow_exchange *e
                            const sgi_ip_address **excepted)
 {
     static const sgi_ip_address local = {AF_INET, {127, 0, 0, 1}};
-    const sgi_ip_address *address = sgi_fetcher_address(auth->client->fetcher);
+    const sgi_ip_address *address = sgi_fetcher_last_address(auth->client->fetcher);
     *excepted = address ? address : exchange->is_local ? &local : NULL;
     bool may_be_there = !address || !sgi_ip_address_is_public(address);
     return exchange->public_only && !(exchange->same_host && may_be_there);
@@ -203,9 +203,9 @@ static void note_token(sgi_http_auth *auth)
 {
     sgi_conn *conn = sgi_transport_conn(&auth->client->base);
     uint64_t token;
-    sgi_flow_header(auth->flow, &token);
-    if (conn && token != auth->token && sgi_flow_is_granted(auth->flow))
-        sgi_conn_new_credentials(conn);
+    sgi_flow_authorization_header(auth->flow, &token);
+    if (conn && token != auth->token && sgi_flow_token_is_from_grant(auth->flow))
+        sgi_conn_on_credentials_changed(conn);
     auth->token = token;
 }
 
@@ -214,7 +214,7 @@ static void set_consent_told(sgi_http_auth *auth, bool is_told)
     sgi_conn *conn = auth->client ? sgi_transport_conn(&auth->client->base) : NULL;
     auth->consent_is_told = is_told;
     if (conn)
-        sgi_exchange_set_user_decides(conn, is_told);
+        sgi_exchange_set_user_deciding(conn, is_told);
 }
 
 /* Does the next step of the authorization flow. Returns true when a further step can
@@ -238,18 +238,18 @@ static bool do_next(sgi_http_auth *auth)
         return !auth->fetch;
     case SGI_FLOW_CONSENT:
         if (!auth->consent_is_told)
-            sgi_ready_add(auth->engine, &auth->ready);
+            sgi_ready_queue_add(auth->engine, &auth->ready);
         return false;
     case SGI_FLOW_LOAD:
     case SGI_FLOW_SAVE:
     case SGI_FLOW_ASSERTION:
-        sgi_ready_add(auth->engine, &auth->ready);
+        sgi_ready_queue_add(auth->engine, &auth->ready);
         return false;
     }
     return false;
 }
 
-void sgi_http_auth_drive(sgi_http_auth *auth)
+void sgi_http_auth_do_next_step(sgi_http_auth *auth)
 {
     if (auth->driving)
         return;
@@ -264,7 +264,7 @@ void sgi_http_auth_drive(sgi_http_auth *auth)
 static void load(sgi_http_auth *auth, sgi_buf *text)
 {
     size_t len = 0;
-    const char *key = sgi_flow_key(auth->flow).p;
+    const char *key = sgi_flow_vault_key(auth->flow).p;
     sgi_user_code_begin(auth->engine);
     const char *found = auth->on_load(auth->user, key, &len);
     sgi_user_code_end(auth->engine);
@@ -274,8 +274,8 @@ static void load(sgi_http_auth *auth, sgi_buf *text)
 
 static void save(sgi_http_auth *auth)
 {
-    const char *key = sgi_flow_key(auth->flow).p;
-    sgi_str text = sgi_flow_record(auth->flow);
+    const char *key = sgi_flow_vault_key(auth->flow).p;
+    sgi_str text = sgi_flow_vault_record(auth->flow);
     sgi_user_code_begin(auth->engine);
     auth->on_save(auth->user, key, text.p, text.n);
     sgi_user_code_end(auth->engine);
@@ -309,8 +309,8 @@ static void be_told(sgi_http_auth *auth, sgi_buf *text)
  * texts, because the user can come back before the callback returns. */
 static void send_user(sgi_http_auth *auth, sgi_buf *text)
 {
-    sgi_str url = sgi_flow_url(auth->flow);
-    sgi_str state = sgi_flow_state(auth->flow);
+    sgi_str url = sgi_flow_consent_url(auth->flow);
+    sgi_str state = sgi_flow_state_parameter(auth->flow);
     set_consent_told(auth, true);
     sgi_engine_set_timer(auth->engine, &auth->timer,
                          sgi_flow_consent_timeout_ms(auth->flow), took_too_long);
@@ -327,10 +327,10 @@ static void send_user(sgi_http_auth *auth, sgi_buf *text)
 
 static void free_auth(sgi_http_auth *auth)
 {
-    sgi_ready_remove(auth->engine, &auth->ready);
+    sgi_ready_queue_remove(auth->engine, &auth->ready);
     sgi_flow_free(auth->flow);
     sgi_buf_free(&auth->body);
-    sgi_release(sgi_engine_mem(auth->engine), auth, sizeof *auth);
+    sgi_free(sgi_engine_mem(auth->engine), auth, sizeof *auth);
 }
 
 static int32_t finish(sgi_http_auth *auth)
@@ -373,7 +373,7 @@ static int32_t call(sgi_http_auth *auth)
     return ran;
 }
 
-static int32_t deliver(sgi_ready *ready, int32_t budget)
+static int32_t deliver(sgi_ready_object *ready, int32_t budget)
 {
     sgi_http_auth *auth = SGI_OWNER(ready, sgi_http_auth, ready);
     sgi_http_client *client = auth->client;
@@ -384,7 +384,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
         ran = call(auth);
         client->base.carrier.held--;
         if (auth->client && client->base.state == SGI_TRANSPORT_ATTACHED)
-            sgi_http_auth_drive(auth);
+            sgi_http_auth_do_next_step(auth);
     }
     return auth->client ? ran : ran + finish(auth);
 }
@@ -394,7 +394,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
 static void moved(void *user)
 {
     sgi_http_auth *auth = user;
-    sgi_ready_add(auth->engine, &auth->ready);
+    sgi_ready_queue_add(auth->engine, &auth->ready);
 }
 
 /* ---- making and freeing ---- */
@@ -416,7 +416,7 @@ segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
         free_auth(auth);
         return status;
     }
-    sgi_flow_set_moved_callback(auth->flow, moved, auth);
+    sgi_flow_set_change_callback(auth->flow, moved, auth);
     auth->on_authorize = options->on_authorize;
     auth->on_assertion = options->on_assertion;
     auth->on_load = options->on_load;
@@ -435,7 +435,7 @@ void sgi_http_auth_release(sgi_http_auth *auth)
     auth->elsewhere = NULL;
     sgi_flow_stop(auth->flow);
     auth->client = NULL;
-    sgi_ready_add(auth->engine, &auth->ready);
+    sgi_ready_queue_add(auth->engine, &auth->ready);
 }
 
 segue_status sgi_http_pass_redirect(segue_runtime *rt, const char *redirect_url)

@@ -35,7 +35,7 @@ static void start(segue_transport *transport)
 {
     sgi_conn *conn = sgi_transport_conn(transport);
     const sgi_http_client *client = client_of(transport);
-    sgi_conn_set_exchanging(conn, client->place, client->name.p);
+    sgi_conn_use_http_exchanges(conn, client->place, client->name.p);
     sgi_conn_start(conn);
 }
 
@@ -84,7 +84,7 @@ bool sgi_http_client_start_session(sgi_client_exchange *exchange, sgi_str sessio
     return !client->session.failed;
 }
 
-void sgi_http_client_exchange_freed(sgi_http_client *client)
+void sgi_http_client_on_exchange_freed(sgi_http_client *client)
 {
     if (client->closing && TAILQ_EMPTY(&client->exchanges) && !client->farewell)
         sgi_carrier_request_work(&client->base.carrier, SGI_WORK_OWN);
@@ -101,7 +101,7 @@ static void said_farewell(void *user, sgi_fetch *fetch, const sgi_fetch_outcome 
     (void)fetch;
     (void)outcome;
     client->farewell = NULL;
-    sgi_http_client_exchange_freed(client);
+    sgi_http_client_on_exchange_freed(client);
 }
 
 static void ignore_head(void *user, sgi_fetch *fetch, int32_t status)
@@ -191,7 +191,7 @@ static void destroy(segue_transport *transport)
     sgi_buf_free(&client->name);
     sgi_buf_free(&client->session);
     sgi_buf_free(&client->version);
-    sgi_release(mem, client, sizeof *client);
+    sgi_free(mem, client, sizeof *client);
 }
 
 static const sgi_transport_ops ops = {
@@ -312,7 +312,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     }
     sgi_buf_free(&client->url);
     sgi_buf_free(&client->name);
-    sgi_release(mem, client, sizeof *client);
+    sgi_free(mem, client, sizeof *client);
     return status;
 }
 
@@ -321,7 +321,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
 static void begin_telling(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);
-    sgi_refuse_begin(sgi_runtime_engine(rt));
+    sgi_refuse_clear_reason(sgi_runtime_engine(rt));
 }
 
 static segue_status end_telling(segue_runtime *rt, segue_status status,
@@ -359,7 +359,7 @@ static segue_status set_oauth(sgi_http_client *client, const segue_oauth_options
     if (client->base.state != SGI_TRANSPORT_NEW)
         return sgi_refuse(engine, SEGUE_E_STATE,
                           "the transport is already attached to a session");
-    if (sgi_http_has_header(client, "authorization"))
+    if (sgi_http_client_has_custom_header(client, "authorization"))
         return sgi_refuse(
             engine, SEGUE_E_STATE,
             "the transport has a header Authorization: remove it to use OAuth");

@@ -68,17 +68,17 @@ static void free_exchange(sgi_client_exchange *exchange)
     sgi_buf_free(&exchange->fault_text);
     sgi_buf_free(&exchange->challenge);
     sgi_sse_free(&exchange->sse);
-    sgi_release(sgi_engine_mem(engine), exchange, sizeof *exchange);
-    sgi_http_client_exchange_freed(client);
+    sgi_free(sgi_engine_mem(engine), exchange, sizeof *exchange);
+    sgi_http_client_on_exchange_freed(client);
 }
 
 void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why)
 {
     sgi_conn *conn = exchange->conn;
     /* the exchange is freed first, because the engine can start another exchange in
-     * sgi_conn_lost */
+     * sgi_conn_on_lost */
     free_exchange(exchange);
-    sgi_conn_lost(conn, why);
+    sgi_conn_on_lost(conn, why);
     sgi_exchange_release(conn);
 }
 
@@ -105,7 +105,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     sgi_exchange_head head;
     if (!exchange) {
         sgi_exchange_on_unsent(conn);
-        sgi_conn_lost(conn, "out of memory");
+        sgi_conn_on_lost(conn, "out of memory");
         sgi_exchange_release(conn);
         return;
     }
@@ -126,7 +126,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     sgi_exchange_set_transport(conn, exchange);
     TAILQ_INSERT_TAIL(&client->exchanges, exchange, link);
     if (exchange->kind != SGI_EXCHANGE_LISTEN)
-        sgi_conn_output(conn, &exchange->posted);
+        sgi_conn_take_output(conn, &exchange->posted);
     sgi_client_exchange_send_when_ready(exchange);
 }
 
@@ -367,7 +367,7 @@ static void take_other_kind(sgi_client_exchange *exchange)
 static void take_head(void *user, sgi_fetch *fetch, int32_t status)
 {
     sgi_client_exchange *exchange = user;
-    sgi_str type = sgi_fetch_header(fetch, "content-type");
+    sgi_str type = sgi_fetch_get_header(fetch, "content-type");
     exchange->status = status;
     exchange->is_events = exchange->is_json = false;
     sgi_client_exchange_read_head(exchange, fetch);
@@ -377,16 +377,16 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
     exchange->asked_again = false;
     if (exchange->kind == SGI_EXCHANGE_INITIALIZE &&
         !sgi_http_client_start_session(exchange,
-                                       sgi_fetch_header(fetch, "mcp-session-id"))) {
+                                       sgi_fetch_get_header(fetch, "mcp-session-id"))) {
         sgi_client_exchange_drop(exchange, "the server sent an invalid Mcp-Session-Id");
         return;
     }
     if (is_type(type, SGI_STR("text/event-stream"))) {
         exchange->is_events = exchange->streams = true;
-        sgi_fetch_became_stream(fetch);
+        sgi_fetch_move_to_stream_lane(fetch);
         if (exchange->kind == SGI_EXCHANGE_LISTEN)
             sgi_exchange_on_server_name(exchange->conn,
-                                        sgi_fetch_header(fetch, "dev-segue-server"));
+                                        sgi_fetch_get_header(fetch, "dev-segue-server"));
         sgi_sse_reset(&exchange->sse);
         watch_silence(exchange);
     } else if (is_type(type, SGI_STR("application/json")) && !resumes(exchange)) {
@@ -406,7 +406,7 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
          * again */
         exchange->resumptions = 0;
     if (is_message)
-        sgi_conn_message(exchange->conn, event->data);
+        sgi_conn_add_message(exchange->conn, event->data);
     if (is_message && event->has_id)
         sgi_exchange_on_event_id(exchange->conn, sgi_sse_last_id(&exchange->sse));
 }
@@ -454,7 +454,7 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
         return;
     sgi_buf_add_str(&exchange->held, rest);
     if (!exchange->held.failed) {
-        sgi_fetch_pause(exchange->fetch, true);
+        sgi_fetch_set_paused(exchange->fetch, true);
         return;
     }
     sgi_buf_reset(&exchange->held, 0);
@@ -511,7 +511,7 @@ static void answered_in_full(sgi_client_exchange *exchange)
     }
     if (exchange->is_json && exchange->body.len &&
         sgi_exchange_is_awaited(exchange->conn))
-        sgi_conn_message(exchange->conn, sgi_buf_str(&exchange->body));
+        sgi_conn_add_message(exchange->conn, sgi_buf_str(&exchange->body));
     if (sgi_exchange_is_awaited(exchange->conn) && exchange->is_json)
         sgi_exchange_on_no_answer(exchange->conn, sgi_buf_str(&exchange->body));
     else if (sgi_exchange_is_awaited(exchange->conn))
@@ -531,7 +531,7 @@ static void refused(sgi_client_exchange *exchange)
         sgi_client_exchange_end_unauthorized(exchange);
     } else if (!exchange->streams) {
         sgi_exchange_on_refusal(exchange->conn, exchange->status, body);
-    } else if (sgi_http_status_may_pass(exchange->status)) {
+    } else if (sgi_http_status_is_temporary(exchange->status)) {
         sgi_buf_reset(&exchange->body, 0);
         stream_ended(exchange, "the server did not resume the stream");
         return;
@@ -625,11 +625,11 @@ void sgi_client_exchange_update(sgi_client_exchange *exchange)
         return;
     if (!feed(exchange, &input))
         return;
-    sgi_buf_drop(&exchange->held, exchange->held.len - input.n);
+    sgi_buf_drop_front(&exchange->held, exchange->held.len - input.n);
     if (exchange->held.len)
         return;
     if (exchange->ended)
         finish_kept(exchange);
     else if (exchange->fetch)
-        sgi_fetch_pause(exchange->fetch, false);
+        sgi_fetch_set_paused(exchange->fetch, false);
 }

@@ -134,12 +134,12 @@ void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why);
 bool sgi_http_client_start_session(sgi_client_exchange *exchange, sgi_str session);
 /* Called after an exchange was freed. The transport can now end, if it is closing and has
  * no other exchange. */
-void sgi_http_client_exchange_freed(sgi_http_client *client);
+void sgi_http_client_on_exchange_freed(sgi_http_client *client);
 
 /* ---- http_client_exchange_head.c ---- */
 
 /* True when the application has set this header. */
-bool sgi_http_has_header(const sgi_http_client *client, const char *name);
+bool sgi_http_client_has_custom_header(const sgi_http_client *client, const char *name);
 /* Adds the header lines of a request. lines: an array of SGI_HTTP_LINES_MAX elements. */
 void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
                                      sgi_fetch_request *request,
@@ -174,7 +174,7 @@ void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange);
 bool sgi_client_exchange_wants_token(sgi_client_exchange *exchange);
 /* Called when the server has accepted the request, which shows that the request's token
  * is valid. */
-void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange);
+void sgi_client_exchange_on_token_accepted(sgi_client_exchange *exchange);
 /* Handles a refused request that may need another token. Returns true when the request is
  * sent again, waits for a token, or was ended. Returns false when another token cannot
  * help. */
@@ -192,7 +192,7 @@ segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
 void sgi_http_auth_release(sgi_http_auth *auth);
 sgi_flow *sgi_http_auth_flow(const sgi_http_auth *auth);
 /* Does the next steps of the authorization flow, until a step has to wait. */
-void sgi_http_auth_drive(sgi_http_auth *auth);
+void sgi_http_auth_do_next_step(sgi_http_auth *auth);
 /* Returns the value of the Authorization header, or an empty text when there is no token.
  * *token receives the token's number, or 0. */
 sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token);

@@ -149,7 +149,7 @@ static size_t find(const sgi_http_client *client, const char *name, size_t *len)
     return at;
 }
 
-bool sgi_http_has_header(const sgi_http_client *client, const char *name)
+bool sgi_http_client_has_custom_header(const sgi_http_client *client, const char *name)
 {
     size_t len;
     return find(client, name, &len) < client->headers.len;
@@ -215,7 +215,7 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
         sgi_buf_add(headers, name, strlen(name) + 1);
         sgi_buf_add(headers, value, strlen(value) + 1);
         if (headers->failed) {
-            sgi_buf_cut(headers, before);
+            sgi_buf_truncate(headers, before);
             return SEGUE_E_NOMEM;
         }
         client->header_count++;
@@ -223,6 +223,6 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
     if (is_set)
         take_out(client, at, len);
     if (conn)
-        sgi_conn_new_credentials(conn);
+        sgi_conn_on_credentials_changed(conn);
     return SEGUE_OK;
 }

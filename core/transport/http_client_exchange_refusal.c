@@ -12,7 +12,7 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
     if (exchange->status == 401 || exchange->status == 403)
         sgi_fetch_add_headers(fetch, "www-authenticate", &exchange->challenge);
     if (exchange->status < 400)
-        sgi_client_exchange_token_accepted(exchange);
+        sgi_client_exchange_on_token_accepted(exchange);
 }
 
 /* Asks the application once for other headers. Returns false when the status is neither

@@ -22,11 +22,11 @@ bool sgi_client_exchange_wants_token(sgi_client_exchange *exchange)
     exchange->waits_for_token = wait;
     sgi_exchange_set_held(exchange->conn, wait);
     if (wait)
-        sgi_http_auth_drive(auth);
+        sgi_http_auth_do_next_step(auth);
     return wait;
 }
 
-void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange)
+void sgi_client_exchange_on_token_accepted(sgi_client_exchange *exchange)
 {
     sgi_http_auth *auth = exchange->client->auth;
     if (!auth)
@@ -80,7 +80,7 @@ bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange)
         sgi_buf_reset(&exchange->body, 0);
         exchange->waits_for_token = true;
         sgi_exchange_set_held(exchange->conn, true);
-        sgi_http_auth_drive(auth);
+        sgi_http_auth_do_next_step(auth);
         return true;
     }
     return false;

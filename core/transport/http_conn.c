@@ -45,8 +45,8 @@ static void bury(sgi_http_conn *conn)
     if (conn->link || conn->is_asked || conn->transport.carrier.retired)
         return;
     sgi_engine_clear_timer(engine_of(conn), &conn->timer);
-    sgi_http_forget_caller(conn);
-    sgi_serve_free_spare(conn->spare);
+    sgi_http_drop_caller(conn);
+    sgi_serve_free_spare_conn(conn->spare);
     sgi_serve_unref_principal(conn->who);
     conn->spare = NULL;
     conn->who = NULL;
@@ -58,7 +58,7 @@ static void bury(sgi_http_conn *conn)
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;
-    sgi_http_forget_caller(conn);
+    sgi_http_drop_caller(conn);
     sgi_http_drop_exchange(conn);
     bury(conn);
 }
@@ -105,7 +105,7 @@ static void destroy(sgi_carrier *carrier)
     sgi_buf_free(&conn->input);
     sgi_buf_free(&conn->rest);
     sgi_buf_free(&conn->peer);
-    sgi_release(mem, conn, sizeof *conn);
+    sgi_free(mem, conn, sizeof *conn);
 }
 
 /* ---- deadlines ---- */
@@ -117,13 +117,13 @@ static void set_timer(sgi_http_conn *conn, int64_t ms)
     sgi_engine_set_timer(engine_of(conn), &conn->timer, ms, on_timer);
 }
 
-void sgi_http_conn_set_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
+void sgi_http_conn_set_deadline(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
 {
     conn->wait = wait;
     if (wait == SGI_HTTP_WAIT_NOTHING)
         return;
     if (wait == SGI_HTTP_WAIT_WRITE)
-        conn->taken = sgi_link_progress(conn->link);
+        conn->taken = sgi_link_output_progress(conn->link);
     conn->deadline_ms = sgi_time_add(sgi_now(sgi_engine_env(engine_of(conn))), ms);
     if (!conn->timer.slot || conn->timer.at_ms > conn->deadline_ms)
         set_timer(conn, ms);
@@ -140,10 +140,11 @@ static void wait_for_input(sgi_http_conn *conn)
                                                               : SGI_HTTP_WAIT_REQUEST;
     if (wait == conn->wait)
         return;
-    sgi_http_conn_set_wait(conn, wait,
-                           wait == SGI_HTTP_WAIT_BODY      ? options->body_timeout_ms
-                           : wait == SGI_HTTP_WAIT_REQUEST ? options->idle_timeout_ms
-                                                           : options->header_timeout_ms);
+    sgi_http_conn_set_deadline(conn, wait,
+                               wait == SGI_HTTP_WAIT_BODY ? options->body_timeout_ms
+                               : wait == SGI_HTTP_WAIT_REQUEST
+                                   ? options->idle_timeout_ms
+                                   : options->header_timeout_ms);
 }
 
 static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
@@ -179,10 +180,11 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         sgi_http_send_comment(conn);
         break;
     case SGI_HTTP_WAIT_WRITE:
-        if (sgi_link_progress(conn->link) == conn->taken)
+        if (sgi_link_output_progress(conn->link) == conn->taken)
             sgi_http_conn_cut(conn);
         else /* the client is slow but has read something since the last check */
-            sgi_http_conn_set_wait(conn, wait, conn->listener->options.write_timeout_ms);
+            sgi_http_conn_set_deadline(conn, wait,
+                                       conn->listener->options.write_timeout_ms);
         break;
     case SGI_HTTP_WAIT_NOTHING:
         break;
@@ -281,7 +283,7 @@ void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn)
     if (!conn->link)
         return;
     if (input.n)
-        sgi_buf_drop(&conn->input, conn->input.len - input.n);
+        sgi_buf_drop_front(&conn->input, conn->input.len - input.n);
     else
         sgi_buf_free(&conn->input);
     if (conn->unread && conn->input.len < MAX_WAITING) {
@@ -290,9 +292,9 @@ void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn)
     }
 }
 
-void sgi_http_conn_next(sgi_http_conn *conn)
+void sgi_http_conn_read_next_request(sgi_http_conn *conn)
 {
-    sgi_http_forget_caller(conn);
+    sgi_http_drop_caller(conn);
     sgi_http_drop_exchange(conn);
     if (conn->last || conn->listener->stage != SGI_LISTENER_OPEN) {
         sgi_http_conn_close(conn);
@@ -317,12 +319,12 @@ void sgi_http_conn_next(sgi_http_conn *conn)
  * subscriptions/listen. */
 static void end_resumable(sgi_http_conn *conn)
 {
-    sgi_http_answer answer;
+    sgi_http_answer_state answer;
     sgi_listener_stage stage = conn->listener->stage;
     if (stage == SGI_LISTENER_OPEN || !conn->exchange ||
         sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_describe_answer(conn->exchange, &answer);
+    sgi_serve_get_answer_state(conn->exchange, &answer);
     bool leaves = stage == SGI_LISTENER_SHUT ? answer.resumable : answer.listens;
     if (answer.is_events && leaves && !answer.calls)
         sgi_http_end_exchange(conn);
@@ -343,7 +345,7 @@ static bool is_to_close(const sgi_http_conn *conn)
 static void on_writable(void *user)
 {
     sgi_http_conn *conn = user;
-    sgi_http_writable(conn);
+    sgi_http_on_writable(conn);
     end_resumable(conn);
     sgi_http_conn_handle_waiting_input(conn);
 }
@@ -411,7 +413,7 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
     if (status != SEGUE_OK || !conn) {
         if (status == SEGUE_OK)
             sgi_link_abort(link);
-        sgi_release(mem, conn, sizeof *conn);
+        sgi_free(mem, conn, sizeof *conn);
         return false;
     }
     conn->link = link;

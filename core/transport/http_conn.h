@@ -74,7 +74,7 @@ struct sgi_http_conn {
     uint64_t taken;
 
     /* ---- the caller of the current request ---- */
-    sgi_serve_identifying identifying;
+    sgi_serve_identification identifying;
     /* true = a callback of the application is being asked about the caller */
     bool is_asked;
     segue_status asked;
@@ -112,10 +112,10 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name);
 
 /* Sends the remaining output, then closes the connection. */
 void sgi_http_conn_close(sgi_http_conn *conn);
-void sgi_http_conn_set_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
+void sgi_http_conn_set_deadline(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
 /* Called when the answer is complete. Reads the next request, or closes the connection
  * after its last answer. */
-void sgi_http_conn_next(sgi_http_conn *conn);
+void sgi_http_conn_read_next_request(sgi_http_conn *conn);
 /* Handles input that arrived while the last request was served. */
 void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn);
 
@@ -128,7 +128,7 @@ void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem)
 void sgi_http_on_caller(sgi_http_conn *conn);
 
 /* Cancels the check of the caller and drops the grant. */
-void sgi_http_forget_caller(sgi_http_conn *conn);
+void sgi_http_drop_caller(sgi_http_conn *conn);
 /* Refuses the request because its token could not be checked in time. */
 void sgi_http_refuse_late_check(sgi_http_conn *conn);
 
@@ -136,7 +136,7 @@ void sgi_http_refuse_late_check(sgi_http_conn *conn);
  * link. */
 void sgi_http_flush(sgi_http_conn *conn);
 /* Called when the link accepts bytes again. */
-void sgi_http_writable(sgi_http_conn *conn);
+void sgi_http_on_writable(sgi_http_conn *conn);
 /* Ends the running exchange, because the engine or the listener demands it. */
 void sgi_http_end_exchange(sgi_http_conn *conn);
 /* Gives the exchange back to the engine. The exchange can be in any state. */
@@ -153,6 +153,6 @@ void sgi_http_send_ending(sgi_http_conn *conn);
 /* Sends the refusal that belongs to the verdict of a token check. */
 void sgi_http_send_verdict(sgi_http_conn *conn);
 /* Ends a stream whose token has expired, if the client can resume it. */
-void sgi_http_end_expired(sgi_http_conn *conn);
+void sgi_http_end_expired_stream(sgi_http_conn *conn);
 
 #endif

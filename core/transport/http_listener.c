@@ -52,7 +52,7 @@ static void free_listener(segue_listener *listener)
     sgi_buf_free(&listener->room);
     sgi_buf_free(&listener->text);
     listener->carrier.magic = 0;
-    sgi_release(mem, listener, sizeof *listener);
+    sgi_free(mem, listener, sizeof *listener);
 }
 
 static void unref(segue_listener *listener)
@@ -67,7 +67,7 @@ static void accepted(void *user, int fd)
 {
     segue_listener *listener = user;
     if (!sgi_http_conn_open(listener, fd))
-        sgi_acceptor_return(&listener->acceptor);
+        sgi_acceptor_on_conn_closed(&listener->acceptor);
 }
 
 static void open_socket(segue_listener *listener)
@@ -199,7 +199,7 @@ static const sgi_carrier_ops carrier_ops = {
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn)
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
-    sgi_acceptor_return(&listener->acceptor);
+    sgi_acceptor_on_conn_closed(&listener->acceptor);
     if (TAILQ_EMPTY(&listener->conns))
         look(listener);
     maybe_end(listener);
@@ -227,7 +227,7 @@ void sgi_http_listener_close(segue_listener *listener)
         sgi_carrier_request_work(&listener->carrier, SGI_WORK_CLOSE);
 }
 
-void sgi_http_listener_abandon(segue_listener *listener)
+void sgi_http_listener_release_handle(segue_listener *listener)
 {
     unref(listener);
 }
@@ -427,7 +427,7 @@ static bool describe(segue_listener *listener)
 
 static bool is_metadata(const void *gate, sgi_str path)
 {
-    return sgi_bearer_is_metadata(gate, path);
+    return sgi_bearer_is_metadata_path(gate, path);
 }
 
 /* Makes the gate that checks tokens. A listener on all addresses has no URL of its own,

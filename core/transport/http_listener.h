@@ -76,12 +76,12 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
                              const segue_listen_options *options, segue_listener **out,
                              char why[SGI_WHY_SIZE]);
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE]);
-/* Closes the listener. sgi_http_listener_close and sgi_http_listener_abandon may be
- * called on any thread with the lock held. */
+/* Closes the listener. sgi_http_listener_close and sgi_http_listener_release_handle may
+ * be called on any thread with the lock held. */
 void sgi_http_listener_close(segue_listener *listener);
 /* Drops the reference that the application's handle has to the listener. Called when the
  * application frees the handle. */
-void sgi_http_listener_abandon(segue_listener *listener);
+void sgi_http_listener_release_handle(segue_listener *listener);
 
 /* Removes an ended connection from its listener. */
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn);

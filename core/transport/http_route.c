@@ -64,9 +64,9 @@ static sgi_str without_port(sgi_str host)
 
 bool sgi_http_is_local_name(sgi_str name)
 {
-    return sgi_http1_same(name, SGI_STR("localhost")) ||
-           sgi_http1_same(name, SGI_STR("127.0.0.1")) ||
-           sgi_http1_same(name, SGI_STR("[::1]"));
+    return sgi_http1_same_ignoring_case(name, SGI_STR("localhost")) ||
+           sgi_http1_same_ignoring_case(name, SGI_STR("127.0.0.1")) ||
+           sgi_http1_same_ignoring_case(name, SGI_STR("[::1]"));
 }
 
 /* True when the text is a number from 0 to 255 without a leading zero. A leading zero is
@@ -107,15 +107,16 @@ static bool is_bound(const sgi_http_policy *policy, sgi_str name)
         return false;
     if (name.n > 2 && *name.p == '[')
         name = (sgi_str){name.p + 1, name.n - 2};
-    return sgi_http1_same(name, policy->bound);
+    return sgi_http1_same_ignoring_case(name, policy->bound);
 }
 
 static bool is_listed_host(sgi_str list, sgi_str host)
 {
     sgi_str item, name = without_port(host);
     while (next_of(&list, ',', &item))
-        if (item.n && (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, host) ||
-                       sgi_http1_same(item, name)))
+        if (item.n &&
+            (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same_ignoring_case(item, host) ||
+             sgi_http1_same_ignoring_case(item, name)))
             return true;
     return false;
 }
@@ -139,7 +140,7 @@ static sgi_str host_of_origin(sgi_str origin, bool secure)
     static const sgi_str schemes[] = {SGI_STR_INIT("https://"), SGI_STR_INIT("http://")};
     for (size_t i = 0; i < (secure ? 1 : 2); i++)
         if (origin.n > schemes[i].n &&
-            sgi_http1_same((sgi_str){origin.p, schemes[i].n}, schemes[i]))
+            sgi_http1_same_ignoring_case((sgi_str){origin.p, schemes[i].n}, schemes[i]))
             return sgi_http1_skip(origin, schemes[i].n);
     return (sgi_str){0};
 }
@@ -148,7 +149,7 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
 {
     sgi_str item, list = policy->origins;
     while (next_of(&list, ',', &item))
-        if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, origin))
+        if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same_ignoring_case(item, origin))
             return true;
     if (policy->origins.p)
         return false;
@@ -156,7 +157,7 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
     if (!own.n)
         return false;
     return policy->local ? sgi_http_is_local_name(without_port(own))
-                         : sgi_http1_same(own, host);
+                         : sgi_http1_same_ignoring_case(own, host);
 }
 
 /* Checks the headers Host and Origin. Returns false when the request is refused; `route`
@@ -248,10 +249,11 @@ static void read_accept(sgi_str list, bool *json, bool *events)
         if (!next_of(&parameters, ';', &type) || is_refused_range(parameters))
             continue;
         bool any = sgi_str_eq(type, SGI_STR("*/*"));
-        *json |= any || sgi_http1_same(type, SGI_STR("application/json")) ||
-                 sgi_http1_same(type, SGI_STR("application/*"));
-        *events |= any || sgi_http1_same(type, SGI_STR("text/event-stream")) ||
-                   sgi_http1_same(type, SGI_STR("text/*"));
+        *json |= any || sgi_http1_same_ignoring_case(type, SGI_STR("application/json")) ||
+                 sgi_http1_same_ignoring_case(type, SGI_STR("application/*"));
+        *events |= any ||
+                   sgi_http1_same_ignoring_case(type, SGI_STR("text/event-stream")) ||
+                   sgi_http1_same_ignoring_case(type, SGI_STR("text/*"));
     }
 }
 
@@ -264,7 +266,7 @@ static void read_accepts(const sgi_http1 *head, bool *json, bool *events)
         return;
     for (size_t i = 0; sgi_http1_header_at(head, i, &name, &value); i++) {
         bool more_json, more_events;
-        if (!sgi_http1_same(name, SGI_STR("accept")))
+        if (!sgi_http1_same_ignoring_case(name, SGI_STR("accept")))
             continue;
         read_accept(value, &more_json, &more_events);
         *json |= more_json;
@@ -276,7 +278,7 @@ static bool is_json(sgi_str type)
 {
     sgi_str name;
     return next_of(&type, ';', &name) &&
-           sgi_http1_same(name, SGI_STR("application/json"));
+           sgi_http1_same_ignoring_case(name, SGI_STR("application/json"));
 }
 
 static void route_post(const sgi_http1 *head, sgi_http_head_verdict *route)

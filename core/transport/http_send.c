@@ -45,10 +45,11 @@ static void send_room(sgi_http_conn *conn)
         conn->blocked = true;
     sgi_buf_reset(room, KEEP_ROOM);
     if (conn->blocked)
-        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_WRITE,
-                               listener->options.write_timeout_ms);
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_WRITE,
+                                   listener->options.write_timeout_ms);
     else if (conn->is_events)
-        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_EVENT, listener->options.keepalive_ms);
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_EVENT,
+                                   listener->options.keepalive_ms);
 }
 
 static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
@@ -72,7 +73,7 @@ void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_s
         sgi_buf_add_str(&conn->listener->room, body);
     send_room(conn);
     if (conn->link)
-        sgi_http_conn_next(conn);
+        sgi_http_conn_read_next_request(conn);
 }
 
 static void send_problem(sgi_http_conn *conn, sgi_http_answer_head *head, int32_t code,
@@ -194,7 +195,7 @@ static bool send_text(sgi_http_conn *conn, sgi_str *text)
 
 static void expired(sgi_timer *timer)
 {
-    sgi_http_end_expired(SGI_OWNER(timer, sgi_http_conn, expiry));
+    sgi_http_end_expired_stream(SGI_OWNER(timer, sgi_http_conn, expiry));
 }
 
 static void set_expiry(sgi_http_conn *conn)
@@ -204,7 +205,8 @@ static void set_expiry(sgi_http_conn *conn)
     sgi_engine_set_timer(engine, &conn->expiry, left > 0 ? left : 0, expired);
 }
 
-static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, size_t len)
+static void begin_answer(sgi_http_conn *conn, const sgi_http_answer_state *answer,
+                         size_t len)
 {
     sgi_http_answer_head head = {
         .status = answer->status,
@@ -237,13 +239,14 @@ static void keep_rest(sgi_http_conn *conn, sgi_str rest)
     *text = empty;
 }
 
-/* Sends the exchange's output. A handler can write its answer during sgi_conn_output, so
- * whether the answer is complete is determined after that call. */
-static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
+/* Sends the exchange's output. A handler can write its answer during
+ * sgi_conn_take_output, so whether the answer is complete is determined after that
+ * call. */
+static void send_output(sgi_http_conn *conn, sgi_http_answer_state *answer)
 {
     sgi_buf *text = &conn->listener->text;
-    sgi_conn_output(conn->exchange, text);
-    sgi_serve_describe_answer(conn->exchange, answer);
+    sgi_conn_take_output(conn->exchange, text);
+    sgi_serve_get_answer_state(conn->exchange, answer);
     sgi_str left = sgi_buf_str(text);
     bool anything = left.n || answer->answered || !conn->head_sent;
     conn->ends = answer->answered;
@@ -254,7 +257,7 @@ static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
         keep_rest(conn, left);
     sgi_buf_reset(&conn->listener->text, KEEP_TEXT);
     if (all && conn->ends)
-        sgi_http_conn_next(conn);
+        sgi_http_conn_read_next_request(conn);
 }
 
 /* Sends the bytes of `rest`. Returns false when some bytes are left, or when the
@@ -275,28 +278,28 @@ static bool send_rest(sgi_http_conn *conn)
 
 void sgi_http_flush(sgi_http_conn *conn)
 {
-    sgi_http_answer answer;
+    sgi_http_answer_state answer;
     if (!conn->link || conn->stage != SGI_HTTP_SERVING || conn->blocked ||
         !send_rest(conn))
         return;
     if (conn->ends) {
-        sgi_http_conn_next(conn);
+        sgi_http_conn_read_next_request(conn);
         return;
     }
     if (conn->blocked || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_describe_answer(conn->exchange, &answer);
+    sgi_serve_get_answer_state(conn->exchange, &answer);
     if (!answer.open && (answer.is_events || answer.answered))
         send_output(conn, &answer);
 }
 
-void sgi_http_writable(sgi_http_conn *conn)
+void sgi_http_on_writable(sgi_http_conn *conn)
 {
     conn->blocked = false;
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     if (conn->stage == SGI_HTTP_SERVING && conn->is_events)
-        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_EVENT,
-                               conn->listener->options.keepalive_ms);
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_EVENT,
+                                   conn->listener->options.keepalive_ms);
     sgi_http_flush(conn);
 }
 
@@ -314,12 +317,12 @@ void sgi_http_drop_exchange(sgi_http_conn *conn)
     sgi_conn_unref(exchange);
 }
 
-void sgi_http_end_expired(sgi_http_conn *conn)
+void sgi_http_end_expired_stream(sgi_http_conn *conn)
 {
-    sgi_http_answer answer;
+    sgi_http_answer_state answer;
     if (!conn->link || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_describe_answer(conn->exchange, &answer);
+    sgi_serve_get_answer_state(conn->exchange, &answer);
     if (answer.is_events && answer.resumable)
         sgi_http_end_exchange(conn);
 }
@@ -352,5 +355,5 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
         sgi_http1_add_last_chunk(&conn->listener->room);
     send_room(conn);
     if (conn->link)
-        sgi_http_conn_next(conn);
+        sgi_http_conn_read_next_request(conn);
 }

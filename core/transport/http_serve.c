@@ -67,8 +67,8 @@ static void ask_for_body(sgi_http_conn *conn)
         return;
     conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
     if (conn->blocked)
-        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_WRITE,
-                               conn->listener->options.write_timeout_ms);
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_WRITE,
+                                   conn->listener->options.write_timeout_ms);
 }
 
 /* ---- the caller ---- */
@@ -81,9 +81,9 @@ static void look_at_peer(sgi_http_conn *conn)
     sgi_link_peer peer;
     if (conn->peer.len)
         return;
-    sgi_link_describe(conn->link, &peer);
+    sgi_link_get_peer(conn->link, &peer);
     conn->is_local = peer.is_local;
-    conn->is_known = sgi_link_subject(conn->link, &conn->peer);
+    conn->is_known = sgi_link_add_cert_subject(conn->link, &conn->peer);
     if (!conn->is_known)
         sgi_buf_add_str(&conn->peer, sgi_str_of(peer.address));
     if (!sgi_buf_terminate(&conn->peer))
@@ -92,7 +92,7 @@ static void look_at_peer(sgi_http_conn *conn)
 
 /* Records whom the application identified as the caller. May run on another thread than
  * the loop thread. */
-static void identified(sgi_serve_identifying *identifying, segue_status status,
+static void identified(sgi_serve_identification *identifying, segue_status status,
                        sgi_principal *who, bool named)
 {
     sgi_http_conn *conn = SGI_OWNER(identifying, sgi_http_conn, identifying);
@@ -111,7 +111,7 @@ static void identified(sgi_serve_identifying *identifying, segue_status status,
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
-    sgi_str value = sgi_http1_find(&conn->parser, name, &count);
+    sgi_str value = sgi_http1_find_header(&conn->parser, name, &count);
     if (!conn->is_asked || count != 1)
         return NULL;
     size_t end = (size_t)(value.p - conn->parser.head.p) + value.n;
@@ -127,9 +127,9 @@ static void forget_grant(sgi_http_conn *conn)
     conn->grant = NULL;
 }
 
-void sgi_http_forget_caller(sgi_http_conn *conn)
+void sgi_http_drop_caller(sgi_http_conn *conn)
 {
-    sgi_bearer_cancel(&conn->check);
+    sgi_bearer_cancel_check(&conn->check);
     sgi_grant_unref(conn->check.grant);
     conn->check.grant = NULL;
     conn->check.verdict = SGI_BEARER_IN;
@@ -163,16 +163,16 @@ static bool is_stranger(sgi_http_conn *conn)
 static sgi_str find_header(void *user, sgi_str name, bool *more)
 {
     size_t count;
-    sgi_str value = sgi_http1_find(user, name, &count);
+    sgi_str value = sgi_http1_find_header(user, name, &count);
     *more = count > 1;
     return value;
 }
 
-static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
+static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
 {
     const segue_listen_options *options = &conn->listener->options;
     const sgi_http1 *parser = &conn->parser;
-    *head = (sgi_http_head){
+    *head = (sgi_http_request_head){
         .version = sgi_http1_header(parser, SGI_HTTP1_MCP_PROTOCOL_VERSION),
         .method = sgi_http1_header(parser, SGI_HTTP1_MCP_METHOD),
         .name = sgi_http1_header(parser, SGI_HTTP1_MCP_NAME),
@@ -191,7 +191,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
     };
 }
 
-static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
+static void answer_verdict(sgi_http_conn *conn, const sgi_http_serve_verdict *verdict)
 {
     sgi_http_answer_head head = {.status = verdict->status};
     if (verdict->ending)
@@ -207,12 +207,12 @@ static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
         sgi_http_send_answer(conn, &head, (sgi_str){0});
 }
 
-static void give_to_engine(sgi_http_conn *conn, sgi_http_verdict *verdict)
+static void give_to_engine(sgi_http_conn *conn, sgi_http_serve_verdict *verdict)
 {
-    sgi_http_head head;
+    sgi_http_request_head head;
     segue_server *server = conn->listener->server;
     fill_head(conn, &head);
-    *verdict = (sgi_http_verdict){0};
+    *verdict = (sgi_http_serve_verdict){0};
     if (conn->route.kind == SGI_HTTP_POST)
         sgi_serve_post(server, conn->who, &head, sgi_buf_str(&conn->parser.body), conn,
                        &conn->spare, verdict);
@@ -230,7 +230,7 @@ static void give_to_engine(sgi_http_conn *conn, sgi_http_verdict *verdict)
 
 static void serve(sgi_http_conn *conn)
 {
-    sgi_http_verdict verdict;
+    sgi_http_serve_verdict verdict;
     conn->stage = SGI_HTTP_SERVING;
     if (conn->check.verdict != SGI_BEARER_IN) {
         sgi_http_send_verdict(conn);
@@ -254,8 +254,8 @@ static void serve(sgi_http_conn *conn)
     }
     conn->exchange = verdict.conn;
     sgi_conn_ref(conn->exchange);
-    sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_ANSWER,
-                           conn->listener->options.stream_after_ms);
+    sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_ANSWER,
+                               conn->listener->options.stream_after_ms);
 }
 
 /* ---- tokens ---- */
@@ -305,7 +305,7 @@ static void show(sgi_bearer_check *check, bool shown)
 
 void sgi_http_refuse_late_check(sgi_http_conn *conn)
 {
-    sgi_bearer_cancel(&conn->check);
+    sgi_bearer_cancel_check(&conn->check);
     verdict_decided(&conn->check);
 }
 
@@ -318,11 +318,12 @@ static void check_token(sgi_http_conn *conn)
     conn->check.decided = verdict_decided;
     conn->check.shown = show;
     conn->check.transport = &conn->transport;
-    if (sgi_bearer_begin(gate, &conn->check,
-                         sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
-                         head->query) == SGI_BEARER_WAITING) {
+    if (sgi_bearer_begin_check(gate, &conn->check,
+                               sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
+                               head->query) == SGI_BEARER_WAITING) {
         conn->stage = SGI_HTTP_ASKING;
-        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_CHECK, gate->options.check_timeout_ms);
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_CHECK,
+                                   gate->options.check_timeout_ms);
         return;
     }
     take_verdict(conn);
@@ -357,7 +358,7 @@ void sgi_http_on_head(sgi_http_conn *conn)
         refuse_body(conn);
     } else if (is_for_engine(conn) &&
                (conn->listener->bearer ||
-                sgi_serve_identifies_callers(conn->listener->server))) {
+                sgi_serve_can_identify_callers(conn->listener->server))) {
         if (is_closing(conn))
             refuse_new_work(conn);
         else if (conn->listener->bearer)
@@ -399,8 +400,8 @@ static void answer_preflight(sgi_http_conn *conn)
         .status = 204,
         .preflight = true,
         .for_all = conn->route.kind == SGI_HTTP_METADATA_PREFLIGHT,
-        .wanted = sgi_http1_find(&conn->parser, SGI_STR("access-control-request-headers"),
-                                 NULL),
+        .wanted = sgi_http1_find_header(&conn->parser,
+                                        SGI_STR("access-control-request-headers"), NULL),
     };
     sgi_http_send_answer(conn, &head, (sgi_str){0});
 }

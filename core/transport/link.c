@@ -97,7 +97,7 @@ static void release(sgi_link *link)
     const sgi_mem *mem = sgi_engine_mem(engine_of(link));
     sgi_tls_free(link->tls);
     sgi_buf_free(&link->out);
-    sgi_release(mem, link, sizeof *link);
+    sgi_free(mem, link, sizeof *link);
 }
 
 /* Ends the link and closes its socket. The caller must have called engage, so the memory
@@ -106,7 +106,7 @@ static void leave(sgi_link *link)
 {
     link->stage = GONE;
     sgi_engine_clear_timer(engine_of(link), &link->timer);
-    sgi_guest_close(&link->socket);
+    sgi_guest_socket_close(&link->socket);
 }
 
 static void tell_closed(sgi_link *link, const char *why)
@@ -177,7 +177,7 @@ static void keep(sgi_link *link, const char *bytes, size_t len)
         return;
     }
     if (link->at) {
-        sgi_buf_drop(&link->out, link->at);
+        sgi_buf_drop_front(&link->out, link->at);
         link->at = 0;
     }
     sgi_buf_add(&link->out, bytes, len);
@@ -197,11 +197,11 @@ static void put(sgi_link *link, const char *bytes, size_t len)
     if (sent < len && !link->fault)
         keep(link, bytes + sent, len - sent);
     if (sent < len)
-        sgi_guest_want_writable(&link->socket);
+        sgi_guest_socket_want_writable(&link->socket);
 }
 
 /* Sends the encrypted bytes that TLS has put into the shared output buffer
- * (sgi_guest_scratch), and empties the buffer. */
+ * (sgi_guest_socket_scratch), and empties the buffer. */
 static void put_room(sgi_link *link, sgi_buf *room)
 {
     put(link, room->p, room->len);
@@ -213,7 +213,7 @@ bool sgi_link_write(sgi_link *link, const char *bytes, size_t len)
     if (!link->tls) {
         put(link, bytes, len);
     } else if (!link->fault) {
-        sgi_buf *room = sgi_guest_scratch(&link->socket);
+        sgi_buf *room = sgi_guest_socket_scratch(&link->socket);
         bool made = sgi_tls_write(link->tls, bytes, len, room);
         put_room(link, room);
         if (!made)
@@ -231,7 +231,7 @@ static void drain(sgi_link *link)
     sgi_buf_free(&link->out);
     link->at = 0;
     shutdown(link->socket.fd, SHUT_WR);
-    sgi_guest_set_reading(&link->socket, true);
+    sgi_guest_socket_set_reading(&link->socket, true);
     sgi_engine_set_timer(engine_of(link), &link->timer, SGI_LINGER_MS, give_up);
 }
 
@@ -246,7 +246,7 @@ static void wait_for_flush(sgi_link *link)
 static void finish(sgi_link *link)
 {
     if (link->tls) {
-        sgi_buf *room = sgi_guest_scratch(&link->socket);
+        sgi_buf *room = sgi_guest_socket_scratch(&link->socket);
         sgi_tls_end(link->tls, room);
         put_room(link, room);
     }
@@ -257,12 +257,12 @@ static void finish(sgi_link *link)
     } else {
         link->stage = FLUSHING;
         link->last_ms = sgi_now(sgi_engine_env(engine_of(link))) + SGI_GRACE_MS;
-        sgi_guest_set_reading(&link->socket, false);
+        sgi_guest_socket_set_reading(&link->socket, false);
         wait_for_flush(link);
     }
 }
 
-uint64_t sgi_link_progress(const sgi_link *link)
+uint64_t sgi_link_output_progress(const sgi_link *link)
 {
     int queued = 0;
     ioctl(link->socket.fd, SIOCOUTQ, &queued);
@@ -289,7 +289,7 @@ void sgi_link_abort(sgi_link *link)
 void sgi_link_set_reading(sgi_link *link, bool on)
 {
     if (link->stage == OPEN)
-        sgi_guest_set_reading(&link->socket, on);
+        sgi_guest_socket_set_reading(&link->socket, on);
 }
 
 /* ---- events ---- */
@@ -303,7 +303,7 @@ static void flush(sgi_link *link)
     if (link->fault)
         return;
     if (pending(link)) {
-        sgi_guest_want_writable(&link->socket);
+        sgi_guest_socket_want_writable(&link->socket);
         if (sent && link->stage == FLUSHING)
             wait_for_flush(link);
         return;
@@ -345,7 +345,7 @@ static void tls_ended(sgi_link *link, sgi_tls_result result)
 static void read_tls(sgi_link *link, const char *bytes, size_t len)
 {
     char *scratch = sgi_runtime_scratch(link->rt);
-    sgi_buf *room = sgi_guest_scratch(&link->socket);
+    sgi_buf *room = sgi_guest_socket_scratch(&link->socket);
     sgi_tls_result result = SGI_TLS_BYTES;
     size_t got;
     sgi_tls_add_input(link->tls, bytes, len);
@@ -380,7 +380,7 @@ static void on_gone(sgi_guest_socket *socket, bool ends)
     release(link);
 }
 
-static const sgi_guest_events guest_events = {on_bytes, on_writable, on_gone};
+static const sgi_guest_socket_events guest_events = {on_bytes, on_writable, on_gone};
 
 /* ---- gates ---- */
 
@@ -429,7 +429,7 @@ void sgi_link_gate_free(sgi_link_gate *gate)
     if (!gate)
         return;
     sgi_tls_setup_free(gate->setup);
-    sgi_release(sgi_engine_mem(sgi_runtime_engine(gate->rt)), gate, sizeof *gate);
+    sgi_free(sgi_engine_mem(sgi_runtime_engine(gate->rt)), gate, sizeof *gate);
 }
 
 static void set_option(int fd, int level, int name, int value)
@@ -457,7 +457,7 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
         link->tls = sgi_tls_new(mem, gate->setup);
     if (link && (link->tls || !gate->setup)) {
         tune(fd);
-        status = sgi_guest_adopt(gate->rt, &link->socket, fd, &guest_events);
+        status = sgi_guest_socket_adopt(gate->rt, &link->socket, fd, &guest_events);
     } else {
         close(fd);
     }
@@ -469,16 +469,16 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
         *out = link;
     } else if (link) {
         sgi_tls_free(link->tls);
-        sgi_release(mem, link, sizeof *link);
+        sgi_free(mem, link, sizeof *link);
     }
     return status;
 }
 
 /* ---- the peer ---- */
 
-void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer)
+void sgi_link_get_peer(const sgi_link *link, sgi_link_peer *peer)
 {
-    sgi_link_peer_of(link->socket.fd, peer);
+    sgi_link_peer_of_fd(link->socket.fd, peer);
     peer->is_tls = link->tls != NULL;
 }
 
@@ -487,7 +487,7 @@ bool sgi_link_is_ready(const sgi_link *link)
     return !link->tls || sgi_tls_is_ready(link->tls);
 }
 
-bool sgi_link_subject(const sgi_link *link, sgi_buf *into)
+bool sgi_link_add_cert_subject(const sgi_link *link, sgi_buf *into)
 {
-    return link->tls && sgi_tls_subject(link->tls, into);
+    return link->tls && sgi_tls_add_cert_subject(link->tls, into);
 }

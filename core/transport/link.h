@@ -54,7 +54,7 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
 bool sgi_link_write(sgi_link *link, const char *bytes, size_t len);
 /* Returns a number that changes whenever the system accepts more output, even before the
  * event `writable`. A number that stays the same shows that the peer does not read. */
-uint64_t sgi_link_progress(const sgi_link *link);
+uint64_t sgi_link_output_progress(const sgi_link *link);
 /* Stops or continues reading. Bytes that were already read are still delivered. While
  * reading is off, the link does not notice the end of the connection. */
 void sgi_link_set_reading(sgi_link *link, bool on);
@@ -74,13 +74,13 @@ typedef struct sgi_link_peer {
     bool is_tls;
 } sgi_link_peer;
 
-void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer);
-/* Describes the peer of any connected socket, as sgi_link_describe does for a link.
+void sgi_link_get_peer(const sgi_link *link, sgi_link_peer *peer);
+/* Describes the peer of any connected socket, as sgi_link_get_peer does for a link.
  * peer->is_tls becomes false. */
-void sgi_link_peer_of(int fd, sgi_link_peer *peer);
+void sgi_link_peer_of_fd(int fd, sgi_link_peer *peer);
 /* Appends the subject of the client's verified certificate to `into`. Returns false when
  * the client has shown no verified certificate. */
-bool sgi_link_subject(const sgi_link *link, sgi_buf *into);
+bool sgi_link_add_cert_subject(const sgi_link *link, sgi_buf *into);
 /* True when the TLS handshake has ended, or when the link has no TLS. */
 bool sgi_link_is_ready(const sgi_link *link);
 

@@ -14,7 +14,7 @@ static bool is_loopback6(const struct in6_addr *address)
            (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
-void sgi_link_peer_of(int fd, sgi_link_peer *peer)
+void sgi_link_peer_of_fd(int fd, sgi_link_peer *peer)
 {
     union {
         struct sockaddr any;

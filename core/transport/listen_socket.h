@@ -66,7 +66,8 @@ struct sgi_acceptor {
     sgi_accept_fn accepted;
     void *user;
     int32_t max; /* maximum number of connections */
-    /* number of accepted connections that were not returned by sgi_acceptor_return yet */
+    /* number of accepted connections that were not returned by
+     * sgi_acceptor_on_conn_closed yet */
     int32_t count;
     bool running;
     /* true = accepting has failed for a lasting reason, such as lack of descriptors, and
@@ -82,10 +83,10 @@ void sgi_acceptor_start(sgi_acceptor *acceptor, segue_runtime *rt,
                         const sgi_listen_socket *socket, int32_t max,
                         sgi_accept_fn accepted, void *user);
 /* Stops accepting connections. May be called when the acceptor is not running.
- * sgi_acceptor_return may still be called afterwards. */
+ * sgi_acceptor_on_conn_closed may still be called afterwards. */
 void sgi_acceptor_stop(sgi_acceptor *acceptor);
 /* Called when an accepted connection is closed. The acceptor can then accept another
  * connection. */
-void sgi_acceptor_return(sgi_acceptor *acceptor);
+void sgi_acceptor_on_conn_closed(sgi_acceptor *acceptor);
 
 #endif

@@ -38,7 +38,7 @@ static bool take_output(pair_end *from)
     if (from->at < from->rest.len)
         return true;
     from->rest.len = from->at = 0;
-    sgi_conn_output(sgi_transport_conn(&from->base), &from->rest);
+    sgi_conn_take_output(sgi_transport_conn(&from->base), &from->rest);
     return from->rest.len > 0;
 }
 
@@ -97,7 +97,7 @@ static void poke(segue_transport *transport)
     pair_end *end = end_of(transport);
     if (end->other || !end->open)
         return;
-    sgi_conn_lost(sgi_transport_conn(transport), "the other end was closed");
+    sgi_conn_on_lost(sgi_transport_conn(transport), "the other end was closed");
     sgi_transport_end(transport);
 }
 
@@ -130,7 +130,7 @@ static void destroy(segue_transport *transport)
     pair_end *end = end_of(transport);
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(transport->carrier.runtime));
     sgi_buf_free(&end->rest);
-    sgi_release(mem, end, sizeof *end);
+    sgi_free(mem, end, sizeof *end);
 }
 
 static const sgi_transport_ops ops = {
@@ -163,8 +163,8 @@ segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a,
         }
     }
     if (status != SEGUE_OK) {
-        sgi_release(mem, left, sizeof *left);
-        sgi_release(mem, right, sizeof *right);
+        sgi_free(mem, left, sizeof *left);
+        sgi_free(mem, right, sizeof *right);
         return status;
     }
     left->other = right;

@@ -191,7 +191,7 @@ static void destroy(sgi_carrier *carrier)
     sgi_socket_guest *guest = SGI_OWNER(carrier, sgi_socket_guest, carrier);
     const sgi_mem *mem = guest->room.mem;
     sgi_buf_free(&guest->room);
-    sgi_release(mem, guest, sizeof *guest);
+    sgi_free(mem, guest, sizeof *guest);
 }
 
 static const sgi_carrier_ops carrier_ops = {
@@ -210,7 +210,7 @@ static sgi_socket_guest *make_guest(segue_runtime *rt)
                        "libwebsockets does not start: is the libev plug-in of "
                        "libwebsockets installed?");
         close_context(guest);
-        sgi_release(mem, guest, sizeof *guest);
+        sgi_free(mem, guest, sizeof *guest);
         return NULL;
     }
     sgi_buf_init(&guest->room, mem);
@@ -229,8 +229,8 @@ static sgi_socket_guest *guest_of(segue_runtime *rt)
 
 /* ---- sockets ---- */
 
-segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd,
-                             const sgi_guest_events *events)
+segue_status sgi_guest_socket_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd,
+                                    const sgi_guest_socket_events *events)
 {
     sgi_socket_guest *guest = sgi_runtime_is_open(rt) ? guest_of(rt) : NULL;
     if (!guest || guest->closing) {
@@ -258,24 +258,24 @@ segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd
     return SEGUE_OK;
 }
 
-sgi_buf *sgi_guest_scratch(const sgi_guest_socket *socket)
+sgi_buf *sgi_guest_socket_scratch(const sgi_guest_socket *socket)
 {
     return &socket->guest->room;
 }
 
-void sgi_guest_want_writable(sgi_guest_socket *socket)
+void sgi_guest_socket_want_writable(sgi_guest_socket *socket)
 {
     if (socket->handle)
         lws_callback_on_writable(socket->handle);
 }
 
-void sgi_guest_set_reading(sgi_guest_socket *socket, bool on)
+void sgi_guest_socket_set_reading(sgi_guest_socket *socket, bool on)
 {
     if (socket->handle)
         lws_rx_flow_control(socket->handle, on);
 }
 
-void sgi_guest_close(sgi_guest_socket *socket)
+void sgi_guest_socket_close(sgi_guest_socket *socket)
 {
     sgi_socket_guest *guest = socket->guest;
     struct lws *wsi = socket->handle;

@@ -92,7 +92,7 @@ static void tell_lost(spawn *s, const char *why)
     if (!s->up)
         return;
     s->up = false;
-    sgi_conn_lost(sgi_transport_conn(&s->base), why);
+    sgi_conn_on_lost(sgi_transport_conn(&s->base), why);
     if (!s->base.carrier.can_reopen) {
         s->over = true;
         sgi_transport_detach(&s->base);
@@ -221,7 +221,7 @@ static void bury_child(spawn *s)
  * wait for the end of the pipe, because a grandchild can keep the pipe open. */
 static void bury_once_read(spawn *s)
 {
-    sgi_stream_drain(&s->stream);
+    sgi_stream_read_available(&s->stream);
     bool unread = s->stage == RUNNING && s->stream.running && !s->over &&
                   !sgi_conn_wants_input(sgi_transport_conn(&s->base));
     if (!unread)
@@ -325,12 +325,12 @@ static void resume(segue_transport *transport)
     if (s->reaped)
         bury_once_read(s);
     else
-        sgi_stream_resume(&s->stream);
+        sgi_stream_resume_reading(&s->stream);
 }
 
 static void quiet(segue_transport *transport)
 {
-    sgi_stream_quiet(&spawn_of(transport)->stream);
+    sgi_stream_on_quiet(&spawn_of(transport)->stream);
 }
 
 static void flush(segue_transport *transport)
@@ -350,7 +350,7 @@ static void finish(segue_transport *transport)
     if (s->reaped)
         bury_child(s);
     else if (s->stage == RUNNING)
-        sgi_stream_finish(&s->stream);
+        sgi_stream_finish_output(&s->stream);
     else if (s->stage == ABSENT)
         sgi_transport_end(transport);
 }
@@ -386,7 +386,7 @@ static void destroy(segue_transport *transport)
     const sgi_mem *mem = sgi_engine_mem(engine_of(s));
     sgi_stream_free(&s->stream);
     sgi_child_command_free(mem, s->command);
-    sgi_release(mem, s, sizeof *s);
+    sgi_free(mem, s, sizeof *s);
 }
 
 static const sgi_transport_ops ops = {
@@ -427,7 +427,7 @@ static spawn *make(const sgi_mem *mem, sgi_engine *engine,
         return s;
     sgi_stderr_relay_free(s->relay);
     sgi_child_command_free(mem, s->command);
-    sgi_release(mem, s, sizeof *s);
+    sgi_free(mem, s, sizeof *s);
     return NULL;
 }
 
@@ -446,7 +446,7 @@ segue_status sgi_transport_spawn(segue_runtime *rt, const segue_spawn_options *o
     if (status != SEGUE_OK) {
         sgi_stderr_relay_free(s->relay);
         sgi_child_command_free(mem, s->command);
-        sgi_release(mem, s, sizeof *s);
+        sgi_free(mem, s, sizeof *s);
         return status;
     }
     *out = &s->base;

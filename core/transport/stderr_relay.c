@@ -18,7 +18,7 @@
 
 struct sgi_stderr_relay {
     sgi_engine *engine;
-    sgi_ready ready;
+    sgi_ready_object ready;
     segue_stderr_fn fn;
     void *user;
     segue_free_fn free_user;
@@ -33,10 +33,10 @@ struct sgi_stderr_relay {
 
 static void free_relay(sgi_stderr_relay *relay)
 {
-    sgi_ready_remove(relay->engine, &relay->ready);
+    sgi_ready_queue_remove(relay->engine, &relay->ready);
     sgi_buf_free(&relay->queue);
     sgi_buf_free(&relay->current);
-    sgi_release(sgi_engine_mem(relay->engine), relay, sizeof *relay);
+    sgi_free(sgi_engine_mem(relay->engine), relay, sizeof *relay);
 }
 
 /* ---- queuing lines ---- */
@@ -48,10 +48,10 @@ static bool add_line(sgi_stderr_relay *relay, const char *text, size_t len)
     sgi_buf_add(&relay->queue, text, len);
     sgi_buf_add_char(&relay->queue, 0);
     if (relay->queue.failed) {
-        sgi_buf_cut(&relay->queue, before);
+        sgi_buf_truncate(&relay->queue, before);
         return false;
     }
-    sgi_ready_add(relay->engine, &relay->ready);
+    sgi_ready_queue_add(relay->engine, &relay->ready);
     return true;
 }
 
@@ -111,7 +111,7 @@ void sgi_stderr_relay_end(sgi_stderr_relay *relay)
         push_partial(relay);
     add_notice(relay);
     relay->ended = true;
-    sgi_ready_add(relay->engine, &relay->ready);
+    sgi_ready_queue_add(relay->engine, &relay->ready);
 }
 
 /* ---- delivering lines ---- */
@@ -144,7 +144,7 @@ static int32_t finish(sgi_stderr_relay *relay)
     return sgi_user_data_free(engine, free_user, user);
 }
 
-static int32_t deliver(sgi_ready *ready, int32_t budget)
+static int32_t deliver(sgi_ready_object *ready, int32_t budget)
 {
     sgi_stderr_relay *relay = SGI_OWNER(ready, sgi_stderr_relay, ready);
     int32_t ran = 0;
@@ -159,7 +159,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     if (ran < budget && relay->ended)
         return ran + finish(relay);
     if (ran == budget)
-        sgi_ready_add(relay->engine, &relay->ready);
+        sgi_ready_queue_add(relay->engine, &relay->ready);
     return ran;
 }
 

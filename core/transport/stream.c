@@ -118,7 +118,7 @@ void sgi_stream_open(sgi_stream *stream, int in, int out)
     stream->writable.data = stream;
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (!stream->paused)
-        sgi_inlet_open(&stream->inlet);
+        sgi_inlet_start_waiting(&stream->inlet);
 }
 
 /* ---- ending ---- */
@@ -139,7 +139,7 @@ void sgi_stream_stop(sgi_stream *stream)
         return;
     stream->running = false;
     sgi_stream_end_output(stream);
-    sgi_inlet_close(&stream->inlet);
+    sgi_inlet_stop_waiting(&stream->inlet);
     restore_flags(stream->in, &stream->in_flags);
     stream->in = -1;
     sgi_engine_clear_timer(engine_of(stream), &stream->linger);
@@ -200,7 +200,7 @@ static void input_ended(sgi_stream *stream, int fault)
         break_off(stream, why);
         return;
     }
-    sgi_inlet_close(&stream->inlet);
+    sgi_inlet_stop_waiting(&stream->inlet);
     stream->at_eof = true;
     start_lingering(stream);
     sgi_carrier_await_quiet(&stream->transport->carrier);
@@ -211,7 +211,7 @@ static void feed(sgi_stream *stream, const char *bytes, size_t len)
     sgi_conn_add_input(conn_of(stream), bytes, len);
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (stream->paused)
-        sgi_inlet_close(&stream->inlet);
+        sgi_inlet_stop_waiting(&stream->inlet);
 }
 
 /* Reads once without the lock, and handles the bytes with the lock. Returns true when
@@ -261,7 +261,7 @@ static bool read_here(sgi_inlet *inlet, char *room)
     return got > 0 && (size_t)got < SGI_FLOOD_SIZE;
 }
 
-void sgi_stream_drain(sgi_stream *stream)
+void sgi_stream_read_available(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
     char *scratch = sgi_runtime_scratch(rt);
@@ -277,13 +277,13 @@ void sgi_stream_drain(sgi_stream *stream)
     }
 }
 
-void sgi_stream_resume(sgi_stream *stream)
+void sgi_stream_resume_reading(sgi_stream *stream)
 {
     if (!stream->running || !stream->paused || stream->at_eof)
         return;
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (!stream->paused)
-        sgi_inlet_open(&stream->inlet);
+        sgi_inlet_start_waiting(&stream->inlet);
 }
 
 /* ---- writing ---- */
@@ -327,7 +327,7 @@ static int write_rest(sgi_stream *stream, const segue_runtime *looping)
 static void output_failed(sgi_stream *stream, int fault)
 {
     char why[SGI_WHY_SIZE];
-    sgi_stream_drain(stream);
+    sgi_stream_read_available(stream);
     sgi_transport_explain(why, "writing failed", fault);
     break_off(stream, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
 }
@@ -368,7 +368,7 @@ void sgi_stream_flush(sgi_stream *stream)
     if (stream->rest.len && !push_rest(stream)) /* `rest` has the bytes that flush_here
                                                  * could not write */
         return;
-    sgi_conn_output(conn_of(stream), &stream->rest);
+    sgi_conn_take_output(conn_of(stream), &stream->rest);
     if (!stream->rest.len)
         check_end(stream);
     else if (push_rest(stream) && (stream->finishing || stream->settled))
@@ -380,7 +380,7 @@ bool sgi_stream_flush_here(sgi_stream *stream)
     if (!stream->running || stream->out < 0 || stream->writing || stream->at_eof ||
         stream->finishing || stream->rest.len)
         return false;
-    sgi_conn_output(conn_of(stream), &stream->rest);
+    sgi_conn_take_output(conn_of(stream), &stream->rest);
     if (stream->rest.len > MAX_WRITE_HERE || write_rest(stream, NULL) != 0)
         return false;
     stream->rest.len = stream->at = 0;
@@ -399,7 +399,7 @@ static void on_writable(struct ev_loop *loop, ev_io *watcher, int revents)
     sgi_runtime_unlock(rt);
 }
 
-void sgi_stream_quiet(sgi_stream *stream)
+void sgi_stream_on_quiet(sgi_stream *stream)
 {
     if (!stream->running || !stream->at_eof)
         return;
@@ -410,7 +410,7 @@ void sgi_stream_quiet(sgi_stream *stream)
         sgi_stream_flush(stream);
 }
 
-void sgi_stream_finish(sgi_stream *stream)
+void sgi_stream_finish_output(sgi_stream *stream)
 {
     if (!stream->running || stream->finishing)
         return;

@@ -14,7 +14,8 @@ typedef struct sgi_stream sgi_stream;
 /* The events of a stream. The callbacks run with the lock held. In each callback the
  * owner may close or end any stream. */
 typedef struct sgi_stream_events {
-    /* Called once for each call of sgi_stream_finish, when all output is written. */
+    /* Called once for each call of sgi_stream_finish_output, when all output is
+     * written. */
     void (*drained)(segue_transport *transport);
     /* Called once, when the input has ended or a write has failed. The stream has already
      * stopped. */
@@ -55,17 +56,17 @@ void sgi_stream_flush(sgi_stream *stream);
 /* Writes output without the loop, as flush_here of sgi_carrier_ops requires. Any thread
  * that holds the lock may call the function. */
 bool sgi_stream_flush_here(sgi_stream *stream);
-void sgi_stream_resume(sgi_stream *stream);
-void sgi_stream_quiet(sgi_stream *stream);
+void sgi_stream_resume_reading(sgi_stream *stream);
+void sgi_stream_on_quiet(sgi_stream *stream);
 /* Makes the stream call `drained` when all output is written, or when nothing could be
  * written for SGI_LINGER_MS. Reading continues. */
-void sgi_stream_finish(sgi_stream *stream);
+void sgi_stream_finish_output(sgi_stream *stream);
 /* Drops the remaining output. Afterwards the stream does not use the output
  * descriptor. */
 void sgi_stream_end_output(sgi_stream *stream);
 /* Reads the input that is available without waiting, and passes it to the
  * conversation. */
-void sgi_stream_drain(sgi_stream *stream);
+void sgi_stream_read_available(sgi_stream *stream);
 /* Stops the stream: stops its watchers and restores the descriptors' flags. Afterwards
  * the stream does not use the descriptors. */
 void sgi_stream_stop(sgi_stream *stream);

@@ -231,7 +231,7 @@ void sgi_tls_setup_free(sgi_tls_setup *setup)
         return;
     SSL_CTX_free(setup->context);
     BIO_meth_free(setup->method);
-    sgi_release(setup->mem, setup, sizeof *setup);
+    sgi_free(setup->mem, setup, sizeof *setup);
 }
 
 /* ---- connections ---- */
@@ -261,7 +261,7 @@ void sgi_tls_free(sgi_tls *tls)
         return;
     sgi_tls_setup *setup = tls->setup;
     SSL_free(tls->ssl);
-    sgi_release(setup->mem, tls, sizeof *tls);
+    sgi_free(setup->mem, tls, sizeof *tls);
     sgi_tls_setup_free(setup);
 }
 
@@ -347,7 +347,7 @@ void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE])
 
 /* Appends the subject of the client's verified certificate in UTF-8. Control characters
  * and separators are escaped, so that the text is unambiguous. */
-bool sgi_tls_subject(const sgi_tls *tls, sgi_buf *into)
+bool sgi_tls_add_cert_subject(const sgi_tls *tls, sgi_buf *into)
 {
     char *text;
     X509 *cert = SSL_get0_peer_certificate(tls->ssl);

@@ -65,6 +65,6 @@ void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE]);
 
 /* Appends the subject of the client's verified certificate (RFC 2253) to `into`. Returns
  * false when the client has shown no verified certificate. */
-bool sgi_tls_subject(const sgi_tls *tls, sgi_buf *into);
+bool sgi_tls_add_cert_subject(const sgi_tls *tls, sgi_buf *into);
 
 #endif

@@ -4,7 +4,7 @@
  * The loop's work is a set of bits. Handling one bit can end the transport, so each step
  * first checks the state. The memory of an ended transport lives until the end of the
  * turn. A transport reports its end to its conversation in two steps: it calls
- * sgi_conn_lost with the reason, if there is a reason, and then sgi_conn_detach.
+ * sgi_conn_on_lost with the reason, if there is a reason, and then sgi_conn_detach.
  * Afterwards the transport must not use the conversation. */
 #include "transport/transport.h"
 

@@ -105,7 +105,7 @@ void sgi_transport_detach(segue_transport *transport);
 void sgi_transport_end(segue_transport *transport);
 
 /* SGI_WHY_SIZE is the size of a text about the reason of a failure. sgi_transport_explain
- * writes "what: description of the errno" as such a text, for sgi_conn_lost. */
+ * writes "what: description of the errno" as such a text, for sgi_conn_on_lost. */
 #define SGI_WHY_SIZE 160
 void sgi_transport_explain(char why[SGI_WHY_SIZE], const char *what, int fault);
 

@@ -114,7 +114,7 @@ bool sgi_challenge_find(sgi_str header, const char *name, sgi_buf *value)
         c.at++;
         bool wanted = bearer && is_named(word, name);
         if (!param_value(&c, wanted ? value : NULL)) {
-            sgi_buf_cut(value, 0);
+            sgi_buf_truncate(value, 0);
             return false;
         }
         if (wanted)

@@ -11,7 +11,7 @@ static bool is_unreserved(char c)
            c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-void sgi_form_escape(sgi_buf *out, sgi_str text)
+void sgi_url_form_escape(sgi_buf *out, sgi_str text)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.n; i++) {
@@ -26,13 +26,13 @@ void sgi_form_escape(sgi_buf *out, sgi_str text)
     }
 }
 
-void sgi_form_add(sgi_buf *out, const char *name, sgi_str value)
+void sgi_url_form_add(sgi_buf *out, const char *name, sgi_str value)
 {
     if (out->len && !strchr("?&", out->p[out->len - 1]))
         sgi_buf_add_char(out, '&');
-    sgi_form_escape(out, sgi_str_of(name));
+    sgi_url_form_escape(out, sgi_str_of(name));
     sgi_buf_add_char(out, '=');
-    sgi_form_escape(out, value);
+    sgi_url_form_escape(out, value);
 }
 
 static int hex(char c)
@@ -83,7 +83,7 @@ static bool is_named(sgi_str pair, const char *name, sgi_str *value)
     return true;
 }
 
-sgi_form_found sgi_form_find(sgi_str form, const char *name, sgi_buf *value)
+sgi_form_found sgi_url_form_find(sgi_str form, const char *name, sgi_buf *value)
 {
     sgi_form_found found = SGI_FORM_ABSENT;
     sgi_buf_reset(value, SIZE_MAX);

@@ -7,9 +7,9 @@
 
 /* Appends name=value. Puts an ampersand before the name, unless `out` is empty or ends in
  * a question mark or an ampersand. */
-void sgi_form_add(sgi_buf *out, const char *name, sgi_str value);
+void sgi_url_form_add(sgi_buf *out, const char *name, sgi_str value);
 /* Appends the text. Writes every character except letters, digits and -._~ as %XX. */
-void sgi_form_escape(sgi_buf *out, sgi_str text);
+void sgi_url_form_escape(sgi_buf *out, sgi_str text);
 
 typedef enum sgi_form_found {
     SGI_FORM_ABSENT = 0,
@@ -21,6 +21,6 @@ typedef enum sgi_form_found {
 
 /* Finds a name in the form. `value` receives the decoded value and loses its old
  * content. */
-sgi_form_found sgi_form_find(sgi_str form, const char *name, sgi_buf *value);
+sgi_form_found sgi_url_form_find(sgi_str form, const char *name, sgi_buf *value);
 
 #endif

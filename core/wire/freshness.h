@@ -17,13 +17,13 @@ typedef struct sgi_freshness {
 } sgi_freshness;
 
 /* Returns the JSON text of a scope: "public" or "private", with quotes. */
-sgi_str sgi_scope_json(int32_t scope);
+sgi_str sgi_cache_scope_json(int32_t scope);
 /* Writes the members ttlMs and cacheScope of a result. */
 void sgi_freshness_write(sgi_jw *w, sgi_freshness freshness);
-/* sgi_ttl_read reads the value of ttlMs, and sgi_scope_read the value of cacheScope.
- * Return false when the value does not match MCP's schema. */
+/* sgi_ttl_read reads the value of ttlMs, and sgi_cache_scope_read the value of
+ * cacheScope. Return false when the value does not match MCP's schema. */
 bool sgi_ttl_read(sgi_json value, int64_t *ttl_ms);
-bool sgi_scope_read(sgi_json value, int32_t *scope);
+bool sgi_cache_scope_read(sgi_json value, int32_t *scope);
 /* Reads the hints of a result. A result without hints counts as private and not fresh.
  * Returns false when a hint is malformed. */
 bool sgi_freshness_read(sgi_json result, sgi_freshness *freshness);

@@ -49,8 +49,8 @@ void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem, const sgi_http1_limit
 
 static void free_fields(sgi_http1 *parser)
 {
-    sgi_release(parser->head.mem, parser->fields,
-                parser->field_cap * sizeof *parser->fields);
+    sgi_free(parser->head.mem, parser->fields,
+             parser->field_cap * sizeof *parser->fields);
     parser->fields = NULL;
     parser->field_cap = 0;
 }
@@ -126,7 +126,7 @@ static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
                         const char *too_long, const size_t *limit)
 {
     if (event == LINE_TOO_LONG)
-        return sgi_http1_refuse_beyond(parser, status, too_long, limit);
+        return sgi_http1_refuse_over_limit(parser, status, too_long, limit);
     if (event == LINE_NOT_ENDED)
         return sgi_http1_refuse(parser, 400, "a line is not ended by CR LF");
     if (event == LINE_NOMEM)
@@ -149,7 +149,7 @@ static void make_room(sgi_http1 *parser, sgi_str input)
  * body, so a few are allowed (RFC 9112 2.2). */
 static void read_empty_line(sgi_http1 *parser)
 {
-    sgi_buf_cut(&parser->head, 0);
+    sgi_buf_truncate(&parser->head, 0);
     if (++parser->empty_lines > SGI_HTTP1_MAX_EMPTY_LINES)
         sgi_http1_refuse(parser, 400,
                          "there are too many empty lines before the request");
@@ -238,7 +238,7 @@ static line_event take_body_line(sgi_http1 *parser, size_t most, sgi_str *input,
 
 static void cut_line(sgi_http1 *parser)
 {
-    sgi_buf_cut(&parser->body, parser->received);
+    sgi_buf_truncate(&parser->body, parser->received);
 }
 
 /* Returns the length of the quoted string at the beginning of the text, or 0 when the
@@ -301,8 +301,8 @@ static bool read_chunk_size(sgi_http1 *parser, sgi_str line)
         return sgi_http1_refuse(parser, 400, "the extensions of chunks are too long");
     parser->left = hex_value(digits);
     if (parser->left > parser->limits.max_body - parser->received)
-        return sgi_http1_refuse_beyond(parser, 413, "the body is too large",
-                                       &parser->limits.max_body);
+        return sgi_http1_refuse_over_limit(parser, 413, "the body is too large",
+                                           &parser->limits.max_body);
     parser->state = parser->left ? SGI_HTTP1_AT_DATA : SGI_HTTP1_AT_TRAILER;
     return true;
 }
@@ -416,12 +416,12 @@ bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name, sgi_s
     return true;
 }
 
-sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count)
+sgi_str sgi_http1_find_header(const sgi_http1 *parser, sgi_str name, size_t *count)
 {
     sgi_str found = {0}, here, value;
     size_t seen = 0;
     for (size_t i = 0; sgi_http1_header_at(parser, i, &here, &value); i++)
-        if (sgi_http1_same(here, name) && seen++ == 0)
+        if (sgi_http1_same_ignoring_case(here, name) && seen++ == 0)
             found = value;
     if (count)
         *count = seen;

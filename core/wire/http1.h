@@ -169,7 +169,7 @@ bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name);
 /* Returns the value of the first header with any name, as sgi_http1_header does for a
  * known name. Searches all headers. *count (count may be NULL) receives the number of
  * headers with this name. */
-sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count);
+sgi_str sgi_http1_find_header(const sgi_http1 *parser, sgi_str name, size_t *count);
 /* Returns name and value of header number i, counted from 0, as they were sent. Returns
  * false when the request has fewer headers. */
 bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name,

@@ -51,7 +51,7 @@ static uint64_t lower_block(const char *p)
     return block | upper >> 2;
 }
 
-bool sgi_http1_same(sgi_str a, sgi_str b)
+bool sgi_http1_same_ignoring_case(sgi_str a, sgi_str b)
 {
     size_t i = 0;
     if (a.n != b.n)
@@ -77,8 +77,8 @@ bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem)
     return false;
 }
 
-bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
-                             const size_t *limit)
+bool sgi_http1_refuse_over_limit(sgi_http1 *parser, int32_t status, const char *problem,
+                                 const size_t *limit)
 {
     parser->reached = limit;
     return sgi_http1_refuse(parser, status, problem);
@@ -173,7 +173,7 @@ static sgi_http1_name name_of(sgi_str name)
 {
     sgi_http1_name at = first_of_length(name.n);
     for (; at < SGI_HTTP1_NAMES && names[at].n == name.n; at++)
-        if (sgi_http1_same(names[at], name))
+        if (sgi_http1_same_ignoring_case(names[at], name))
             return at;
     return SGI_HTTP1_NAMES;
 }
@@ -236,8 +236,8 @@ bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line)
     if (!split_header(parser, line, &name, &value))
         return false;
     if (++parser->trailer_count > parser->limits.max_headers)
-        return sgi_http1_refuse_beyond(parser, 431, "the body has too many trailers",
-                                       &parser->limits.max_headers);
+        return sgi_http1_refuse_over_limit(parser, 431, "the body has too many trailers",
+                                           &parser->limits.max_headers);
     if (name_of(name) != SGI_HTTP1_NAMES)
         return sgi_http1_refuse(
             parser, 400, "a trailer has the name of a header that must not be a trailer");
@@ -255,8 +255,9 @@ static bool read_connection(sgi_http1 *parser, sgi_str list)
         list = sgi_http1_skip(list, comma ? len + 1 : len);
         if (sgi_http1_span(option, SGI_HTTP1_TOKEN) < option.n)
             return sgi_http1_refuse(parser, 400, "the Connection header is malformed");
-        parser->says_close |= sgi_http1_same(option, SGI_STR("close"));
-        parser->says_keep_alive |= sgi_http1_same(option, SGI_STR("keep-alive"));
+        parser->says_close |= sgi_http1_same_ignoring_case(option, SGI_STR("close"));
+        parser->says_keep_alive |=
+            sgi_http1_same_ignoring_case(option, SGI_STR("keep-alive"));
     }
     return true;
 }
@@ -264,9 +265,9 @@ static bool read_connection(sgi_http1 *parser, sgi_str list)
 static bool grow_fields(sgi_http1 *parser)
 {
     uint32_t cap = parser->field_cap ? parser->field_cap * 2 : 16;
-    void *fields = sgi_resize(parser->head.mem, parser->fields,
-                              parser->field_cap * sizeof *parser->fields,
-                              cap * sizeof *parser->fields);
+    void *fields = sgi_realloc(parser->head.mem, parser->fields,
+                               parser->field_cap * sizeof *parser->fields,
+                               cap * sizeof *parser->fields);
     if (!fields)
         return sgi_http1_refuse(parser, 503, "out of memory");
     parser->fields = fields;
@@ -285,8 +286,8 @@ bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line)
     if (!split_header(parser, line, &name, &value))
         return false;
     if (parser->field_count >= parser->limits.max_headers)
-        return sgi_http1_refuse_beyond(parser, 431, "the request has too many headers",
-                                       &parser->limits.max_headers);
+        return sgi_http1_refuse_over_limit(
+            parser, 431, "the request has too many headers", &parser->limits.max_headers);
     if (parser->field_count == parser->field_cap && !grow_fields(parser))
         return false;
     parser->fields[parser->field_count++] =
@@ -339,7 +340,7 @@ static bool is_same_host(sgi_str a, sgi_str b, sgi_str scheme_port)
     sgi_str name_a, name_b, port_a, port_b;
     if (!split_host(a, &name_a, &port_a) || !split_host(b, &name_b, &port_b))
         return false;
-    return sgi_http1_same(name_a, name_b) &&
+    return sgi_http1_same_ignoring_case(name_a, name_b) &&
            sgi_str_eq(port_a.n ? port_a : scheme_port, port_b.n ? port_b : scheme_port);
 }
 
@@ -359,7 +360,8 @@ static bool check_host(sgi_http1 *parser)
 
 static bool starts_with(sgi_str text, sgi_str start)
 {
-    return text.n >= start.n && sgi_http1_same((sgi_str){text.p, start.n}, start);
+    return text.n >= start.n &&
+           sgi_http1_same_ignoring_case((sgi_str){text.p, start.n}, start);
 }
 
 /* Reads a target of the form http://host/path. Clients send this form to proxies, but
@@ -450,7 +452,7 @@ static bool read_framing(sgi_http1 *parser)
         if (has_tab_behind(coding))
             return sgi_http1_refuse(
                 parser, 400, "the value of Transfer-Encoding is followed by a tab");
-        if (!sgi_http1_same(coding, SGI_STR("chunked")))
+        if (!sgi_http1_same_ignoring_case(coding, SGI_STR("chunked")))
             return sgi_http1_refuse(parser, 501,
                                     "the only supported transfer coding is chunked");
         parser->is_chunked = true;
@@ -465,8 +467,8 @@ static bool read_framing(sgi_http1 *parser)
     if (!read_length(length, &parser->content_length))
         return sgi_http1_refuse(parser, 400, "Content-Length is not a number");
     if (parser->content_length > parser->limits.max_body)
-        return sgi_http1_refuse_beyond(parser, 413, "the body is too large",
-                                       &parser->limits.max_body);
+        return sgi_http1_refuse_over_limit(parser, 413, "the body is too large",
+                                           &parser->limits.max_body);
     return true;
 }
 
@@ -478,7 +480,7 @@ static bool read_expectation(sgi_http1 *parser)
     if (!expected.p)
         return true;
     if (sgi_http1_is_repeated(parser, SGI_HTTP1_EXPECT) ||
-        !sgi_http1_same(expected, SGI_STR("100-continue")))
+        !sgi_http1_same_ignoring_case(expected, SGI_STR("100-continue")))
         return sgi_http1_refuse(parser, 417,
                                 "the only supported value of Expect is 100-continue");
     parser->expects_continue =

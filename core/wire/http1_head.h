@@ -41,14 +41,14 @@ static inline sgi_str sgi_http1_skip(sgi_str text, size_t n)
  * header's value (RFC 9110 5.5). */
 sgi_str sgi_http1_trim(sgi_str text);
 /* True when the texts are equal, ignoring the case of ASCII letters. */
-bool sgi_http1_same(sgi_str a, sgi_str b);
+bool sgi_http1_same_ignoring_case(sgi_str a, sgi_str b);
 
 /* Refuses the request: the parser reports BAD from now on. Always returns false. */
 bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem);
 /* Refuses the request as sgi_http1_refuse does, because the request exceeds a limit.
  * limit: the member of parser->limits that is exceeded, or NULL. */
-bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
-                             const size_t *limit);
+bool sgi_http1_refuse_over_limit(sgi_http1 *parser, int32_t status, const char *problem,
+                                 const size_t *limit);
 
 /* sgi_http1_read_request_line and sgi_http1_read_header read one line of the head. `line`
  * is without its line end. Return false when the parser has refused the line. */

@@ -8,13 +8,13 @@ bool sgi_json_key_is_one_of(const sgi_json_member *member, const char *const *na
     return false;
 }
 
-void sgi_jw_member(sgi_jw *w, const sgi_json_member *member)
+void sgi_jw_copy_member(sgi_jw *w, const sgi_json_member *member)
 {
     sgi_jw_key_json(w, member->key);
     sgi_jw_raw(w, member->value);
 }
 
-bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except)
+bool sgi_jw_copy_members(sgi_jw *w, sgi_json object, const char *const *except)
 {
     sgi_json_member member;
     bool any = false;
@@ -22,7 +22,7 @@ bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except)
         if (sgi_json_key_is_one_of(&member, except))
             continue;
         any = true;
-        sgi_jw_member(w, &member);
+        sgi_jw_copy_member(w, &member);
     }
     return any;
 }

@@ -11,10 +11,10 @@
 #define SGI_JSON_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 bool sgi_json_key_is_one_of(const sgi_json_member *member, const char *const *names);
-void sgi_jw_member(sgi_jw *w, const sgi_json_member *member);
+void sgi_jw_copy_member(sgi_jw *w, const sgi_json_member *member);
 /* Copies the members of an object, except members with the names in `except` (may be
  * NULL). A value that is not an object has no members. Returns true when at least one
  * member was copied. */
-bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except);
+bool sgi_jw_copy_members(sgi_jw *w, sgi_json object, const char *const *except);
 
 #endif

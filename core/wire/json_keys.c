@@ -35,9 +35,9 @@ sgi_json_fault sgi_json_frame_grow(sgi_json_reader *reader)
         cap = most;
     if (cap <= reader->frame_cap)
         return SGI_JSON_DEPTH;
-    void *frames = sgi_resize(reader->mem, reader->frames,
-                              reader->frame_cap * sizeof *reader->frames,
-                              cap * sizeof *reader->frames);
+    void *frames = sgi_realloc(reader->mem, reader->frames,
+                               reader->frame_cap * sizeof *reader->frames,
+                               cap * sizeof *reader->frames);
     if (!frames)
         return SGI_JSON_NOMEM;
     reader->frames = frames;
@@ -49,8 +49,8 @@ static bool grow_keys(sgi_json_reader *reader)
 {
     uint32_t cap = reader->key_cap ? reader->key_cap * 2 : 64;
     void *keys =
-        sgi_resize(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys,
-                   cap * sizeof *reader->keys);
+        sgi_realloc(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys,
+                    cap * sizeof *reader->keys);
     if (!keys)
         return false;
     reader->keys = keys;
@@ -132,7 +132,7 @@ static bool reserve_slots(sgi_json_reader *reader, uint32_t more)
     uint32_t *table = sgi_zalloc(reader->mem, cap * sizeof *table);
     if (!table)
         return false;
-    sgi_release(reader->mem, reader->table, reader->table_cap * sizeof *table);
+    sgi_free(reader->mem, reader->table, reader->table_cap * sizeof *table);
     reader->table = table;
     reader->table_cap = cap;
     reader->table_count = 0;
@@ -249,9 +249,9 @@ void sgi_json_keys_reset(sgi_json_reader *reader)
 
 void sgi_json_keys_free(sgi_json_reader *reader)
 {
-    sgi_release(reader->mem, reader->frames, reader->frame_cap * sizeof *reader->frames);
-    sgi_release(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys);
-    sgi_release(reader->mem, reader->table, reader->table_cap * sizeof *reader->table);
+    sgi_free(reader->mem, reader->frames, reader->frame_cap * sizeof *reader->frames);
+    sgi_free(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys);
+    sgi_free(reader->mem, reader->table, reader->table_cap * sizeof *reader->table);
     sgi_buf_free(&reader->names);
     reader->frames = NULL;
     reader->keys = NULL;

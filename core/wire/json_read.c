@@ -25,7 +25,7 @@ typedef struct scan {
     const unsigned char *end;
     /* the names of the inner objects (parts) whose members are recorded; NULL = only
      * the outermost object's members are recorded */
-    const sgi_json_trail *trail;
+    const sgi_json_part_names *trail;
     /* true = the string that read_rest has read last contains a backslash */
     bool escaped;
 #ifdef SGI_JSON_SSE2
@@ -504,7 +504,7 @@ static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *coun
 
 bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                          size_t max, size_t *count, sgi_json_error *error,
-                         const sgi_json_trail *trail)
+                         const sgi_json_part_names *trail)
 {
     scan s = {.reader = reader, .text = text, .trail = trail};
     size_t met;

@@ -104,17 +104,17 @@ typedef struct sgi_json_part {
 /* The parts to record. parts[0] is the first member of the outermost object whose value
  * is an object and whose name is one of the two names in names[0] (the second name may be
  * empty). parts[1] is found in parts[0] in the same way, by names[1]. */
-typedef struct sgi_json_trail {
+typedef struct sgi_json_part_names {
     const sgi_str (*names)[2];
     sgi_json_part *parts;
     size_t count;
-} sgi_json_trail;
+} sgi_json_part_names;
 
 /* Validates a text as sgi_json_read does, and also records the parts that `trail`
  * names. */
 bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                          size_t max, size_t *count, sgi_json_error *error,
-                         const sgi_json_trail *trail);
+                         const sgi_json_part_names *trail);
 
 /* ---- values of an accepted text ---- */
 
@@ -163,10 +163,10 @@ bool sgi_json_decode_without_nul(sgi_json value, sgi_buf *out);
 bool sgi_json_plain_string(sgi_json value, sgi_str *text);
 /* Reads a 64-bit integer. 2.0 and 20e-1 count as the integer 2 (AS-18). Returns false for
  * other values, such as 1.5 and 1e300. */
-bool sgi_json_int(sgi_json value, int64_t *out);
+bool sgi_json_read_int(sgi_json value, int64_t *out);
 /* Reads a number as the nearest double. Returns false when value is not a number or is
  * too large for a double. */
-bool sgi_json_double(sgi_json value, double *out);
+bool sgi_json_read_double(sgi_json value, double *out);
 
 /* True when a text of the application is valid UTF-8 (without surrogates). For an invalid
  * text, *at (at may be NULL) receives the offset of the first invalid sequence. */

@@ -440,7 +440,7 @@ static bool parse_decimal(sgi_json value, decimal *out)
     return true;
 }
 
-bool sgi_json_int(sgi_json value, int64_t *out)
+bool sgi_json_read_int(sgi_json value, int64_t *out)
 {
     decimal d;
     /* the value of the digits, for the fast path; most integers have only a few digits */
@@ -469,7 +469,7 @@ bool sgi_json_int(sgi_json value, int64_t *out)
 
 /* Reads a number as a double by strtod. strtod gets digits and an exponent without a
  * point, because it reads such a text alike in every locale. */
-bool sgi_json_double(sgi_json value, double *out)
+bool sgi_json_read_double(sgi_json value, double *out)
 {
     decimal d;
     if (!parse_decimal(value, &d))

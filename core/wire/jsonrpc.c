@@ -4,7 +4,8 @@ bool sgi_id_is_usable(sgi_json value)
 {
     int64_t number;
     return sgi_json_kind_of(value) == SGI_JSON_STRING ||
-           (sgi_json_kind_of(value) == SGI_JSON_NUMBER && sgi_json_int(value, &number));
+           (sgi_json_kind_of(value) == SGI_JSON_NUMBER &&
+            sgi_json_read_int(value, &number));
 }
 
 typedef struct parts {
@@ -66,7 +67,7 @@ static const char *sort_response(sgi_message *message, const parts *found)
         return "a message has no method, result or error";
     if (found->result.n && sgi_json_kind_of(found->result) != SGI_JSON_OBJECT)
         return "result is not an object";
-    if (found->error.n && !sgi_json_int(sgi_json_get(found->error, "code"), &code))
+    if (found->error.n && !sgi_json_read_int(sgi_json_get(found->error, "code"), &code))
         return "error has no integer code";
     if (!message->id.n && found->result.n)
         return "a result has no id";
@@ -82,7 +83,7 @@ bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str tex
     static const sgi_str names[SGI_MESSAGE_PARTS][2] = {
         {SGI_STR_INIT("params"), {NULL, 0}},
         {SGI_STR_INIT("_meta"), SGI_STR_INIT("payload")}};
-    sgi_json_trail trail = {names, message->parts, SGI_MESSAGE_PARTS};
+    sgi_json_part_names trail = {names, message->parts, SGI_MESSAGE_PARTS};
     return sgi_json_read_parts(reader, text, members, SGI_MESSAGE_MEMBERS, count, error,
                                &trail);
 }
@@ -129,11 +130,11 @@ void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
         message->id = found.id;
 }
 
-void sgi_id_canonical(sgi_json id, sgi_buf *out)
+void sgi_id_write_canonical(sgi_json id, sgi_buf *out)
 {
     int64_t number;
     sgi_str text;
-    if (sgi_json_int(id, &number)) {
+    if (sgi_json_read_int(id, &number)) {
         sgi_buf_add_int(out, number);
     } else if (sgi_json_plain_string(id, &text)) {
         sgi_buf_add_str(out, id);
@@ -162,8 +163,8 @@ sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX])
     return sgi_buf_str(&out);
 }
 
-void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
-                           sgi_json data)
+void sgi_write_rpc_error(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
+                         sgi_json data)
 {
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');

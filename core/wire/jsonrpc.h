@@ -90,12 +90,12 @@ bool sgi_id_is_usable(sgi_json id);
 /* Appends an id in its canonical form: equal ids give equal texts. Integers are decimal,
  * and strings are escaped in one way. 1 and "1" are different ids. Answers use the
  * canonical form, too. */
-void sgi_id_canonical(sgi_json id, sgi_buf *out);
+void sgi_id_write_canonical(sgi_json id, sgi_buf *out);
 
 /* Appends {"jsonrpc":"2.0","id":<id>,"error":{...}} without a newline. data: empty = the
  * error has no data. id: empty = the message has no id. (MCP's schema allows an error
  * without an id and does not allow the id null, unlike JSON-RPC itself.) */
-void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
-                           sgi_json data);
+void sgi_write_rpc_error(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
+                         sgi_json data);
 
 #endif

@@ -43,7 +43,7 @@ void sgi_jwks_free(sgi_jwks *set)
 {
     for (size_t i = 0; i < set->count; i++)
         sgi_crypto_key_free(set->keys[i].key);
-    sgi_release(set->names.mem, set->keys, sizeof *set->keys * SGI_JWKS_MAX);
+    sgi_free(set->names.mem, set->keys, sizeof *set->keys * SGI_JWKS_MAX);
     sgi_buf_free(&set->names);
     set->keys = NULL;
     set->count = 0;
@@ -93,14 +93,14 @@ static sgi_crypto_key *make_rsa(sgi_json json, sgi_buf *room)
     /* Decoding n can move `room` in memory, so the pointer of e is invalid afterwards.
      * The bytes of e lie directly before the bytes of n. */
     sgi_str n = number(json, "n", room);
-    return len && n.n ? sgi_crypto_key_rsa(n, (sgi_str){n.p - len, len}) : NULL;
+    return len && n.n ? sgi_crypto_key_new_rsa(n, (sgi_str){n.p - len, len}) : NULL;
 }
 
 static sgi_crypto_key *make_ec(sgi_json json, int32_t bits, sgi_buf *room)
 {
     size_t len = number(json, "x", room).n;
     sgi_str y = number(json, "y", room);
-    return len && y.n ? sgi_crypto_key_ec(bits, (sgi_str){y.p - len, len}, y) : NULL;
+    return len && y.n ? sgi_crypto_key_new_ec(bits, (sgi_str){y.p - len, len}, y) : NULL;
 }
 
 static void make(sgi_jwk *key, sgi_json json, sgi_buf *room)
@@ -118,7 +118,7 @@ static void make(sgi_jwk *key, sgi_json json, sgi_buf *room)
         key->key = make_ec(json, 384, room);
     } else if (says(type, "OKP") && says(curve, "Ed25519")) {
         key->schemes = BIT(SGI_CRYPTO_EDDSA);
-        key->key = sgi_crypto_key_ed25519(number(json, "x", room));
+        key->key = sgi_crypto_key_new_ed25519(number(json, "x", room));
     }
 }
 
@@ -202,8 +202,8 @@ bool sgi_jwks_read(sgi_jwks *set, sgi_json_reader *reader, sgi_str text,
     return true;
 }
 
-const sgi_jwk *sgi_jwks_find(const sgi_jwks *set, sgi_crypto_scheme scheme, sgi_str kid,
-                             size_t *at)
+const sgi_jwk *sgi_jwks_find_next(const sgi_jwks *set, sgi_crypto_scheme scheme,
+                                  sgi_str kid, size_t *at)
 {
     while (*at < set->count) {
         const sgi_jwk *key = &set->keys[(*at)++];

@@ -43,7 +43,7 @@ bool sgi_jwks_read(sgi_jwks *set, sgi_json_reader *reader, sgi_str text,
 /* Returns the next key after *at that can check this scheme and has this name (kid.p NULL
  * = any name). Returns NULL when there is no further key. *at must be 0 at the first
  * call. */
-const sgi_jwk *sgi_jwks_find(const sgi_jwks *set, sgi_crypto_scheme scheme, sgi_str kid,
-                             size_t *at);
+const sgi_jwk *sgi_jwks_find_next(const sgi_jwks *set, sgi_crypto_scheme scheme,
+                                  sgi_str kid, size_t *at);
 
 #endif

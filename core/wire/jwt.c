@@ -180,17 +180,17 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
                                      sgi_str text, sgi_str signature)
 {
     size_t at = 0;
-    const sgi_jwk *key = sgi_jwks_find(keys, head->scheme, head->kid, &at);
+    const sgi_jwk *key = sgi_jwks_find_next(keys, head->scheme, head->kid, &at);
     if (!key)
         return SGI_JWT_UNKNOWN_KEY;
     size_t next = at;
-    if (!head->kid.p && sgi_jwks_find(keys, head->scheme, head->kid, &next))
+    if (!head->kid.p && sgi_jwks_find_next(keys, head->scheme, head->kid, &next))
         /* the token names no key, and several keys of the set fit */
         return SGI_JWT_UNKNOWN_KEY;
     for (int tries = 0; key && tries < MAX_TRIES; tries++) {
         if (sgi_crypto_verify(key->key, head->scheme, text, signature))
             return SGI_JWT_OK;
-        key = sgi_jwks_find(keys, head->scheme, head->kid, &at);
+        key = sgi_jwks_find_next(keys, head->scheme, head->kid, &at);
     }
     return SGI_JWT_SIGNATURE;
 }
@@ -201,7 +201,7 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
 static bool read_time(sgi_json value, int64_t *seconds)
 {
     double number;
-    if (!sgi_json_double(value, &number) || number < 0)
+    if (!sgi_json_read_double(value, &number) || number < 0)
         return false;
     *seconds = number >= (double)MAX_TIME ? MAX_TIME : (int64_t)number;
     return true;
@@ -253,7 +253,7 @@ bool sgi_resource_same(sgi_str a, sgi_str b)
 
 static bool is_audience(sgi_json value, sgi_str audiences, sgi_buf *room)
 {
-    sgi_buf_cut(room, 0);
+    sgi_buf_truncate(room, 0);
     if (!sgi_json_decode(value, room))
         return false;
     while (audiences.n) {
@@ -377,7 +377,7 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
     /* `fault` is SGI_JWT_OK or SGI_JWT_UNKNOWN_KEY here, and is the result if the claims
      * are valid. */
     sgi_jwt_fault is_unknown = fault;
-    sgi_buf_cut(&jwt->subject, 0);
+    sgi_buf_truncate(&jwt->subject, 0);
     fault = decode(parts[1], &jwt->claims);
     if (fault == SGI_JWT_OK)
         fault = read_object(reader, &jwt->claims, &object);

@@ -61,7 +61,7 @@ static bool is_plain(sgi_str text)
     return sgi_http1_trim(text).n == text.n && !begins_and_ends(text);
 }
 
-void sgi_mcp_add_value(sgi_buf *out, sgi_str text)
+void sgi_mcp_add_header_value(sgi_buf *out, sgi_str text)
 {
     if (is_plain(text)) {
         sgi_buf_add_str(out, text);
@@ -74,7 +74,7 @@ void sgi_mcp_add_value(sgi_buf *out, sgi_str text)
 
 static bool is_safe_integer(sgi_json value, int64_t *number)
 {
-    return sgi_json_int(value, number) && *number >= -SAFE_INTEGER &&
+    return sgi_json_read_int(value, number) && *number >= -SAFE_INTEGER &&
            *number <= SAFE_INTEGER;
 }
 
@@ -82,7 +82,7 @@ static void add_string(sgi_buf *out, sgi_json value)
 {
     sgi_str text;
     if (sgi_json_plain_string(value, &text)) {
-        sgi_mcp_add_value(out, text);
+        sgi_mcp_add_header_value(out, text);
         return;
     }
     sgi_buf decoded;
@@ -91,11 +91,11 @@ static void add_string(sgi_buf *out, sgi_json value)
     if (decoded.failed)
         out->failed = true;
     else
-        sgi_mcp_add_value(out, sgi_buf_str(&decoded));
+        sgi_mcp_add_header_value(out, sgi_buf_str(&decoded));
     sgi_buf_free(&decoded);
 }
 
-sgi_mcp_write sgi_mcp_add_param(sgi_buf *out, sgi_json value)
+sgi_mcp_write sgi_mcp_add_param_value(sgi_buf *out, sgi_json value)
 {
     int64_t number;
     switch (sgi_json_kind_of(value)) {
@@ -169,7 +169,7 @@ static bool read_plain(sgi_str header, sgi_str *text)
     return true;
 }
 
-sgi_mcp_match sgi_mcp_read_value(sgi_str header, sgi_buf *scratch, sgi_str *text)
+sgi_mcp_match sgi_mcp_read_header_value(sgi_str header, sgi_buf *scratch, sgi_str *text)
 {
     if (!read_plain(header, text))
         return SGI_MCP_MALFORMED;
@@ -231,14 +231,14 @@ static bool same_number(sgi_str text, sgi_json value)
     double x, y;
     if (!is_number(text))
         return false;
-    bool whole = sgi_json_int(text, &a);
-    if (whole != sgi_json_int(value, &b))
+    bool whole = sgi_json_read_int(text, &a);
+    if (whole != sgi_json_read_int(value, &b))
         return false;
     if (whole)
         return a == b;
     if (sgi_str_eq(text, value))
         return true;
-    return sgi_json_double(text, &x) && sgi_json_double(value, &y) && x == y &&
+    return sgi_json_read_double(text, &x) && sgi_json_read_double(value, &y) && x == y &&
            x < (double)SAFE_INTEGER && x > -(double)SAFE_INTEGER;
 }
 
@@ -264,7 +264,7 @@ static sgi_mcp_match match(sgi_str header, sgi_json value, const sgi_mem *mem)
     sgi_buf scratch;
     sgi_str text;
     sgi_buf_init(&scratch, mem);
-    sgi_mcp_match result = sgi_mcp_read_value(header, &scratch, &text);
+    sgi_mcp_match result = sgi_mcp_read_header_value(header, &scratch, &text);
     if (result == SGI_MCP_SAME)
         result = sameness(is_same(text, value));
     sgi_buf_free(&scratch);

@@ -28,7 +28,7 @@ const char *sgi_mcp_name_member(sgi_str method);
 
 /* Appends a text as the value of Mcp-Name or Mcp-Param-*. text: valid UTF-8. An empty
  * text gives an empty value; the header is still sent. */
-void sgi_mcp_add_value(sgi_buf *out, sgi_str text);
+void sgi_mcp_add_header_value(sgi_buf *out, sgi_str text);
 
 typedef enum sgi_mcp_write {
     SGI_MCP_WRITTEN = 0, /* the value was appended, unless out->failed is set */
@@ -40,7 +40,7 @@ typedef enum sgi_mcp_write {
 
 /* Appends a value of the arguments to a header: a string, an integer between -(2^53-1)
  * and 2^53-1 (in decimal), true or false. */
-sgi_mcp_write sgi_mcp_add_param(sgi_buf *out, sgi_json value);
+sgi_mcp_write sgi_mcp_add_param_value(sgi_buf *out, sgi_json value);
 
 typedef enum sgi_mcp_match {
     SGI_MCP_SAME = 0,
@@ -54,7 +54,7 @@ typedef enum sgi_mcp_match {
 /* Reads the value of a header. *text becomes a view of the header when the value is
  * plain. Otherwise *text becomes a view of `scratch`, which is emptied first. Returns
  * SAME, MALFORMED or NOMEM. */
-sgi_mcp_match sgi_mcp_read_value(sgi_str header, sgi_buf *scratch, sgi_str *text);
+sgi_mcp_match sgi_mcp_read_header_value(sgi_str header, sgi_buf *scratch, sgi_str *text);
 
 /* Compares the header Mcp-Method or MCP-Protocol-Version with a string of the body. These
  * two headers are never base64. Never returns MISSING or NOMEM. */

@@ -81,8 +81,8 @@ sgi_str sgi_mcp_params_name(const sgi_mcp_params *params, size_t index)
     return name_of(params, &found);
 }
 
-sgi_json sgi_mcp_params_value(const sgi_mcp_params *params, size_t index,
-                              sgi_json arguments)
+sgi_json sgi_mcp_params_find_argument(const sgi_mcp_params *params, size_t index,
+                                      sgi_json arguments)
 {
     item found = item_at(params, index);
     const char *at = params->text.p + found.path_at;

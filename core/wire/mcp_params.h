@@ -55,7 +55,7 @@ size_t sgi_mcp_params_count(const sgi_mcp_params *params);
 sgi_str sgi_mcp_params_name(const sgi_mcp_params *params, size_t index);
 /* Returns the value of a parameter in the arguments of a call, or an empty value when the
  * parameter is absent. */
-sgi_json sgi_mcp_params_value(const sgi_mcp_params *params, size_t index,
-                              sgi_json arguments);
+sgi_json sgi_mcp_params_find_argument(const sgi_mcp_params *params, size_t index,
+                                      sgi_json arguments);
 
 #endif

@@ -18,7 +18,7 @@ bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
 
 /* True when the list has only visible ASCII and blanks, without quotes and backslashes,
  * which would have to be escaped in a quoted string. */
-bool sgi_scopes_valid(sgi_str list)
+bool sgi_scopes_are_valid(sgi_str list)
 {
     for (size_t i = 0; i < list.n; i++) {
         char c = list.p[i];

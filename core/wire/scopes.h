@@ -9,7 +9,7 @@
  * is empty. */
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope);
 /* True when the list has only blanks and characters that are allowed in scopes. */
-bool sgi_scopes_valid(sgi_str list);
+bool sgi_scopes_are_valid(sgi_str list);
 bool sgi_scopes_have(sgi_str list, sgi_str scope);
 /* True when the list has every wanted scope. */
 bool sgi_scopes_cover(sgi_str list, sgi_str wanted);

@@ -206,6 +206,6 @@ bool sgi_url_resolve_location(const sgi_url *from, sgi_str location, sgi_buf *ou
         return false;
     if (sgi_url_parse(behind(sgi_buf_str(out), start), &url))
         return true;
-    sgi_buf_cut(out, start);
+    sgi_buf_truncate(out, start);
     return false;
 }

@@ -152,7 +152,7 @@ static void check_output(void)
 {
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
-    sgi_conn_output(conn, &out);
+    sgi_conn_take_output(conn, &out);
     sgi_str left = sgi_buf_str(&out);
     test_mem_rearm(&tm); /* the checks have memory */
     while (left.n) {

@@ -52,9 +52,9 @@ static void try_form(sgi_str text)
     sgi_buf_init(&value, &sgi_mem_libc);
     sgi_buf_init(&again, &sgi_mem_libc);
     sgi_buf_init(&form, &sgi_mem_libc);
-    if (sgi_form_find(text, "a", &value) == SGI_FORM_ONE) {
-        sgi_form_add(&form, "a", sgi_buf_str(&value));
-        fuzz_check(sgi_form_find(sgi_buf_str(&form), "a", &again) == SGI_FORM_ONE);
+    if (sgi_url_form_find(text, "a", &value) == SGI_FORM_ONE) {
+        sgi_url_form_add(&form, "a", sgi_buf_str(&value));
+        fuzz_check(sgi_url_form_find(sgi_buf_str(&form), "a", &again) == SGI_FORM_ONE);
         fuzz_check(sgi_str_eq(sgi_buf_str(&value), sgi_buf_str(&again)));
     }
     sgi_buf_free(&value);

@@ -42,7 +42,7 @@ static bool is_same_span(sgi_json a, sgi_json b)
 static bool is_usable_id(sgi_json id)
 {
     int64_t number;
-    return sgi_json_kind_of(id) == SGI_JSON_STRING || sgi_json_int(id, &number);
+    return sgi_json_kind_of(id) == SGI_JSON_STRING || sgi_json_read_int(id, &number);
 }
 
 static sgi_message_kind expected_call(sgi_json whole)
@@ -71,7 +71,7 @@ static sgi_message_kind expected_response(sgi_json whole)
                    ? SGI_MESSAGE_RESULT
                    : SGI_MESSAGE_INVALID;
     return sgi_json_kind_of(error) == SGI_JSON_OBJECT &&
-                   sgi_json_int(sgi_json_get(error, "code"), &code)
+                   sgi_json_read_int(sgi_json_get(error, "code"), &code)
                ? SGI_MESSAGE_ERROR
                : SGI_MESSAGE_INVALID;
 }
@@ -103,8 +103,8 @@ static void check_sorted(sgi_json whole, const sgi_message *message)
 static bool is_same_id(sgi_json a, sgi_json b)
 {
     int64_t one, other;
-    if (sgi_json_int(a, &one))
-        return sgi_json_int(b, &other) && one == other;
+    if (sgi_json_read_int(a, &one))
+        return sgi_json_read_int(b, &other) && one == other;
     sgi_buf text;
     sgi_buf_init(&text, &sgi_mem_libc);
     sgi_json_decode(a, &text);
@@ -118,12 +118,12 @@ static void check_id(sgi_json_reader *reader, sgi_json id, sgi_buf *form)
 {
     sgi_buf again;
     sgi_buf_init(&again, &sgi_mem_libc);
-    sgi_id_canonical(id, form);
+    sgi_id_write_canonical(id, form);
     fuzz_check(!form->failed);
     fuzz_check(sgi_json_read(reader, sgi_buf_str(form), NULL, 0, NULL, NULL));
     fuzz_check(is_usable_id(sgi_buf_str(form)));
     fuzz_check(is_same_id(id, sgi_buf_str(form)));
-    sgi_id_canonical(sgi_buf_str(form), &again);
+    sgi_id_write_canonical(sgi_buf_str(form), &again);
     fuzz_check(sgi_str_eq(sgi_buf_str(form), sgi_buf_str(&again)));
     sgi_buf_free(&again);
 }
@@ -136,12 +136,12 @@ static void check_error(sgi_json_reader *reader, sgi_str id, sgi_str text, sgi_j
     sgi_message message;
     int64_t code;
     sgi_buf_init(&out, &sgi_mem_libc);
-    sgi_rpc_error_message(&out, id, -32603, text, data);
+    sgi_write_rpc_error(&out, id, -32603, text, data);
     fuzz_check(!out.failed && !memchr(out.p, '\n', out.len));
     fuzz_check(read_object(reader, sgi_buf_str(&out), &message));
     fuzz_check(message.kind == SGI_MESSAGE_ERROR);
     fuzz_check(sgi_str_eq(message.id, id));
-    fuzz_check(sgi_json_int(sgi_json_get(message.error, "code"), &code) &&
+    fuzz_check(sgi_json_read_int(sgi_json_get(message.error, "code"), &code) &&
                code == -32603);
     fuzz_check(sgi_json_string_is(sgi_json_get(message.error, "message"), text));
     fuzz_check(sgi_str_eq(sgi_json_get(message.error, "data"), data));

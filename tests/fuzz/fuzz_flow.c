@@ -105,7 +105,7 @@ static void check(const sgi_flow *flow)
 {
     uint64_t token;
     sgi_flow_exchange exchange;
-    sgi_str header = sgi_flow_header(flow, &token);
+    sgi_str header = sgi_flow_authorization_header(flow, &token);
     fuzz_check(!header.n == !token);
     fuzz_check(!header.n || (header.n > 7 && !memcmp(header.p, "Bearer ", 7)));
     for (size_t i = 7; i < header.n; i++)
@@ -118,9 +118,10 @@ static void check(const sgi_flow *flow)
         for (size_t i = 0; i < exchange.authorization.n; i++)
             fuzz_check(exchange.authorization.p[i] >= ' ');
     } else if (sgi_flow_next_need(flow) == SGI_FLOW_CONSENT) {
-        fuzz_check(sgi_flow_state(flow).n == SGI_RANDOM_TEXT);
-        fuzz_check(strstr(sgi_flow_url(flow).p, sgi_flow_state(flow).p) != NULL);
-        check_url(sgi_flow_url(flow).p);
+        fuzz_check(sgi_flow_state_parameter(flow).n == SGI_RANDOM_TEXT);
+        fuzz_check(strstr(sgi_flow_consent_url(flow).p,
+                          sgi_flow_state_parameter(flow).p) != NULL);
+        check_url(sgi_flow_consent_url(flow).p);
     }
 }
 
@@ -133,7 +134,7 @@ static void request(sgi_flow *flow, fuzz_input *in)
         fuzz_check(sgi_flow_next_need(flow) != SGI_FLOW_NOTHING);
         return;
     }
-    sgi_flow_header(flow, &token);
+    sgi_flow_authorization_header(flow, &token);
     if (fuzz_one_in(in, 3)) {
         sgi_flow_on_token_accepted(flow, token);
         return;
@@ -168,7 +169,7 @@ static void come_back(fake_host *host, const sgi_flow *flow, const char *text)
 {
     char url[600];
     snprintf(url, sizeof url, "http://localhost:1/?state=%s&%.400s",
-             sgi_flow_state(flow).p, text);
+             sgi_flow_state_parameter(flow).p, text);
     sgi_flow_on_browser_redirect(&host->engine, sgi_str_of(url));
 }
 
@@ -183,7 +184,7 @@ static void go_on(fake_host *host, sgi_flow *flow, fuzz_input *in)
         sgi_flow_on_record_loaded(flow, sgi_str_of(text));
         break;
     case SGI_FLOW_SAVE:
-        fuzz_check(sgi_flow_record(flow).n > 0);
+        fuzz_check(sgi_flow_vault_record(flow).n > 0);
         sgi_flow_on_record_saved(flow);
         break;
     case SGI_FLOW_ASSERTION:

@@ -73,8 +73,8 @@ static void check_number(sgi_json value)
 {
     int64_t whole;
     double number;
-    bool is_whole = sgi_json_int(value, &whole);
-    bool is_double = sgi_json_double(value, &number);
+    bool is_whole = sgi_json_read_int(value, &whole);
+    bool is_double = sgi_json_read_double(value, &number);
     if (!is_whole)
         return;
     check(is_double && number >= -0x1p63 && number <= 0x1p63);
@@ -220,8 +220,8 @@ static void ask(sgi_str span, int depth)
     double number;
     sgi_buf text;
     sgi_buf_init(&text, &sgi_mem_libc);
-    sgi_json_int(span, &whole);
-    sgi_json_double(span, &number);
+    sgi_json_read_int(span, &whole);
+    sgi_json_read_double(span, &number);
     sgi_json_decode(span, &text);
     sgi_json_string_is(span, sgi_buf_str(&text));
     sgi_buf_free(&text);
@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const sgi_str names[2][2] = {{SGI_STR_INIT("params"), SGI_STR_INIT("a")},
                                         {SGI_STR_INIT("_meta"), SGI_STR_INIT("b")}};
     sgi_json_part parts[2];
-    sgi_json_trail trail = {names, parts, 2};
+    sgi_json_part_names trail = {names, parts, 2};
     bool again =
         sgi_json_read_parts(&other, text, NULL, 0, &count_again, &error_again, &trail);
     check(passed == again && count == count_again);

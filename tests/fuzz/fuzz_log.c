@@ -187,9 +187,9 @@ static void append(subject *s)
         break;
     case 6:
         snprintf(text, sizeof text, "input-%d", (int)fuzz_below(&in, 6));
-        sgi_task_answer(op, sgi_str_of(text),
-                        fuzz_one_in(&in, 4) ? SGI_STR("7")
-                                            : SGI_STR("{\"action\":\"accept\"}"));
+        sgi_task_take_answer(op, sgi_str_of(text),
+                             fuzz_one_in(&in, 4) ? SGI_STR("7")
+                                                 : SGI_STR("{\"action\":\"accept\"}"));
         break;
     default:
         sgi_op_append(op, SGI_ENTRY_CHECKPOINT, payload(fuzz_byte(&in)));
@@ -248,7 +248,7 @@ static void begin(subject *s)
     *s = (subject){.questions = 0};
     s->op = fuzz_one_in(&in, 2) ? fake_op_new(server) : fake_task_new(server);
     if (s->op && fuzz_one_in(&in, 3))
-        s->op->limits = (sgi_limits){300, 600, 9, 8};
+        s->op->limits = (sgi_op_limits){300, 600, 9, 8};
 }
 
 static void store_step(void)
@@ -293,8 +293,9 @@ static void waiter_step(subject *s)
     l->waiter = (sgi_waiter){.fire = fire};
     l->waiting = true;
     l->ends = fuzz_one_in(&in, 3) ? (int)((which + 1) % WAITERS) : -1;
-    sgi_op_wait(s->op, &l->waiter,
-                fuzz_one_in(&in, 2) ? SGI_WAIT_FINAL : s->op->head.next_log - 1);
+    sgi_op_wait_until_visible(s->op, &l->waiter,
+                              fuzz_one_in(&in, 2) ? SGI_WAIT_FINAL
+                                                  : s->op->head.next_log - 1);
 }
 
 static void step(void)
@@ -323,7 +324,7 @@ static void step(void)
         break;
     case 6:
         if (!sgi_op_is_logged(s->op) && !sgi_op_has_ended(s->op))
-            sgi_task_make(s->op, fuzz_one_in(&in, 2) ? fuzz_byte(&in) * 20 : 0);
+            sgi_op_turn_into_task(s->op, fuzz_one_in(&in, 2) ? fuzz_byte(&in) * 20 : 0);
         break;
     case 7:
         /* as code that shows a result does */
@@ -477,16 +478,17 @@ static void damaged_log(void)
     size_t most = (1 << 20) + 64 * in.left;
     sgi_op *op = fake_op_new(server);
     sgi_op *copy = fake_op_new(server);
-    /* sets the state that sgi_record_read leaves */
+    /* sets the state that sgi_op_new_from_record leaves */
     sgi_op_set_stored(op, SGI_STORED_YES);
     sgi_op_set_stored(copy, SGI_STORED_YES);
     while (in.left) {
         tm.fail_at = fuzz_one_in(&in, 8) ? tm.calls + 2 : 0;
         sgi_entry *entry = any_entry(op);
-        segue_status status = entry ? sgi_op_apply(op, entry) : SEGUE_E_NOMEM;
+        segue_status status =
+            entry ? sgi_op_apply_stored_entry(op, entry) : SEGUE_E_NOMEM;
         tm.fail_at = 0;
         if (status == SEGUE_OK)
-            fuzz_check(sgi_op_apply(copy, entry) == SEGUE_OK);
+            fuzz_check(sgi_op_apply_stored_entry(copy, entry) == SEGUE_OK);
         else
             fuzz_check(status == SEGUE_E_STORE_CORRUPT || status == SEGUE_E_NOMEM);
         fuzz_check(!fake_op_difference(op, copy));

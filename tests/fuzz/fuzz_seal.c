@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const uint8_t owner[SGI_DIGEST_SIZE] = {9};
 static const sgi_str what[] = {SGI_STR_INIT("tools/call"), SGI_STR_INIT("x")};
 
-static void check_open(const sgi_seal *seal, const sgi_sealed_for *good_for, sgi_str text)
+static void check_open(const sgi_seal *seal, const sgi_seal_purpose *good_for,
+                       sgi_str text)
 {
     sgi_buf bytes, again;
     sgi_buf_init(&bytes, &sgi_mem_libc);
@@ -29,7 +30,7 @@ static void check_open(const sgi_seal *seal, const sgi_sealed_for *good_for, sgi
     sgi_buf_free(&again);
 }
 
-static void check_changed(const sgi_seal *seal, const sgi_sealed_for *good_for,
+static void check_changed(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                           fuzz_input *in)
 {
     sgi_buf text, bytes;
@@ -49,7 +50,7 @@ static void check_changed(const sgi_seal *seal, const sgi_sealed_for *good_for,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t key[SGI_AEAD_KEY] = {1}, older[SGI_AEAD_KEY] = {2};
-    const sgi_sealed_for good_for = {SGI_SEAL_ROUND, owner, what, 2};
+    const sgi_seal_purpose good_for = {SGI_SEAL_ROUND, owner, what, 2};
     fuzz_input in = {data, size};
     fake_host host;
     sgi_seal seal;

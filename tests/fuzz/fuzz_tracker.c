@@ -76,7 +76,7 @@ static void meddle(client *c)
         sgi_request_detach(request);
         break;
     case 3:
-        if (sgi_request_grant(request, 1 + fuzz_below(&in, 3)) == SEGUE_OK)
+        if (sgi_request_grant_credit(request, 1 + fuzz_below(&in, 3)) == SEGUE_OK)
             c->credit = request->delivery.credit;
         break;
     case 4:
@@ -88,7 +88,7 @@ static void meddle(client *c)
         break;
     case 6:
         sgi_buf_init(&out, &tm.mem);
-        if (sgi_token_write(request, &out) == SEGUE_OK && out.len < sizeof token) {
+        if (sgi_resume_token_write(request, &out) == SEGUE_OK && out.len < sizeof token) {
             memcpy(token, out.p, out.len);
             token[out.len] = 0;
         }
@@ -128,7 +128,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
                (sgi_json){segment->view.data, segment->view.data_len}.n);
     if (honest && c->fresh && !(request->follow && request->follow->partial)) {
         int64_t number = 0;
-        if (sgi_json_int(
+        if (sgi_json_read_int(
                 sgi_json_get((sgi_json){segment->view.data, segment->view.data_len}, "n"),
                 &number))
             fuzz_check((uint64_t)number == segment->view.number);
@@ -279,7 +279,8 @@ static void start_one(void)
     c->handed = true; /* callbacks are asynchronous: none comes before it returns */
     if ((how & 48) == 16 && token[0]) {
         c->fresh = false;
-        status = sgi_request_from_token(session, token, &options, &events, &c->request);
+        status =
+            sgi_request_new_from_token(session, token, &options, &events, &c->request);
     } else {
         sgi_request_spec spec = {.method = SGI_STR("tools/call"),
                                  .params =
@@ -309,7 +310,7 @@ static void note_line(sgi_str line)
     if (!id.n || !sgi_json_plain_string(method, &name) || ask_count == MAX_ASKED)
         return;
     asked *a = &open_asks[ask_count++];
-    sgi_json_int(id, &a->id);
+    sgi_json_read_int(id, &a->id);
     snprintf(a->method, sizeof a->method, "%.*s", (int)name.n, name.p);
 }
 
@@ -622,7 +623,7 @@ static void run_of_events(void)
 static void cut(void)
 {
     ask_count = 0;
-    sgi_conn_lost(session->conn, "cut");
+    sgi_conn_on_lost(session->conn, "cut");
     if (session->stage == SGI_STAGE_LOST && session->conn->can_reopen)
         fake_host_advance(&host, fuzz_one_in(&in, 2) ? 0 : 40000);
     sgi_conn_start(session->conn);
@@ -674,7 +675,7 @@ static void step(void)
         tm.fail_from = fuzz_one_in(&in, 8) ? fuzz_below(&in, 24) : 0;
         break;
     case 14:
-        sgi_engine_deliver(&host.engine, 1 + (int32_t)fuzz_below(&in, 4));
+        sgi_engine_run_callbacks(&host.engine, 1 + (int32_t)fuzz_below(&in, 4));
         break;
     default:
         listen_to_client();

@@ -49,11 +49,11 @@ static void retell_number(sgi_jw *w, sgi_json value)
     double number;
     sgi_jw_open(w, '[');
     sgi_jw_string(w, value);
-    if (sgi_json_int(value, &whole))
+    if (sgi_json_read_int(value, &whole))
         sgi_jw_int(w, whole);
     else
         sgi_jw_null(w);
-    if (sgi_json_double(value, &number))
+    if (sgi_json_read_double(value, &number))
         sgi_jw_double(w, number);
     else
         sgi_jw_null(w);

@@ -13,6 +13,10 @@ from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
 
+# Limits cannot change while a loop uses the library, and the loop of `segue.sync` runs
+# until its process ends. So no test of another file may run in this process before.
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def as_before() -> Iterator[None]:

@@ -184,7 +184,7 @@ static void results_of_2025_11_25_are_checked(void **state)
 static void say_tools(sgi_buf *out, int from, int count, int padding)
 {
     char text[64];
-    sgi_buf_cut(out, 0);
+    sgi_buf_truncate(out, 0);
     sgi_buf_add_lit(out, "{\"tools\":[");
     for (int i = 0; i < count; i++) {
         snprintf(text, sizeof text, "%s{\"name\":\"t%d\",\"outputSchema\":{\"x\":\"",

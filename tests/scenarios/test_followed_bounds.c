@@ -424,7 +424,7 @@ static void post(world *w, const char *task, const char *letter, size_t len)
     sgi_store_listener *listener;
     const sgi_op *op = find(w, task);
     assert_int_equal(sgi_store_listen(w->store, no_wake, NULL, &listener), SEGUE_OK);
-    assert_int_equal(sgi_store_post(listener, op->id, letter, len), SEGUE_OK);
+    assert_int_equal(sgi_store_post_command(listener, op->id, letter, len), SEGUE_OK);
     sgi_store_unlisten(listener);
 }
 
@@ -467,7 +467,7 @@ static void letters_wait_for(world *w, int count, size_t len, size_t most,
     assert_int_equal(other.server->cluster.command_bytes, bytes);
     /* B has finished taking over, and handles later commands at once. */
     other.server->cluster.recovering--;
-    sgi_commands_run_waiting(&other.server->cluster);
+    sgi_forwarded_commands_run_waiting(&other.server->cluster);
     sgi_server_unref(other.server);
     assert_int_equal(waiting(&bytes), 0);
     assert_int_equal(other.server->cluster.command_count, 0);

@@ -7,10 +7,11 @@
  *     simulation --plan "a=1 b=2" SEED  one seed with another plan; what it does not name
  *                                       is calm; also together with the options above
  *
- * SEEDS, FROM, JOBS (2), SECONDS (start no seed after this time) and FAILURES (no more
- * seeds after this many, 20) come from the environment. Every 50th seed is played twice,
- * and must go alike to the byte. The last line has the form below. A run of many seeds fails, too, when a rare event of the
- * library (base/rare.def) never happened.
+ * The environment sets SEEDS, FROM, JOBS (2), SECONDS (no seed starts after this time)
+ * and FAILURES (no seed starts after this many failures; 20). Every 50th seed is played
+ * twice, and both runs must be equal to the byte. The last line has the form below. A run
+ * of many seeds also fails when a rare event of the library (base/rare.def) never
+ * happened.
  *
  *     simulation: 2000 seeds, 0 failed, 300 seeds/s, 2500 simulated s/s, 6.7 s */
 #include "simulation/sim.h"

@@ -144,9 +144,10 @@ segue_runtime *sim_runtime(sim *s, test_mem *mem, sim_server *server, sim_client
 bool sim_dispatch(sim *s, segue_runtime *runtime)
 {
     int32_t ran = 0;
-    bool due = s->carrier == &sim_web || sgi_loop_is_due(runtime) ||
-               atomic_load(&runtime->stores.woken) ||
-               sgi_timers_next(&runtime->engine.timers) <= sgi_now(&runtime->engine.env);
+    bool due =
+        s->carrier == &sim_web || sgi_loop_turn_is_due(runtime) ||
+        atomic_load(&runtime->stores.woken) ||
+        sgi_timers_next_due_ms(&runtime->engine.timers) <= sgi_now(&runtime->engine.env);
     if (due)
         segue_runtime_dispatch(runtime, 0, 0, &ran);
     return ran > 0;

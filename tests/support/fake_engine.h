@@ -33,7 +33,7 @@ struct sgi_conn {
     sgi_buf in;      /* received bytes, unless they are sent back */
     size_t in_len;   /* number of received bytes */
     sgi_buf out;
-    size_t chunk;      /* maximum bytes that one sgi_conn_output gives; 0 = all */
+    size_t chunk;      /* maximum bytes that one sgi_conn_take_output gives; 0 = all */
     const char *hello; /* the text that is sent at each start of a transport */
     void (*on_feed)(struct sgi_conn *conn);   /* called after each feed, lock held */
     void (*on_output)(struct sgi_conn *conn); /* called when output is taken, lock held */
@@ -73,8 +73,8 @@ void fake_committer_init(fake_committer *committer, segue_runtime *rt);
 void fake_committer_dirty(fake_committer *committer, size_t writes);
 /* Does what fake_committer_dirty does, for a caller that holds the lock. */
 void fake_committer_put(fake_committer *committer, size_t writes);
-void fake_committer_ask(fake_committer *committer, sgi_job *job, sgi_job_kind kind,
-                        void (*done)(sgi_job *job));
+void fake_committer_ask(fake_committer *committer, sgi_store_job *job,
+                        sgi_store_job_kind kind, void (*done)(sgi_store_job *job));
 
 /* Dispatches in steps of a few milliseconds until the condition holds; fails the test
  * after two minutes. */

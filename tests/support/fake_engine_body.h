@@ -21,7 +21,7 @@ sgi_conn *fake_conn_new(segue_runtime *rt, segue_transport *transport)
 void fake_conn_free(sgi_conn *conn)
 {
     sgi_buf_free(&conn->in);
-    sgi_release(&sgi_mem_libc, conn, sizeof *conn);
+    sgi_free(&sgi_mem_libc, conn, sizeof *conn);
 }
 
 void fake_conn_attach(sgi_conn *conn)
@@ -94,7 +94,7 @@ bool fake_conn_is_detached(sgi_conn *conn)
     return detached;
 }
 
-void sgi_conn_set_sole(sgi_conn *conn)
+void sgi_conn_set_uses_stdio(sgi_conn *conn)
 {
     conn->sole = true;
 }
@@ -137,7 +137,7 @@ void sgi_conn_drop_output(sgi_conn *conn)
     sgi_buf_reset(&conn->out, SIZE_MAX);
 }
 
-void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
+void sgi_conn_take_output(sgi_conn *conn, sgi_buf *into)
 {
     if (!conn->up)
         return;
@@ -150,7 +150,7 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
         conn->on_output(conn);
     if (conn->chunk && conn->out.len > conn->chunk) {
         sgi_buf_add(into, conn->out.p, conn->chunk);
-        sgi_buf_drop(&conn->out, into->len);
+        sgi_buf_drop_front(&conn->out, into->len);
         into->failed = false;
     } else {
         sgi_buf filled = conn->out;
@@ -163,7 +163,7 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
         conn->engine->host.input(conn->engine->host.user, conn);
 }
 
-void sgi_conn_lost(sgi_conn *conn, const char *why)
+void sgi_conn_on_lost(sgi_conn *conn, const char *why)
 {
     if (!conn->up)
         return;
@@ -177,7 +177,7 @@ void sgi_conn_lost(sgi_conn *conn, const char *why)
 
 void sgi_conn_detach(sgi_conn *conn)
 {
-    sgi_conn_lost(conn, "detached");
+    sgi_conn_on_lost(conn, "detached");
     conn->detached = true;
     conn->detaches++;
     conn->transport = NULL;
@@ -218,8 +218,8 @@ void fake_committer_dirty(fake_committer *committer, size_t writes)
     sgi_runtime_unlock(committer->base.engine->host.user);
 }
 
-void fake_committer_ask(fake_committer *committer, sgi_job *job, sgi_job_kind kind,
-                        void (*done)(sgi_job *job))
+void fake_committer_ask(fake_committer *committer, sgi_store_job *job,
+                        sgi_store_job_kind kind, void (*done)(sgi_store_job *job))
 {
     memset(job, 0, sizeof *job);
     job->kind = kind;
@@ -237,31 +237,31 @@ void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
     *batch = (sgi_commit){0};
 }
 
-void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer)
+void sgi_change_feed_reset(sgi_change_feed *feed, const sgi_committer *committer)
 {
     (void)committer;
     memset(feed, 0, sizeof *feed);
 }
 
-int32_t sgi_feed_add(void *user, const segue_store_news *news)
+int32_t sgi_change_feed_add(void *user, const segue_store_news *news)
 {
     (void)user;
     (void)news;
     return 0;
 }
 
-void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
+void sgi_change_feed_apply(sgi_committer *committer, sgi_change_feed *feed)
 {
     (void)committer;
     (void)feed;
 }
 
-void sgi_feed_changes_free(struct sgi_feed_change_list *list)
+void sgi_feed_change_list_free(struct sgi_feed_change_list *list)
 {
     (void)list;
 }
 
-bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch)
+bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch)
 {
     fake_committer *fake = SGI_OWNER(committer, fake_committer, base);
     if (!fake->dirty)
@@ -273,8 +273,8 @@ bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch)
     return true;
 }
 
-void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
-                              segue_status status)
+void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
+                                  segue_status status)
 {
     fake_committer *fake = SGI_OWNER(committer, fake_committer, base);
     fake->commits++;
@@ -291,25 +291,25 @@ void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
         fake->on_done(fake);
 }
 
-sgi_job *sgi_committer_take_job(sgi_committer *committer)
+sgi_store_job *sgi_committer_take_job(sgi_committer *committer)
 {
-    sgi_job *job = TAILQ_FIRST(&committer->jobs);
+    sgi_store_job *job = TAILQ_FIRST(&committer->jobs);
     if (job)
         TAILQ_REMOVE(&committer->jobs, job, link);
     return job;
 }
 
-int32_t sgi_job_record(void *user, const segue_store_record *record)
+int32_t sgi_store_job_add_record(void *user, const segue_store_record *record)
 {
-    sgi_job *job = user;
+    sgi_store_job *job = user;
     (void)record;
     job->bytes++;
     return 0;
 }
 
-int32_t sgi_job_entry(void *user, const segue_store_entry *entry)
+int32_t sgi_store_job_add_entry(void *user, const segue_store_entry *entry)
 {
-    sgi_job *job = user;
+    sgi_store_job *job = user;
     (void)entry;
     job->bytes++;
     return 0;

@@ -142,8 +142,8 @@ static void start_engine(fake_host *h, const sgi_mem *mem, uint64_t seed)
     h->locked = 1;
     h->hooks = (segue_hooks){sizeof h->hooks, h, monotonic_ms, wall_ms, random_bytes};
     sgi_env env = {mem, &h->hooks};
-    sgi_host host = {h,     lock,       unlock, log_line,  wake,   output,
-                     input, close_conn, reopen, store_due, retain, release};
+    sgi_host_functions host = {h,     lock,       unlock, log_line,  wake,   output,
+                               input, close_conn, reopen, store_due, retain, release};
     sgi_buf_init(&h->said, &sgi_mem_libc);
     sgi_engine_init(&h->engine, &env, &host, digest, &sgi_crypto_aead);
     h->engine.hosting = &sgi_reverse_hosting;
@@ -163,7 +163,7 @@ static void end_engine(fake_host *h)
 {
     must(h->locked == 1, "the lock was left open");
     must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
-    must(sgi_timers_next(&h->engine.timers) == INT64_MAX, "timers are still set");
+    must(sgi_timers_next_due_ms(&h->engine.timers) == INT64_MAX, "timers are still set");
     sgi_commit_free(sgi_engine_mem(&h->engine), &h->batch);
     sgi_engine_free(&h->engine);
 }
@@ -205,12 +205,12 @@ void fake_host_advance(fake_host *h, int64_t ms)
 {
     int64_t end = h->clock_ms + ms;
     for (;;) {
-        int64_t due = sgi_timers_next(&h->engine.timers);
+        int64_t due = sgi_timers_next_due_ms(&h->engine.timers);
         if (due > end)
             break;
         if (due > h->clock_ms)
             h->clock_ms = due;
-        sgi_timers_run(&h->engine.timers, h->clock_ms);
+        sgi_timers_run_due(&h->engine.timers, h->clock_ms);
     }
     h->clock_ms = end;
 }
@@ -219,7 +219,7 @@ int32_t fake_host_deliver(fake_host *h)
 {
     int32_t ran = 0;
     while (!TAILQ_EMPTY(&h->engine.ready))
-        ran += sgi_engine_deliver(&h->engine, 64);
+        ran += sgi_engine_run_callbacks(&h->engine, 64);
     return ran;
 }
 
@@ -269,7 +269,7 @@ segue_server *fake_server_new(fake_host *h)
         return NULL;
     }
     server->stage = SGI_SERVER_OPEN;
-    server->cluster.takes = true; /* the state after sgi_recover */
+    server->cluster.takes = true; /* the state after sgi_recover_ops */
     h->server = server;
     return server;
 }
@@ -295,7 +295,8 @@ sgi_op *fake_op_new(segue_server *server)
         sgi_served_op_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
     if (!op)
         return NULL;
-    op->served->who = sgi_principal_get(&server->principals, server->engine, nobody);
+    op->served->who =
+        sgi_principal_find_or_new(&server->principals, server->engine, nobody);
     sgi_served_set_item(op, sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool")));
     op->served->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
     if (op->served->who)
@@ -304,7 +305,7 @@ sgi_op *fake_op_new(segue_server *server)
     return NULL;
 }
 
-/* Does what sgi_task_make does, without the limit on live tasks. */
+/* Does what sgi_op_turn_into_task does, without the limit on live tasks. */
 sgi_op *fake_task_new(segue_server *server)
 {
     char id[SGI_RANDOM_TEXT + 1];
@@ -317,7 +318,7 @@ sgi_op *fake_task_new(segue_server *server)
     op->ttl_ms = op->served->item->options.ttl_ms;
     op->served->is_task = true;
     op->served->dialect = &sgi_srv_tasks_ext;
-    if (!op->task_id || sgi_op_make_stored(op) != SEGUE_OK) {
+    if (!op->task_id || sgi_op_turn_into_stored(op) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
     }
@@ -329,8 +330,8 @@ sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
 {
     sgi_op *copy = NULL;
     const fake_row *row = NULL;
-    segue_status status = sgi_record_read(&h->server->committer,
-                                          &fake_store_find(h, op->id)->record, &copy);
+    segue_status status = sgi_op_new_from_record(
+        &h->server->committer, &fake_store_find(h, op->id)->record, &copy);
     const sgi_mem *mem = sgi_engine_mem(&h->engine);
     while (status == SEGUE_OK &&
            (row = fake_store_next(h, op->id, row ? row->entry.seq : 0))) {
@@ -344,7 +345,7 @@ sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
         entry->segment = from->segment;
         entry->event = from->event;
         entry->at_ms = from->at_ms;
-        status = sgi_op_apply(copy, entry);
+        status = sgi_op_apply_stored_entry(copy, entry);
         sgi_entry_free(mem, entry);
     }
     must(status == SEGUE_OK || status == SEGUE_E_NOMEM, "what was stored is refused");
@@ -361,7 +362,7 @@ static bool is_same_text(const char *a, const char *b)
 
 /* Skips questions whose ASK entry could not be written: they stay in the list but were
  * never asked. */
-static const sgi_input *next_input(const sgi_op *op, const sgi_input *input)
+static const sgi_op_question *next_input(const sgi_op *op, const sgi_op_question *input)
 {
     input = input ? TAILQ_NEXT(input, link) : TAILQ_FIRST(&op->head.inputs);
     while (input && input->asked == UINT64_MAX)
@@ -371,8 +372,8 @@ static const sgi_input *next_input(const sgi_op *op, const sgi_input *input)
 
 static const char *input_difference(const sgi_op *a, const sgi_op *b)
 {
-    const sgi_input *one = next_input(a, NULL);
-    const sgi_input *other = next_input(b, NULL);
+    const sgi_op_question *one = next_input(a, NULL);
+    const sgi_op_question *other = next_input(b, NULL);
     for (; one && other; one = next_input(a, one), other = next_input(b, other)) {
         if (!is_same_text(one->key, other->key) ||
             !is_same_text(one->method, other->method) || one->asked != other->asked ||
@@ -442,7 +443,7 @@ const char *fake_session_said(segue_session *session)
     fake_host *h = session->engine->host.user;
     sgi_buf taken;
     sgi_buf_init(&taken, sgi_engine_mem(session->engine));
-    sgi_conn_output(session->conn, &taken);
+    sgi_conn_take_output(session->conn, &taken);
     sgi_buf_reset(&h->said, SIZE_MAX);
     sgi_buf_add_str(&h->said, sgi_buf_str(&taken));
     must(sgi_buf_terminate(&h->said), "out of memory");
@@ -565,7 +566,7 @@ static void apply(fake_host *h, const segue_store_write *write)
 bool fake_store_take(fake_host *h)
 {
     must(h->batch.op_count == 0, "a commit is under way");
-    return sgi_committer_take_batch(&h->server->committer, &h->batch);
+    return sgi_committer_fill_commit(&h->server->committer, &h->batch);
 }
 
 /* Returns true when a creation has the idempotency key of another operation. */
@@ -609,7 +610,7 @@ void fake_store_done(fake_host *h, segue_status status)
         fake_store_land(h);
     h->landed = false;
     h->commits++;
-    sgi_committer_batch_done(&h->server->committer, &h->batch, status);
+    sgi_committer_on_commit_done(&h->server->committer, &h->batch, status);
 }
 
 bool fake_store_commit(fake_host *h, segue_status status)
@@ -620,7 +621,7 @@ bool fake_store_commit(fake_host *h, segue_status status)
     return true;
 }
 
-static void find(fake_host *h, sgi_job *job)
+static void find(fake_host *h, sgi_store_job *job)
 {
     const fake_record *found;
     LIST_FOREACH(found, &h->records, link) {
@@ -628,50 +629,50 @@ static void find(fake_host *h, sgi_job *job)
         if (job->task_id
                 ? !strcmp(r->task_id, job->task_id)
                 : r->has_key && !memcmp(r->idempotency_key, job->key, sizeof job->key)) {
-            sgi_job_record(job, r);
+            sgi_store_job_add_record(job, r);
             return;
         }
     }
     job->status = SEGUE_E_NOT_FOUND;
 }
 
-static void read_log(fake_host *h, sgi_job *job)
+static void read_log(fake_host *h, sgi_store_job *job)
 {
     const fake_row *row;
     TAILQ_FOREACH(row, &h->rows, link)
         if (row->entry.seq > job->after && !memcmp(row->id, job->id, sizeof row->id) &&
-            sgi_job_entry(job, &row->entry))
+            sgi_store_job_add_entry(job, &row->entry))
             return;
 }
 
-static void claim(fake_host *h, sgi_job *job)
+static void claim(fake_host *h, sgi_store_job *job)
 {
     const fake_record *found;
     LIST_FOREACH(found, &h->records, link) {
         segue_store_record record = found->record;
         if (h->torn)
             record.ended = SEGUE_STORE_TORN;
-        if (!found->record.ended && sgi_job_record(job, &record))
+        if (!found->record.ended && sgi_store_job_add_record(job, &record))
             return;
     }
 }
 
 bool fake_store_answer(fake_host *h, segue_status status)
 {
-    sgi_job *job = sgi_committer_take_job(&h->server->committer);
+    sgi_store_job *job = sgi_committer_take_job(&h->server->committer);
     if (!job)
         return false;
     if (status != SEGUE_OK)
         job->status = status;
-    else if (job->kind == SGI_JOB_FIND)
+    else if (job->kind == SGI_STORE_JOB_FIND)
         find(h, job);
-    else if (job->kind == SGI_JOB_READ)
+    else if (job->kind == SGI_STORE_JOB_READ)
         read_log(h, job);
-    else if (job->kind == SGI_JOB_PURGE)
+    else if (job->kind == SGI_STORE_JOB_PURGE)
         job->next_ms = INT64_MAX;
-    else if (job->kind == SGI_JOB_LIST)
+    else if (job->kind == SGI_STORE_JOB_LIST)
         job->status = SEGUE_E_UNSUPPORTED;
-    else if (job->kind == SGI_JOB_CLAIM)
+    else if (job->kind == SGI_STORE_JOB_CLAIM)
         claim(h, job);
     job->done(job);
     return true;

@@ -50,7 +50,7 @@ void fetch_tear_down(fetch_rig *rig)
 static void on_head(void *user, sgi_fetch *fetch, int32_t status)
 {
     fetch_seen *seen = user;
-    sgi_str type = sgi_fetch_header(fetch, "CONTENT-type");
+    sgi_str type = sgi_fetch_get_header(fetch, "CONTENT-type");
     assert_int_equal(seen->heads, 0);
     assert_int_equal(seen->dones, 0);
     seen->heads++;
@@ -141,7 +141,7 @@ void fetch_start_once(fetch_rig *rig, fetch_seen *seen, const char *body)
 void fetch_pause(fetch_seen *seen, bool paused)
 {
     sgi_runtime_lock(seen->rig->rt);
-    sgi_fetch_pause(seen->fetch, paused);
+    sgi_fetch_set_paused(seen->fetch, paused);
     sgi_runtime_unlock(seen->rig->rt);
 }
 

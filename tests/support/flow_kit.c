@@ -54,7 +54,7 @@ void flow_kit_end(flow_kit *k)
 void flow_refuse(flow_kit *k, int32_t status, const char *challenge)
 {
     uint64_t token;
-    sgi_flow_header(k->flow, &token);
+    sgi_flow_authorization_header(k->flow, &token);
     assert_int_equal(
         sgi_flow_on_token_refused(k->flow, status, sgi_str_of(challenge), token),
         SGI_FLOW_WAIT);
@@ -98,14 +98,14 @@ void flow_expect_browser(flow_kit *k)
     if (sgi_flow_next_need(k->flow) != SGI_FLOW_CONSENT)
         fail_msg("no browser: %d %s", (int)sgi_flow_next_need(k->flow),
                  sgi_flow_failure_text(k->flow));
-    snprintf(k->text, sizeof k->text, "%s", sgi_flow_url(k->flow).p);
+    snprintf(k->text, sizeof k->text, "%s", sgi_flow_consent_url(k->flow).p);
 }
 
 segue_status flow_come_back(flow_kit *k, const char *members)
 {
     char url[2048];
-    snprintf(url, sizeof url, "%s?state=%s&%s", FLOW_REDIRECT, sgi_flow_state(k->flow).p,
-             members);
+    snprintf(url, sizeof url, "%s?state=%s&%s", FLOW_REDIRECT,
+             sgi_flow_state_parameter(k->flow).p, members);
     return sgi_flow_on_browser_redirect(&k->host.engine, sgi_str_of(url));
 }
 
@@ -117,7 +117,7 @@ const char *flow_member(flow_kit *k, const char *name)
     const char *query = strchr(k->text, '?');
     sgi_buf_init(&value, &sgi_mem_libc);
     sgi_form_found found =
-        sgi_form_find(sgi_str_of(query ? query + 1 : k->text), name, &value);
+        sgi_url_form_find(sgi_str_of(query ? query + 1 : k->text), name, &value);
     assert_true(found == SGI_FORM_ONE || found == SGI_FORM_ABSENT);
     snprintf(k->value, sizeof k->value, "%.*s", (int)value.len, value.p ? value.p : "");
     sgi_buf_free(&value);
@@ -164,7 +164,7 @@ void flow_enter(flow_kit *k, const char *token)
 void flow_assert_token(flow_kit *k, const char *token)
 {
     uint64_t number;
-    sgi_str header = sgi_flow_header(k->flow, &number);
+    sgi_str header = sgi_flow_authorization_header(k->flow, &number);
     if (sgi_flow_next_need(k->flow) != SGI_FLOW_NOTHING ||
         sgi_flow_status(k->flow) != SEGUE_OK)
         fail_msg("not through: %d %s", (int)sgi_flow_next_need(k->flow),

@@ -25,11 +25,11 @@ static sgi_str find_header(void *user, sgi_str name, bool *more)
 void http_wire_init(http_wire *wire, segue_server *server, const char *name)
 {
     *wire = (http_wire){.server = server, .who = sgi_server_get_principal(server, name)};
-    wire->head = (sgi_http_head){.takes_events = true,
-                                 .max_streams = 16,
-                                 .max_sessions = 100,
-                                 .session_idle_ms = 60000,
-                                 .find = find_header};
+    wire->head = (sgi_http_request_head){.takes_events = true,
+                                         .max_streams = 16,
+                                         .max_sessions = 100,
+                                         .session_idle_ms = 60000,
+                                         .find = find_header};
     sgi_buf_init(&wire->text, &sgi_mem_libc);
 }
 
@@ -47,14 +47,14 @@ void http_wire_cut(http_wire *wire)
 void http_wire_free(http_wire *wire)
 {
     http_wire_cut(wire);
-    sgi_serve_free_spare(wire->spare);
+    sgi_serve_free_spare_conn(wire->spare);
     sgi_serve_unref_principal(wire->who);
     sgi_buf_free(&wire->text);
 }
 
 static void look(http_wire *wire)
 {
-    sgi_serve_describe_answer(wire->conn, &wire->answer);
+    sgi_serve_get_answer_state(wire->conn, &wire->answer);
     if (wire->answer.session)
         snprintf(wire->session, sizeof wire->session, "%s", wire->answer.session);
 }
@@ -73,7 +73,7 @@ static void begin(http_wire *wire)
 {
     http_wire_cut(wire);
     sgi_buf_reset(&wire->text, SIZE_MAX);
-    wire->verdict = (sgi_http_verdict){0};
+    wire->verdict = (sgi_http_serve_verdict){0};
     wire->head.user = wire;
 }
 
@@ -147,7 +147,7 @@ const char *http_wire_text(http_wire *wire)
         look(wire);
         if (!wire->answer.open) {
             sgi_buf_init(&taken, sgi_engine_mem(wire->server->engine));
-            sgi_conn_output(wire->conn, &taken);
+            sgi_conn_take_output(wire->conn, &taken);
             sgi_buf_add_str(&wire->text, sgi_buf_str(&taken));
             sgi_buf_free(&taken);
         }

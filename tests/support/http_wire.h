@@ -21,13 +21,13 @@
 typedef struct http_wire {
     segue_server *server;
     sgi_principal *who;
-    sgi_http_head head;        /* head of the next request; the tests set it */
-    const char *more_names[4]; /* further headers of the next request, in lower case */
+    sgi_http_request_head head; /* head of the next request; the tests set it */
+    const char *more_names[4];  /* further headers of the next request, in lower case */
     const char *more_values[4];
     sgi_conn *conn; /* the exchange under way; a counted reference */
     sgi_conn *spare;
-    sgi_http_verdict verdict;
-    sgi_http_answer answer;           /* the answer when the test last read it */
+    sgi_http_serve_verdict verdict;
+    sgi_http_answer_state answer;     /* the answer when the test last read it */
     char session[SGI_SESSION_ID_MAX]; /* session id in the last answer that named one */
     sgi_buf text; /* output of the current or last exchange; libc memory */
     char body[4096];

@@ -139,7 +139,7 @@ segue_status test_post(test_ear *ear, uint32_t n, const char *text)
 {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     test_store_id(id, n);
-    return sgi_store_post(ear->listener, id, text, strlen(text));
+    return sgi_store_post_command(ear->listener, id, text, strlen(text));
 }
 
 segue_status test_commit_by(test_ear *ear, segue_store_write write)

@@ -57,7 +57,7 @@ static uint64_t add_call(uint64_t hash, const segue_call *call)
 
 static uint64_t add_inputs(uint64_t hash, const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         hash = add(hash, input->asked);
         hash = add(hash, input->answered);
@@ -85,7 +85,7 @@ static uint64_t add_watchers(uint64_t hash, const sgi_op *op)
 {
     const sgi_waiter *waiter;
     const sgi_reader *reader;
-    const sgi_watch *watch;
+    const sgi_op_watch *watch;
     uint64_t waiting = 0, reading = 0, watching = 0;
     TAILQ_FOREACH(waiter, &op->waiters, link)
         waiting += add(5, waiter->seq);
@@ -124,7 +124,7 @@ static uint64_t add_op(uint64_t hash, const sgi_op *op)
 
 static uint64_t add_server(uint64_t hash, const segue_server *server)
 {
-    const sgi_job *job;
+    const sgi_store_job *job;
     const sgi_op *op;
     const segue_call *call;
     uint64_t broken = 0;
@@ -156,7 +156,7 @@ static uint64_t add_wires(uint64_t hash, const race_world *w)
 
 static uint64_t add_ready(uint64_t hash, const sgi_engine *engine)
 {
-    const sgi_ready *ready;
+    const sgi_ready_object *ready;
     TAILQ_FOREACH(ready, &engine->ready, link)
         hash = add(hash, 7);
     return hash;

@@ -93,7 +93,7 @@ static void judge_renderings(race_world *w, const sgi_op *op, const folded *f)
         if (dialect == RACE_X)
             sgi_srv_tasks_ext.write(&jw, op, NULL);
         else if (dialect == RACE_L)
-            sgi_tasks_2025_write(&jw, op, NULL);
+            sgi_tasks_2025_write_task(&jw, op, NULL);
         else
             sgi_srv_tasks_draft.write(&jw, op, NULL);
         sgi_jw_close(&jw, '}');
@@ -186,7 +186,7 @@ static void judge_task(race_world *w, race_wire *wire, sgi_json task, bool creat
 static void judge_number(race_world *w, sgi_json number)
 {
     int64_t n = 0;
-    if (!sgi_json_int(number, &n))
+    if (!sgi_json_read_int(number, &n))
         return;
     folded all = fold_rows(w, UINT64_MAX);
     bool says_why = all.final && (uint64_t)n == all.segments + 1;
@@ -246,7 +246,7 @@ void race_judge_segment(race_world *w, uint64_t number, sgi_str block)
 void race_judge_quiet(race_world *w)
 {
     const sgi_op *op = race_op(w);
-    const sgi_input *input;
+    const sgi_op_question *input;
     if (!op || !w->handler.call)
         return;
     TAILQ_FOREACH(input, &op->head.inputs, link)

@@ -45,7 +45,7 @@ sgi_op *race_op(const race_world *w)
     const fake_record *record = race_record(w);
     sgi_map_node *node = record ? sgi_map_find(&w->handle->cluster.by_task,
                                                sgi_str_of(record->record.task_id))
-                                : sgi_map_any(&w->handle->cluster.by_task);
+                                : sgi_map_any_node(&w->handle->cluster.by_task);
     if (node)
         return sgi_op_by_task(node);
     return w->handler.call ? w->handler.call->op : NULL;
@@ -95,7 +95,7 @@ static bool hear(race_world *w, race_wire *wire)
 {
     sgi_buf taken;
     sgi_buf_init(&taken, &w->server_heap.mem);
-    sgi_conn_output(wire->conn, &taken);
+    sgi_conn_take_output(wire->conn, &taken);
     sgi_str text = sgi_buf_str(&taken);
     while (text.n) {
         const char *end = memchr(text.p, '\n', text.n);
@@ -128,7 +128,7 @@ static bool client_speaks(race_world *w)
 {
     sgi_buf taken;
     sgi_buf_init(&taken, &w->client_heap.mem);
-    sgi_conn_output(w->session->conn, &taken);
+    sgi_conn_take_output(w->session->conn, &taken);
     bool any = taken.len > 0;
     if (any && w->wires[0].conn)
         put_to_server(&w->wires[0], sgi_buf_str(&taken));
@@ -213,8 +213,8 @@ void race_settle(race_world *w)
 
 int64_t race_next_timer(const race_world *w)
 {
-    int64_t one = sgi_timers_next(&w->server.engine.timers);
-    int64_t other = sgi_timers_next(&w->client.engine.timers);
+    int64_t one = sgi_timers_next_due_ms(&w->server.engine.timers);
+    int64_t other = sgi_timers_next_due_ms(&w->client.engine.timers);
     return one < other ? one : other;
 }
 
@@ -225,7 +225,7 @@ void race_pass(race_world *w)
         race_fail(w, "it hangs: completed %d, an end is %sstored", w->completed,
                   race_final(w) ? "" : "not ");
     int64_t ms = at > w->server.clock_ms ? at - w->server.clock_ms : 0;
-    if (sgi_timers_next(&w->client.engine.timers) <= w->client.clock_ms + ms) {
+    if (sgi_timers_next_due_ms(&w->client.engine.timers) <= w->client.clock_ms + ms) {
         int64_t now = w->client.clock_ms + ms;
         race_history(&w->client_history, "tick", 4);
         race_history(&w->client_history, &now, sizeof now);
@@ -259,7 +259,7 @@ static void lose_server(race_world *w)
         return;
     race_history(&w->client_history, "lost", 4);
     race_history(&w->client_history, &w->client.clock_ms, sizeof(int64_t));
-    sgi_conn_lost(w->session->conn, "the server is gone");
+    sgi_conn_on_lost(w->session->conn, "the server is gone");
 }
 
 void race_crash(race_world *w, bool late)
@@ -283,7 +283,7 @@ static void server_end(race_world *w)
     race_let_call_go(w);
     race_check(w, w->handler.freed == w->handler.watched);
     race_check(w, w->handler.inputs == w->handler.asked);
-    race_check(w, sgi_timers_next(&w->server.engine.timers) == INT64_MAX);
+    race_check(w, sgi_timers_next_due_ms(&w->server.engine.timers) == INT64_MAX);
 }
 
 void race_restart(race_world *w)

@@ -28,7 +28,7 @@ static bool is_type(sgi_json value, sgi_json type)
     sgi_json_kind kind = sgi_json_kind_of(value);
     int64_t number;
     if (sgi_json_string_is(type, SGI_STR("integer")))
-        return sgi_json_int(value, &number);
+        return sgi_json_read_int(value, &number);
     if (kind == SGI_JSON_FALSE)
         kind = SGI_JSON_TRUE;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

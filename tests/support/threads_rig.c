@@ -90,7 +90,7 @@ void threads_end(threads_rig *r)
     assert_int_equal(r->mem.live, 0);
 }
 
-static int32_t run_event(sgi_ready *ready, int32_t budget)
+static int32_t run_event(sgi_ready_object *ready, int32_t budget)
 {
     event *e = SGI_OWNER(ready, event, ready);
     int32_t ran = 0;
@@ -105,7 +105,7 @@ static int32_t run_event(sgi_ready *ready, int32_t budget)
         atomic_fetch_add(&e->ran, 1);
     }
     if (e->left)
-        sgi_ready_add(e->r->engine, &e->ready);
+        sgi_ready_queue_add(e->r->engine, &e->ready);
     return ran;
 }
 
@@ -117,7 +117,7 @@ void event_prepare(threads_rig *r, event *e, int32_t times, void (*body)(event *
 void event_queue(threads_rig *r, event *e)
 {
     sgi_runtime_lock(r->rt);
-    sgi_ready_add(r->engine, &e->ready);
+    sgi_ready_queue_add(r->engine, &e->ready);
     sgi_runtime_unlock(r->rt);
 }
 

@@ -16,7 +16,7 @@ typedef struct threads_rig {
 } threads_rig;
 
 typedef struct event {
-    sgi_ready ready;
+    sgi_ready_object ready;
     threads_rig *r;
     int32_t left;
     atomic_int ran;

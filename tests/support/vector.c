@@ -188,7 +188,7 @@ static int matches_kind(sgi_str name, sgi_json value)
     if (!strcmp(text, "string"))
         return kind == SGI_JSON_STRING && value.n > 2;
     if (!strcmp(text, "integer"))
-        return sgi_json_int(value, &number);
+        return sgi_json_read_int(value, &number);
     if (!strcmp(text, "object"))
         return kind == SGI_JSON_OBJECT;
     if (!strcmp(text, "array"))
@@ -363,7 +363,7 @@ static char *match(bindings *b, sgi_json pattern, sgi_json found, const char *at
         break;
     }
     bool same = pattern.n == found.n && memcmp(pattern.p, found.p, found.n) == 0;
-    if (!same && sgi_json_int(pattern, &one) && sgi_json_int(found, &other))
+    if (!same && sgi_json_read_int(pattern, &one) && sgi_json_read_int(found, &other))
         same = one == other;
     return same ? NULL : differ(at, pattern, found);
 }

@@ -180,7 +180,7 @@ static char *check_file(vector_file *file, sgi_json all)
     int64_t format = 0;
     sgi_json vector;
     char *wrong = vector_unknown(all, "|format|about|let|begin|after|vectors|");
-    sgi_json_int(sgi_json_get(all, "format"), &format);
+    sgi_json_read_int(sgi_json_get(all, "format"), &format);
     if (!wrong && format != VECTOR_FORMAT)
         wrong = vector_text("format %d is not %d", (int)format, VECTOR_FORMAT);
     file->let = sgi_json_get(all, "let");

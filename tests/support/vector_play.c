@@ -88,7 +88,7 @@ static char *play_quiet(stage *s)
 static char *play_advance(stage *s, sgi_json value)
 {
     int64_t ms;
-    if (!sgi_json_int(value, &ms) || ms < 0)
+    if (!sgi_json_read_int(value, &ms) || ms < 0)
         return vector_text("advance_ms is no time");
     if (s->is_client)
         kit_advance(&s->k, ms);
@@ -247,7 +247,7 @@ static char *play_end(stage *s, sgi_json step)
     record *r = find_call(s, step, "|call|status|code|result|", &wrong);
     char *status = vector_string(step, "status");
     sgi_json result = sgi_json_get(step, "result");
-    sgi_json_int(sgi_json_get(step, "code"), &code);
+    sgi_json_read_int(sgi_json_get(step, "code"), &code);
     if (!wrong && !r->completed)
         wrong = vector_text("the call has not ended");
     if (!wrong && (!status || !is_status(r->status, status)))
@@ -295,7 +295,8 @@ static char *play_host(stage *s, sgi_json step)
     char *text = vector_string(step, "say");
     sgi_json asked = sgi_json_get(step, "asked");
     int64_t code = 0;
-    bool failed = sgi_json_int(sgi_json_get(sgi_json_get(step, "fail"), "code"), &code);
+    bool failed =
+        sgi_json_read_int(sgi_json_get(sgi_json_get(step, "fail"), "code"), &code);
     if (wrong || !c) {
         wrong = wrong ? wrong : vector_text("the host was not asked");
     } else if (text) {

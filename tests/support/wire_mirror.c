@@ -73,7 +73,7 @@ static void add_name(sgi_buf *out, sgi_json method, sgi_json params)
     sgi_buf_init(&decoded, &sgi_mem_libc);
     if (sgi_json_kind_of(name) == SGI_JSON_STRING && sgi_json_decode(name, &decoded)) {
         sgi_buf_add_lit(out, "Mcp-Name: ");
-        sgi_mcp_add_value(out, sgi_buf_str(&decoded));
+        sgi_mcp_add_header_value(out, sgi_buf_str(&decoded));
         sgi_buf_add_lit(out, "\r\n");
     }
     sgi_buf_free(&decoded);

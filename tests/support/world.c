@@ -183,7 +183,7 @@ static void ask_for_news(segue_runtime *rt)
             if (queue->news_ms != INT64_MAX)
                 queue->news_ms = 0;
         if (slot->blocking)
-            sgi_slot_poll_due(slot);
+            sgi_store_slot_mark_due_polls(slot);
     }
 }
 

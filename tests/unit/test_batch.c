@@ -256,7 +256,7 @@ static const char *said(sgi_conn *conn)
     static char text[4096];
     sgi_buf out;
     sgi_buf_init(&out, &t.mem.mem);
-    sgi_conn_output(conn, &out);
+    sgi_conn_take_output(conn, &out);
     assert_true(out.len < sizeof text);
     if (out.len)
         memcpy(text, out.p, out.len);
@@ -362,7 +362,7 @@ static void torture(bool (*play)(void))
                 recover(); /* plays the end that a round without memory could not reach */
             assert_true(failed || whole);
             assert_true(LIST_EMPTY(&t.server->calls));
-            sgi_serve_free_spare(t.a.spare);
+            sgi_serve_free_spare_conn(t.a.spare);
             t.a.spare = NULL;
         }
     assert_true(play());

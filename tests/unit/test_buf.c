@@ -148,7 +148,7 @@ static void cut_undoes_a_message_that_failed(void **state)
     sgi_buf_add_lit(&buf, "half");
     tm.fail_from = tm.calls + 1;
     assert_false(sgi_buf_reserve(&buf, 4096));
-    sgi_buf_cut(&buf, mark);
+    sgi_buf_truncate(&buf, mark);
     sgi_buf_add_lit(&buf, "!");
     assert_false(buf.failed);
     assert_text(&buf, "whole!");
@@ -199,11 +199,11 @@ static void drop_moves_the_rest_to_the_front(void **state)
     sgi_buf buf;
     sgi_buf_init(&buf, &tm.mem);
     sgi_buf_add_lit(&buf, "abcdef");
-    sgi_buf_drop(&buf, 0);
+    sgi_buf_drop_front(&buf, 0);
     assert_text(&buf, "abcdef");
-    sgi_buf_drop(&buf, 4);
+    sgi_buf_drop_front(&buf, 4);
     assert_text(&buf, "ef");
-    sgi_buf_drop(&buf, 2);
+    sgi_buf_drop_front(&buf, 2);
     assert_int_equal(buf.len, 0);
     sgi_buf_free(&buf);
 }

@@ -107,21 +107,21 @@ static void forms_are_written_and_read(void **state)
     (void)state;
     sgi_buf form;
     sgi_buf_init(&form, &tm.mem);
-    sgi_form_add(&form, "a", SGI_STR("https://x/y?z=1&w"));
-    sgi_form_add(&form, "b c", SGI_STR("-._~+ %\xc3\xa9"));
-    sgi_form_add(&form, "d", SGI_STR(""));
+    sgi_url_form_add(&form, "a", SGI_STR("https://x/y?z=1&w"));
+    sgi_url_form_add(&form, "b c", SGI_STR("-._~+ %\xc3\xa9"));
+    sgi_url_form_add(&form, "d", SGI_STR(""));
     assert_true(sgi_str_eq(
         sgi_buf_str(&form),
         SGI_STR("a=https%3A%2F%2Fx%2Fy%3Fz%3D1%26w&b%20c=-._~%2B%20%25%C3%A9&d=")));
-    assert_int_equal(sgi_form_find(sgi_buf_str(&form), "a", &value), SGI_FORM_ONE);
+    assert_int_equal(sgi_url_form_find(sgi_buf_str(&form), "a", &value), SGI_FORM_ONE);
     is("https://x/y?z=1&w");
-    assert_int_equal(sgi_form_find(sgi_buf_str(&form), "d", &value), SGI_FORM_ONE);
+    assert_int_equal(sgi_url_form_find(sgi_buf_str(&form), "d", &value), SGI_FORM_ONE);
     is("");
-    assert_int_equal(sgi_form_find(sgi_buf_str(&form), "e", &value), SGI_FORM_ABSENT);
+    assert_int_equal(sgi_url_form_find(sgi_buf_str(&form), "e", &value), SGI_FORM_ABSENT);
     sgi_buf_reset(&form, SIZE_MAX);
     sgi_buf_add_lit(&form, "https://x/?");
-    sgi_form_add(&form, "a", SGI_STR("1"));
-    sgi_form_add(&form, "b", SGI_STR("2"));
+    sgi_url_form_add(&form, "a", SGI_STR("1"));
+    sgi_url_form_add(&form, "b", SGI_STR("2"));
     assert_true(sgi_str_eq(sgi_buf_str(&form), SGI_STR("https://x/?a=1&b=2")));
     sgi_buf_free(&form);
 }
@@ -153,7 +153,7 @@ static void what_two_could_read_differently_is_malformed(void **state)
         {"a=%ed%a0%80", SGI_FORM_MALFORMED, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        sgi_form_found found = sgi_form_find(sgi_str_of(rows[i].form), "a", &value);
+        sgi_form_found found = sgi_url_form_find(sgi_str_of(rows[i].form), "a", &value);
         if (found != rows[i].found)
             fail_msg("%s", rows[i].form);
         if (rows[i].value)
@@ -165,7 +165,7 @@ static void a_form_may_not_fit_into_memory(void **state)
 {
     (void)state;
     tm.fail_from = 1;
-    assert_int_equal(sgi_form_find(SGI_STR("a=1"), "a", &value), SGI_FORM_NOMEM);
+    assert_int_equal(sgi_url_form_find(SGI_STR("a=1"), "a", &value), SGI_FORM_NOMEM);
 }
 
 int main(void)

@@ -394,7 +394,7 @@ static void a_creation_that_exists_fails_alone_and_is_forgotten(void **state)
     listener l = {.waiter.fire = fire};
     sgi_op *lost = fake_task_new(server);
     sgi_op *made = fake_task_new(server);
-    sgi_op_wait(lost, &l.waiter, 0);
+    sgi_op_wait_until_visible(lost, &l.waiter, 0);
     assert_true(fake_store_take(&host));
     assert_int_equal(host.batch.op_count, 2);
     fake_store_done(&host, SEGUE_E_EXISTS);
@@ -423,7 +423,7 @@ static void a_creation_waits_for_a_store_with_leases(void **state)
     listener l = {.waiter.fire = fire};
     sgi_op *op = fake_task_new(server);
     server->committer.leased = true;
-    sgi_op_wait(op, &l.waiter, 0);
+    sgi_op_wait_until_visible(op, &l.waiter, 0);
     for (int i = 0; i < 100; i++) {
         assert_true(fake_store_commit(&host, SEGUE_E_STORE));
         assert_false(fake_store_commit(&host, SEGUE_E_STORE));
@@ -448,8 +448,8 @@ static void a_creation_whose_answer_was_lost_is_followed(void **state)
     listener end = {.waiter.fire = fire};
     sgi_op *op = fake_task_new(server);
     server->committer.leased = true;
-    sgi_op_wait(op, &made.waiter, 0);
-    sgi_op_wait(op, &end.waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &made.waiter, 0);
+    sgi_op_wait_until_visible(op, &end.waiter, SGI_WAIT_FINAL);
     assert_true(fake_store_take(&host));
     fake_store_land(&host);
     fake_store_done(&host, SEGUE_E_STORE);
@@ -462,7 +462,7 @@ static void a_creation_whose_answer_was_lost_is_followed(void **state)
     assert_int_equal(end.fired, 0);
     assert_true(sgi_op_is_created(op) &&
                 sgi_op_runs_elsewhere(op)); /* so the operation does not run here */
-    assert_true(op->shared->state == SGI_SHARED_FOLLOWED);
+    assert_true(op->shared->state == SGI_CLUSTER_OP_FOLLOWED);
     assert_null(op->record);
     assert_int_equal(op->head.next_log, 1);
     fake_store_settle(&host);
@@ -485,7 +485,7 @@ static void who_waits_for_a_letter_waits_for_no_other(void **state)
     fake_store_settle(&host);
     sgi_forward_presence(op, true);
     assert_int_equal(sgi_forward_cancel(op), SEGUE_OK);
-    sgi_op_wait_done(op, &l.waiter);
+    sgi_op_wait_for_requested_changes(op, &l.waiter);
     assert_true(fake_store_answer(&host, SEGUE_E_LIMIT));
     assert_int_equal(l.fired, 0);
     sgi_forward_presence(op, false);
@@ -541,11 +541,11 @@ static void without_memory_for_a_batch_it_is_tried_again(void **state)
 static int done_count;
 static segue_status done_status;
 
-static void job_done(sgi_job *job)
+static void job_done(sgi_store_job *job)
 {
     done_count++;
     done_status = job->status;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
 }
 
 static void jobs_that_wait_are_dropped_with_the_committer(void **state)
@@ -555,8 +555,9 @@ static void jobs_that_wait_are_dropped_with_the_committer(void **state)
     sgi_committer_init(&committer, &host.engine, &sgi_server_observer);
     done_count = 0;
     for (int i = 0; i < 3; i++)
-        sgi_committer_add_job(&committer,
-                              sgi_job_new(&committer, SGI_JOB_PURGE, job_done, NULL));
+        sgi_committer_add_job(
+            &committer,
+            sgi_store_job_new(&committer, SGI_STORE_JOB_PURGE, job_done, NULL));
     assert_int_equal(host.stores, 3);
     sgi_committer_free(&committer); /* the server is gone, so nothing waits for a
                                      * report */
@@ -571,7 +572,7 @@ static void jobs_are_answered_in_their_order_also_at_the_end(void **state)
     for (int i = 0; i < 3; i++)
         sgi_committer_add_job(
             &server->committer,
-            sgi_job_new(&server->committer, SGI_JOB_PURGE, job_done, NULL));
+            sgi_store_job_new(&server->committer, SGI_STORE_JOB_PURGE, job_done, NULL));
     assert_true(fake_store_answer(&host, SEGUE_OK));
     assert_int_equal(done_status, SEGUE_OK);
     sgi_server_shut_down(server);
@@ -732,14 +733,14 @@ static sgi_op *op_of(const uint8_t *id)
 
 static void pass_command(const uint8_t *id, uint64_t number, const char *text)
 {
-    sgi_feed feed;
+    sgi_change_feed feed;
     segue_store_news news = {
         .kind = SEGUE_STORE_LETTER, .number = number, .data_len = strlen(text)};
     memcpy(news.id, id, sizeof news.id);
     news.data = text;
-    sgi_feed_reset(&feed, &server->committer);
-    assert_int_equal(sgi_feed_add(&feed, &news), 0);
-    sgi_feed_apply(&server->committer, &feed);
+    sgi_change_feed_reset(&feed, &server->committer);
+    assert_int_equal(sgi_change_feed_add(&feed, &news), 0);
+    sgi_change_feed_apply(&server->committer, &feed);
 }
 
 static void a_letter_waits_while_what_is_ours_cannot_be_read(void **state)
@@ -785,8 +786,8 @@ static void a_claim_shown_again_while_it_is_read_runs_once(void **state)
     uint8_t id[SEGUE_STORE_ID_SIZE];
     claim_left(id);
     sgi_recover_orphans(&server->cluster);
-    sgi_job *read = sgi_committer_take_job(&server->committer);
-    assert_int_equal(read->kind, SGI_JOB_READ);
+    sgi_store_job *read = sgi_committer_take_job(&server->committer);
+    assert_int_equal(read->kind, SGI_STORE_JOB_READ);
     assert_true(fake_store_answer(&host, SEGUE_OK)); /* the claim shows the operation */
     sgi_committer_add_job(&server->committer, read);
     answer_all();
@@ -849,7 +850,7 @@ static void a_wish_times_out_only_when_its_letter_is_durable(void **state)
         listener l = {.waiter.fire = fire};
         sgi_op *op = lose_one();
         assert_int_equal(sgi_forward_cancel(op), SEGUE_OK);
-        sgi_op_wait_done(op, &l.waiter);
+        sgi_op_wait_for_requested_changes(op, &l.waiter);
         fake_host_advance(&host, 3000);
         assert_int_equal(l.fired, 0); /* the store has not answered */
         if (way == UNANSWERED) {
@@ -875,27 +876,29 @@ static void records_and_entries_are_copied_or_the_job_says_so(void **state)
     (void)state;
     segue_store_record record = {.task_id = "abc", .data = NULL, .data_len = 0};
     segue_store_entry entry = {.seq = 1, .kind = SGI_ENTRY_SEGMENT, .data = NULL};
-    sgi_job *job = sgi_job_new(&server->committer, SGI_JOB_READ, job_done, NULL);
+    sgi_store_job *job =
+        sgi_store_job_new(&server->committer, SGI_STORE_JOB_READ, job_done, NULL);
     job->max_bytes = 10;
-    assert_int_equal(sgi_job_record(job, &record), 0);
+    assert_int_equal(sgi_store_job_add_record(job, &record), 0);
     record.data = "xyz";
     record.data_len = 3;
-    assert_int_equal(sgi_job_record(job, &record), 0);
+    assert_int_equal(sgi_store_job_add_record(job, &record), 0);
     assert_string_equal(TAILQ_FIRST(&job->found)->record.data, "");
     assert_string_equal(TAILQ_NEXT(TAILQ_FIRST(&job->found), link)->record.data, "xyz");
-    assert_int_equal(sgi_job_entry(job, &entry), 0);
+    assert_int_equal(sgi_store_job_add_entry(job, &entry), 0);
     entry.data = "0123456789";
     entry.data_len = 10;
-    assert_int_equal(sgi_job_entry(job, &entry), 1); /* two entries are enough */
+    /* two entries are enough */
+    assert_int_equal(sgi_store_job_add_entry(job, &entry), 1);
     assert_int_equal(job->status, SEGUE_OK);
     tm.fail_from = tm.calls + 1;
-    assert_int_equal(sgi_job_record(job, &record), 1);
+    assert_int_equal(sgi_store_job_add_record(job, &record), 1);
     assert_int_equal(job->status, SEGUE_E_NOMEM);
     job->status = SEGUE_OK;
-    assert_int_equal(sgi_job_entry(job, &entry), 1);
+    assert_int_equal(sgi_store_job_add_entry(job, &entry), 1);
     assert_int_equal(job->status, SEGUE_E_NOMEM);
     test_mem_rearm(&tm);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -82,7 +82,7 @@ static sgi_crypto_key *ec_half(const EVP_PKEY *key, int bits)
     memcpy(x + size - len, raw, len);
     len = part_of(key, OSSL_PKEY_PARAM_EC_PUB_Y, raw);
     memcpy(y + size - len, raw, len);
-    return sgi_crypto_key_ec(bits, (sgi_str){x, size}, (sgi_str){y, size});
+    return sgi_crypto_key_new_ec(bits, (sgi_str){x, size}, (sgi_str){y, size});
 }
 
 static sgi_crypto_key *public_half(const EVP_PKEY *key)
@@ -92,13 +92,13 @@ static sgi_crypto_key *public_half(const EVP_PKEY *key)
     switch (EVP_PKEY_get_base_id(key)) {
     case EVP_PKEY_RSA:
         len = part_of(key, OSSL_PKEY_PARAM_RSA_N, n);
-        return sgi_crypto_key_rsa((sgi_str){n, len},
-                                  (sgi_str){e, part_of(key, OSSL_PKEY_PARAM_RSA_E, e)});
+        return sgi_crypto_key_new_rsa(
+            (sgi_str){n, len}, (sgi_str){e, part_of(key, OSSL_PKEY_PARAM_RSA_E, e)});
     case EVP_PKEY_EC:
         return ec_half(key, EVP_PKEY_get_bits(key));
     default:
         assert_int_equal(EVP_PKEY_get_raw_public_key(key, (unsigned char *)n, &len), 1);
-        return sgi_crypto_key_ed25519((sgi_str){n, len});
+        return sgi_crypto_key_new_ed25519((sgi_str){n, len});
     }
 }
 

@@ -28,7 +28,7 @@ typedef struct loop {
 
 static void note(loop *l)
 {
-    l->outside = l->outside && sgi_runtime_in_callback(l->rt);
+    l->outside = l->outside && sgi_runtime_is_in_callback(l->rt);
 }
 
 static void give_back(loop *l)
@@ -38,7 +38,7 @@ static void give_back(loop *l)
         segue_status status = sgi_transport_feed(l->transport, l->kept.p, len);
         if (status != SEGUE_OK)
             return; /* pause(0) or the end follows */
-        sgi_buf_drop(&l->kept, len);
+        sgi_buf_drop_front(&l->kept, len);
         len = l->kept.len < 777 ? l->kept.len : 777;
     }
 }

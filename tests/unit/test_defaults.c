@@ -15,7 +15,7 @@ typedef struct form {
     test_mem tm;
     sgi_engine engine;
     segue_session session;
-    sgi_defaults defaults;
+    sgi_form_defaults defaults;
 } form;
 
 static void form_init(form *f)
@@ -31,8 +31,8 @@ static bool keep(form *f, const char *properties)
 {
     char *params = malloc(strlen(properties) + 64);
     sprintf(params, "{\"requestedSchema\":{\"properties\":%s}}", properties);
-    bool kept = sgi_defaults_remember(&f->defaults, &f->session,
-                                      SGI_STR("elicitation/create"), sgi_str_of(params));
+    bool kept = sgi_form_defaults_store(
+        &f->defaults, &f->session, SGI_STR("elicitation/create"), sgi_str_of(params));
     free(params);
     return kept;
 }
@@ -44,11 +44,12 @@ static void check(const char *properties, const char *answer, const char *expect
     size_t len;
     form_init(&f);
     assert_true(keep(&f, properties));
-    char *filled = sgi_defaults_fill(&f.defaults, &f.tm.mem, sgi_str_of(answer), &len);
+    char *filled =
+        sgi_form_defaults_fill_answer(&f.defaults, &f.tm.mem, sgi_str_of(answer), &len);
     assert_string_equal(filled, expected);
     assert_int_equal(len, strlen(expected));
-    sgi_release(&f.tm.mem, filled, len + 1);
-    sgi_defaults_free(&f.defaults, &f.tm.mem);
+    sgi_free(&f.tm.mem, filled, len + 1);
+    sgi_form_defaults_free(&f.defaults, &f.tm.mem);
     assert_int_equal(f.tm.live, 0);
 }
 
@@ -109,12 +110,12 @@ static void nothing_is_kept_for_who_did_not_ask(void **state)
     (void)state;
     form f;
     form_init(&f);
-    assert_true(sgi_defaults_remember(
+    assert_true(sgi_form_defaults_store(
         &f.defaults, &f.session, SGI_STR("sampling/createMessage"),
         SGI_STR("{\"requestedSchema\":{\"properties\":" NAME "}}")));
     assert_null(f.defaults.text);
-    assert_true(sgi_defaults_remember(&f.defaults, &f.session,
-                                      SGI_STR("elicitation/create"), (sgi_str){0}));
+    assert_true(sgi_form_defaults_store(&f.defaults, &f.session,
+                                        SGI_STR("elicitation/create"), (sgi_str){0}));
     assert_null(f.defaults.text);
     f.session.options.fill_defaults = 0;
     assert_true(keep(&f, NAME));
@@ -136,7 +137,7 @@ static void so_many_fields_are_looked_at(void **state)
     snprintf(last, sizeof last, ",\"f%d\":%d}", SGI_DEFAULTS_MAX - 1,
              SGI_DEFAULTS_MAX - 1);
     assert_string_equal(f.defaults.text + f.defaults.len - strlen(last), last);
-    sgi_defaults_free(&f.defaults, &f.tm.mem);
+    sgi_form_defaults_free(&f.defaults, &f.tm.mem);
 }
 
 static void without_memory_nothing_is_lost(void **state)
@@ -157,13 +158,13 @@ static void without_memory_nothing_is_lost(void **state)
         assert_int_equal(f.tm.live, kept);
         test_mem_rearm(&f.tm);
         f.tm.fail_at = ++at;
-        filled =
-            sgi_defaults_fill(&f.defaults, &f.tm.mem, SGI_STR(ACCEPT("{\"x\":1}")), &len);
+        filled = sgi_form_defaults_fill_answer(&f.defaults, &f.tm.mem,
+                                               SGI_STR(ACCEPT("{\"x\":1}")), &len);
     }
     assert_true(at > 1);
     assert_string_equal(filled, ACCEPT("{\"x\":1,\"name\":\"John\"}"));
-    sgi_release(&f.tm.mem, filled, len + 1);
-    sgi_defaults_free(&f.defaults, &f.tm.mem);
+    sgi_free(&f.tm.mem, filled, len + 1);
+    sgi_form_defaults_free(&f.defaults, &f.tm.mem);
     assert_int_equal(f.tm.live, 0);
 }
 

@@ -169,11 +169,11 @@ static void output_is_still_written_after_the_end_of_input(void **state)
 
 /* A callback that input makes due, and that sends an answer. */
 typedef struct answer {
-    sgi_ready ready;
+    sgi_ready_object ready;
     sgi_conn *conn;
 } answer;
 
-static int32_t give_answer(sgi_ready *ready, int32_t budget)
+static int32_t give_answer(sgi_ready_object *ready, int32_t budget)
 {
     answer *a = SGI_OWNER(ready, answer, ready);
     (void)budget;
@@ -186,7 +186,7 @@ static answer late = {.ready = {.run = give_answer}};
 static void queue_answer(sgi_conn *conn)
 {
     late.conn = conn;
-    sgi_ready_add(conn->engine, &late.ready);
+    sgi_ready_queue_add(conn->engine, &late.ready);
 }
 
 static void callbacks_answer_before_the_end_of_input_counts(void **state)

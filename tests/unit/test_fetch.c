@@ -212,7 +212,7 @@ static size_t flood(fetch_rig *rig, http_line *line, size_t most)
 
 static void pause_at_once(fetch_seen *seen)
 {
-    sgi_fetch_pause(seen->fetch, true);
+    sgi_fetch_set_paused(seen->fetch, true);
 }
 
 /* Memory is bounded: a paused stream stops the peer. */
@@ -577,7 +577,7 @@ static void *start_and_cancel(void *user)
         if (a->seen[i].fetch && i % 2)
             sgi_fetch_cancel(a->seen[i].fetch);
         else if (a->seen[i].fetch)
-            sgi_fetch_pause(a->seen[i].fetch, false);
+            sgi_fetch_set_paused(a->seen[i].fetch, false);
         sgi_runtime_unlock(a->rig->rt);
     }
     return NULL;

@@ -479,8 +479,8 @@ static void streams_do_not_hold_up_what_is_short(void **state)
 
 static void it_lasts(fetch_seen *seen)
 {
-    sgi_fetch_became_stream(seen->fetch);
-    sgi_fetch_became_stream(seen->fetch); /* a second call changes nothing */
+    sgi_fetch_move_to_stream_lane(seen->fetch);
+    sgi_fetch_move_to_stream_lane(seen->fetch); /* a second call changes nothing */
 }
 
 static bool accept_soon(fetch_rig *rig, http_line *line)

@@ -42,7 +42,7 @@ static void on_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len
 static void on_done(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
 {
     told *t = user;
-    sgi_str location = sgi_fetch_header(fetch, "location");
+    sgi_str location = sgi_fetch_get_header(fetch, "location");
     t->dones++;
     t->fault = outcome->fault;
     snprintf(t->location, sizeof t->location, "%.*s", (int)location.n,

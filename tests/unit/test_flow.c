@@ -55,8 +55,8 @@ static void a_client_registers_asks_and_gets_a_token(void **state)
     flow_assert_member(&k, "resource", FLOW_ENDPOINT);
     flow_assert_member(&k, "scope", NULL);
     flow_assert_member(&k, "prompt", NULL);
-    flow_assert_member(&k, "state", sgi_flow_state(k.flow).p);
-    assert_int_equal(sgi_flow_state(k.flow).n, SGI_RANDOM_TEXT);
+    flow_assert_member(&k, "state", sgi_flow_state_parameter(k.flow).p);
+    assert_int_equal(sgi_flow_state_parameter(k.flow).n, SGI_RANDOM_TEXT);
     snprintf(challenge, sizeof challenge, "%s", flow_member(&k, "code_challenge"));
     assert_int_equal(flow_come_back(&k, "code=x%2F1"), SEGUE_OK);
     flow_expect_post(&k, "https://as.example/token");
@@ -69,7 +69,7 @@ static void a_client_registers_asks_and_gets_a_token(void **state)
     assert_pkce(challenge, flow_member(&k, "code_verifier"));
     flow_answer(&k, 200, FLOW_TOKEN("t1", ",\"expires_in\":3600"));
     flow_assert_token(&k, "t1");
-    assert_true(sgi_flow_is_granted(k.flow));
+    assert_true(sgi_flow_token_is_from_grant(k.flow));
     assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_kit_end(&k);
 }
@@ -387,7 +387,7 @@ static void a_step_up_asks_for_more_and_not_again(void **state)
     flow_assert_member(&k, "scope", "a b");
     flow_grant(&k, FLOW_TOKEN("t2", ""));
     flow_assert_token(&k, "t2");
-    sgi_flow_header(k.flow, &token);
+    sgi_flow_authorization_header(k.flow, &token);
     assert_int_equal(sgi_flow_on_token_refused(k.flow, 403, SGI_STR(LACKS("b")), token),
                      SGI_FLOW_NO);
     assert_non_null(strstr(sgi_flow_failure_text(k.flow), "did not grant"));

@@ -366,14 +366,14 @@ static void a_server_that_refuses_what_it_asked_for_ends_the_flow(void **state)
     uint64_t token;
     flow_kit_open(&k);
     flow_enter(&k, FLOW_TOKEN("t1", ",\"refresh_token\":\"r\""));
-    sgi_flow_header(k.flow, &token);
+    sgi_flow_authorization_header(k.flow, &token);
     assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                      SGI_FLOW_NO);
     flow_assert_failed(&k, "just granted");
     /* other requests were sent with that token, too */
     assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                      SGI_FLOW_NO);
-    assert_int_equal(sgi_flow_header(k.flow, &token).n, 0);
+    assert_int_equal(sgi_flow_authorization_header(k.flow, &token).n, 0);
     flow_refuse(&k, 401, "Bearer"); /* the next request starts a new flow */
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
     flow_expect_browser(&k);
@@ -448,11 +448,11 @@ static void an_answer_with_another_state_changes_nothing(void **state)
     assert_int_equal(back(FLOW_REDIRECT "?code=x&state=%zz"), SEGUE_E_INVALID);
     assert_int_equal(back(FLOW_REDIRECT), SEGUE_E_INVALID);
     assert_int_equal(back(""), SEGUE_E_INVALID);
-    snprintf(url, sizeof url, "?code=x&state=%s&state=%s", sgi_flow_state(k.flow).p,
-             sgi_flow_state(k.flow).p);
+    snprintf(url, sizeof url, "?code=x&state=%s&state=%s",
+             sgi_flow_state_parameter(k.flow).p, sgi_flow_state_parameter(k.flow).p);
     assert_int_equal(back(url), SEGUE_E_INVALID);
     flow_expect_browser(&k);
-    snprintf(url, sizeof url, "code=x&state=%s#f", sgi_flow_state(k.flow).p);
+    snprintf(url, sizeof url, "code=x&state=%s#f", sgi_flow_state_parameter(k.flow).p);
     assert_int_equal(back(url), SEGUE_OK); /* the query alone is enough */
     assert_int_equal(back(url), SEGUE_E_NOT_FOUND);
     flow_expect_post(&k, TOKEN_URL);

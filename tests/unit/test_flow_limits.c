@@ -125,7 +125,7 @@ static size_t once(size_t fail_at, size_t fail_from)
     segue_status status =
         sgi_flow_new(&k.host.engine, FLOW_ENDPOINT, &k.options, &k.flow);
     if (status == SEGUE_OK) {
-        sgi_flow_header(k.flow, &token);
+        sgi_flow_authorization_header(k.flow, &token);
         sgi_flow_on_token_refused(k.flow, 401, SGI_STR(challenge), token);
         status = play();
     }
@@ -138,13 +138,13 @@ static size_t once(size_t fail_at, size_t fail_from)
                 status == SEGUE_E_UNAUTHORIZED);
     test_mem_rearm(&k.tm); /* memory is back: the flow works */
     if (k.flow) {
-        sgi_flow_header(k.flow, &token);
+        sgi_flow_authorization_header(k.flow, &token);
         sgi_flow_on_token_accepted(k.flow, token);
         assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                          SGI_FLOW_WAIT);
         if (play() != SEGUE_OK)
             fail_msg("%zu %zu: %s", fail_at, fail_from, sgi_flow_failure_text(k.flow));
-        assert_true(sgi_flow_header(k.flow, &token).n > 0);
+        assert_true(sgi_flow_authorization_header(k.flow, &token).n > 0);
     }
     flow_kit_end(&k);
     return calls;

@@ -201,7 +201,7 @@ static void a_token_is_renewed_before_its_end(void **state)
     flow_assert_member(&k, "client_id", "c1");
     flow_answer(&k, 200, FLOW_TOKEN("t2", ",\"expires_in\":\"20\""));
     flow_assert_token(&k, "t2");
-    assert_false(sgi_flow_is_granted(k.flow));
+    assert_false(sgi_flow_token_is_from_grant(k.flow));
     fake_host_advance(&k.host, 14999);
     assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     fake_host_advance(&k.host, 1);
@@ -323,7 +323,7 @@ static void keeping(void)
 static void expect_load(const char *key, const char *text)
 {
     assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_LOAD);
-    assert_string_equal(sgi_flow_key(k.flow).p, key);
+    assert_string_equal(sgi_flow_vault_key(k.flow).p, key);
     char *copy = strdup(text);
     sgi_flow_on_record_loaded(k.flow, sgi_str_of(copy));
     free(copy);
@@ -332,8 +332,8 @@ static void expect_load(const char *key, const char *text)
 static char *expect_save(const char *key)
 {
     assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_SAVE);
-    assert_string_equal(sgi_flow_key(k.flow).p, key);
-    char *text = strdup(sgi_flow_record(k.flow).p);
+    assert_string_equal(sgi_flow_vault_key(k.flow).p, key);
+    char *text = strdup(sgi_flow_vault_record(k.flow).p);
     sgi_flow_on_record_saved(k.flow);
     return text;
 }
@@ -385,7 +385,7 @@ static void a_later_process_begins_with_what_was_kept(void **state)
     flow_assert_token(&k, "t2");
     /* A step up keeps the scopes that the earlier process had. */
     uint64_t number;
-    sgi_flow_header(k.flow, &number);
+    sgi_flow_authorization_header(k.flow, &number);
     assert_int_equal(
         sgi_flow_on_token_refused(
             k.flow, 403, SGI_STR("Bearer error=insufficient_scope, scope=a"), number),

@@ -144,7 +144,7 @@ static void an_escaped_name_is_the_same_field(void **state)
     add_fields("{\"name\":1,\"keep\":2}");
     add_fields("{\"\\u006eame\":3}");
     assert_result(false, (sgi_str){0}, "{\"content\":[],\"keep\":2,\"\\u006eame\":3}");
-    sgi_fold_replace(&fold, fold.segments);
+    sgi_fold_drop_replaced(&fold, fold.segments);
     add_fields("{\"_meta\":{\"a\":1,\"b\":1}}");
     add_fields("{\"_\\u006deta\":{\"\\u0061\":2}}");
     assert_result(false, (sgi_str){0},
@@ -178,7 +178,7 @@ static void replace_throws_away_what_came_before(void **state)
     (void)state;
     sgi_fold_add_segment(&fold, SGI_STR("1"));
     add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
-    sgi_fold_replace(&fold, 7); /* six more have left the log */
+    sgi_fold_drop_replaced(&fold, 7); /* six more have left the log */
     assert_int_equal(fold.voided, 7);
     assert_int_equal(fold.segments, 7);
     sgi_fold_add_segment(&fold, SGI_STR("2"));
@@ -204,8 +204,8 @@ static void run_all(void)
     add_fields("{\"b\":1,\"_meta\":{\"n\":1}}");
     add_fields("{\"\\u0062\":2}");
     sgi_fold_add_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"two\"}"));
-    sgi_fold_add_placed_segment(&fold, 0,
-                                SGI_STR("{\"type\":\"text\",\"text\":\"more\"}"));
+    sgi_fold_add_indexed_segment(&fold, 0,
+                                 SGI_STR("{\"type\":\"text\",\"text\":\"more\"}"));
 }
 
 static void without_memory_it_fails_and_says_so(void **state)
@@ -249,7 +249,7 @@ static void a_message_has_its_text_in_one(void **state)
     sgi_fold_add_segment(&fold, SGI_STR(BLOCK("d")));
     assert_result(false, (sgi_str){0},
                   "{\"content\":[" BLOCK("a\\n\\u0062") "," OTHER "," BLOCK("d") "]}");
-    sgi_fold_replace(&fold, fold.segments);
+    sgi_fold_drop_replaced(&fold, fold.segments);
     sgi_fold_add_segment(&fold, SGI_STR(BLOCK("e")));
     assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("e") "}");
 }
@@ -258,28 +258,28 @@ static void a_message_has_its_text_in_one(void **state)
 static void texts_go_on_in_their_blocks(void **state)
 {
     (void)state;
-    assert_false(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(OTHER)));
-    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(BLOCK("d"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("a\\n"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("\\u0062"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 2, SGI_STR("{\"type\":\"image\"}")));
-    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("c"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(BLOCK("e"))));
-    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("d"))));
-    assert_false(sgi_fold_add_placed_segment(&fold, 2, SGI_STR(BLOCK("x"))));
-    assert_false(sgi_fold_add_placed_segment(&fold, 0, SGI_STR("{\"type\":\"image\"}")));
-    assert_false(sgi_fold_add_placed_segment(&fold, 4, SGI_STR(BLOCK("x"))));
-    assert_true(sgi_fold_has_joined(&fold));
+    assert_false(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 0, SGI_STR(OTHER)));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 0, SGI_STR(BLOCK("d"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("a\\n"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("\\u0062"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 2, SGI_STR("{\"type\":\"image\"}")));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("c"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 0, SGI_STR(BLOCK("e"))));
+    assert_true(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("d"))));
+    assert_false(sgi_fold_add_indexed_segment(&fold, 2, SGI_STR(BLOCK("x"))));
+    assert_false(sgi_fold_add_indexed_segment(&fold, 0, SGI_STR("{\"type\":\"image\"}")));
+    assert_false(sgi_fold_add_indexed_segment(&fold, 4, SGI_STR(BLOCK("x"))));
+    assert_true(sgi_fold_has_joined_segments(&fold));
     assert_int_equal(fold.segments, 8);
     assert_result(
         false, (sgi_str){0},
         "{\"content\":[{\"type\":\"text\",\"text\":\"cde\",\"annotations\":{}}," BLOCK(
             "a\\n\\u0062cd") ",{\"type\":\"image\"}]}");
-    sgi_fold_replace(&fold, fold.segments);
+    sgi_fold_drop_replaced(&fold, fold.segments);
     assert_int_equal(fold.voided, 8);
-    assert_false(sgi_fold_has_joined(&fold));
-    assert_false(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
+    assert_false(sgi_fold_has_joined_segments(&fold));
+    assert_false(sgi_fold_add_indexed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
     sgi_fold_add_segment(&fold, SGI_STR(BLOCK("f")));
     assert_result(false, (sgi_str){0}, "{\"content\":[" BLOCK("f") "]}");
 }
@@ -292,7 +292,7 @@ static void many_texts_go_on(void **state)
     sgi_buf_init(&expected, &sgi_mem_libc);
     sgi_buf_add_lit(&expected, "{\"content\":[");
     for (int i = 0; i < 200; i++) {
-        assert_true(sgi_fold_add_placed_segment(
+        assert_true(sgi_fold_add_indexed_segment(
             &fold, (uint64_t)i, i % 3 ? SGI_STR(BLOCK("a")) : SGI_STR("{}")));
         sgi_buf_add(&expected, ",", i ? 1 : 0);
         sgi_buf_add_str(&expected, i % 3 ? SGI_STR(BLOCK("ab")) : SGI_STR("{}"));
@@ -301,7 +301,7 @@ static void many_texts_go_on(void **state)
     assert_true(sgi_buf_terminate(&expected));
     for (int i = 199; i >= 0; i--)
         assert_int_equal(
-            sgi_fold_add_placed_segment(&fold, (uint64_t)i, SGI_STR(BLOCK("b"))),
+            sgi_fold_add_indexed_segment(&fold, (uint64_t)i, SGI_STR(BLOCK("b"))),
             i % 3 != 0);
     assert_result(false, (sgi_str){0}, expected.p);
     sgi_buf_free(&expected);

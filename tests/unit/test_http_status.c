@@ -25,7 +25,7 @@ static void run_fail(void *user, segue_call *call)
     (void)user;
     t.host.engine.host.lock(&t.host);
     assert_int_equal(sgi_call_argument(call, "code", &value), SEGUE_OK);
-    assert_true(sgi_json_int(value, &code));
+    assert_true(sgi_json_read_int(value, &code));
     assert_int_equal(sgi_call_fail(call, (int32_t)code, "on purpose", NULL, 0), SEGUE_OK);
     sgi_call_free(call);
     t.host.engine.host.release(&t.host);

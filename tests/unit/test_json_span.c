@@ -291,7 +291,8 @@ static void integers_are_read_by_value(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t value = 99;
-        if (!sgi_json_int(fenced_text(cases[i].text), &value) || value != cases[i].value)
+        if (!sgi_json_read_int(fenced_text(cases[i].text), &value) ||
+            value != cases[i].value)
             fail_msg("%s became %lld", cases[i].text, (long long)value);
     }
 }
@@ -323,7 +324,7 @@ static void what_is_no_64_bit_integer_is_refused(void **state)
                                         "{}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int64_t value = 99;
-        if (sgi_json_int(fenced_text(texts[i]), &value))
+        if (sgi_json_read_int(fenced_text(texts[i]), &value))
             fail_msg("%s became %lld", texts[i], (long long)value);
         assert_int_equal(value, 99);
     }
@@ -340,22 +341,22 @@ static void long_numbers_are_read_to_their_end(void **state)
     memset(text, '0', LEN);
     text[0] = '7';
     memcpy(text + LEN, "e-59999", 8);
-    assert_true(sgi_json_int(fenced_text(text), &value));
+    assert_true(sgi_json_read_int(fenced_text(text), &value));
     assert_int_equal(value, 7);
-    assert_true(sgi_json_double(fenced_text(text), &number));
+    assert_true(sgi_json_read_double(fenced_text(text), &number));
     assert_true(number == 7);
     text[LEN - 1] = '1';
-    assert_false(sgi_json_int(fenced_text(text), &value));
-    assert_true(sgi_json_double(fenced_text(text), &number));
+    assert_false(sgi_json_read_int(fenced_text(text), &value));
+    assert_true(sgi_json_read_double(fenced_text(text), &number));
     assert_true(number == 7);
     memset(text, '0', LEN);
     text[1] = '.';
     memcpy(text + LEN - 1, "7e59998", 8);
-    assert_true(sgi_json_int(fenced_text(text), &value));
+    assert_true(sgi_json_read_int(fenced_text(text), &value));
     assert_int_equal(value, 7);
     memset(text, '9', LEN);
     memcpy(text + LEN, "e-60000", 8);
-    assert_true(sgi_json_double(fenced_text(text), &number));
+    assert_true(sgi_json_read_double(fenced_text(text), &number));
     assert_true(number == 1);
 }
 
@@ -383,17 +384,17 @@ static void doubles_are_read_to_the_nearest(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double value = 99;
-        if (!sgi_json_double(fenced_text(cases[i].text), &value) ||
+        if (!sgi_json_read_double(fenced_text(cases[i].text), &value) ||
             value != cases[i].value)
             fail_msg("%s became %.17g", cases[i].text, value);
     }
     double value = 1;
-    assert_true(sgi_json_double(fenced_text("-0"), &value));
+    assert_true(sgi_json_read_double(fenced_text("-0"), &value));
     assert_true(value == 0 && signbit(value));
     static const char *const refused[] = {
         "1e309", "-1e400", "1e99999999999999999999", "", "null", "\"1\"", "[1]"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        assert_false(sgi_json_double(fenced_text(refused[i]), &value));
+        assert_false(sgi_json_read_double(fenced_text(refused[i]), &value));
     assert_true(value == 0);
 }
 
@@ -420,10 +421,10 @@ static void the_last_of_many_digits_decides(void **state)
     assert_int_equal(carry, 0);
     text[len] = 0;
     double value = 99;
-    assert_true(sgi_json_double(fenced_text(text), &value));
+    assert_true(sgi_json_read_double(fenced_text(text), &value));
     assert_true(value == 0);
     memcpy(text + len, "0000000000000000000001", 23);
-    assert_true(sgi_json_double(fenced_text(text), &value));
+    assert_true(sgi_json_read_double(fenced_text(text), &value));
     assert_true(value == 0x1p-1074);
 }
 
@@ -437,8 +438,8 @@ static size_t ask_all(sgi_json value)
     sgi_str text;
     sgi_json_trim(value);
     sgi_json_kind_of(value);
-    sgi_json_int(value, &whole);
-    sgi_json_double(value, &number);
+    sgi_json_read_int(value, &whole);
+    sgi_json_read_double(value, &number);
     sgi_json_plain_string(value, &text);
     sgi_json_string_is(value, SGI_STR("a\nb"));
     sgi_buf_reset(&out, SIZE_MAX);

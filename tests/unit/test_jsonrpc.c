@@ -132,7 +132,7 @@ static void assert_canonical(const char *id, const char *expected)
 {
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
-    sgi_id_canonical(sgi_str_of(id), &out);
+    sgi_id_write_canonical(sgi_str_of(id), &out);
     assert_span(sgi_buf_str(&out), expected);
     sgi_buf_free(&out);
 }
@@ -163,7 +163,7 @@ static void an_id_says_when_memory_runs_out(void **state)
         sgi_buf_init(&out, &tm.mem);
         test_mem_rearm(&tm);
         tm.fail_at = at;
-        sgi_id_canonical(SGI_STR("\"\\u0061\""), &out);
+        sgi_id_write_canonical(SGI_STR("\"\\u0061\""), &out);
         assert_int_equal(out.failed, tm.failed > 0);
         assert_int_equal(out.failed, at <= 2);
         sgi_buf_free(&out);
@@ -175,8 +175,8 @@ static void error_messages_read_back(void **state)
     (void)state;
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
-    sgi_rpc_error_message(&out, SGI_STR("\"a\""), -32603, SGI_STR("a \"b\"\n\x01"),
-                          SGI_STR("{\"reason\":\"x\"}"));
+    sgi_write_rpc_error(&out, SGI_STR("\"a\""), -32603, SGI_STR("a \"b\"\n\x01"),
+                        SGI_STR("{\"reason\":\"x\"}"));
     assert_true(sgi_buf_terminate(&out));
     assert_string_equal(
         out.p, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32603,"
@@ -194,7 +194,7 @@ static void an_unknown_id_is_left_out_of_an_error(void **state)
     (void)state;
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
-    sgi_rpc_error_message(&out, (sgi_json){0}, -32700, SGI_STR("x"), (sgi_json){0});
+    sgi_write_rpc_error(&out, (sgi_json){0}, -32700, SGI_STR("x"), (sgi_json){0});
     assert_true(sgi_buf_terminate(&out));
     assert_string_equal(
         out.p, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"x\"}}");

@@ -50,14 +50,14 @@ static void add_long_text(sgi_fold *fold, int n, const char *members)
     for (int i = 0; i < n; i++)
         text_add(&t, "0123456789");
     text_add(&t, "\"%s}", members);
-    assert_true(sgi_fold_add_placed_segment(fold, fold->count, (sgi_json){t.p, t.len}));
+    assert_true(sgi_fold_add_indexed_segment(fold, fold->count, (sgi_json){t.p, t.len}));
     free(t.p);
 }
 
 static void add_pieces(sgi_fold *fold, int n, uint64_t place)
 {
     for (int i = 0; i < n; i++)
-        assert_true(sgi_fold_add_placed_segment(fold, place, SGI_STR(TEXT("a"))));
+        assert_true(sgi_fold_add_indexed_segment(fold, place, SGI_STR(TEXT("a"))));
 }
 
 static void the_last_goes_on(sgi_fold *fold, int n)

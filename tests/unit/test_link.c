@@ -186,7 +186,7 @@ static void a_link_knows_its_peer(void **state)
         rig r;
         rig_begin(&r, (carriage)how, false);
         peer p = peer_meet_as(&r, (carriage)how, 0);
-        WITH_LOCK(&r, sgi_link_describe(r.owners[0].link, &described));
+        WITH_LOCK(&r, sgi_link_get_peer(r.owners[0].link, &described));
         assert_true(described.is_local);
         assert_int_equal(described.is_tls, how == TLS);
         if (how == UNIX)

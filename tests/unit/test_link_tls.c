@@ -50,7 +50,8 @@ static const char *admit(rig *r, const client_setup *setup)
     snprintf(subject, sizeof subject, "%s", "refused");
     if (o->got) {
         sgi_buf_init(&text, &sgi_mem_libc);
-        WITH_LOCK(r, if (!sgi_link_subject(o->link, &text)) sgi_buf_add_lit(&text, "-"));
+        WITH_LOCK(r, if (!sgi_link_add_cert_subject(o->link, &text))
+                         sgi_buf_add_lit(&text, "-"));
         snprintf(subject, sizeof subject, "%.*s", (int)text.len, text.p);
         sgi_buf_free(&text);
     } else {

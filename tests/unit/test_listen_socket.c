@@ -308,7 +308,7 @@ static void give_back(rig *r)
 {
     close(r->fds[--r->count]);
     sgi_runtime_lock(r->rt);
-    sgi_acceptor_return(&r->acceptor);
+    sgi_acceptor_on_conn_closed(&r->acceptor);
     sgi_runtime_unlock(r->rt);
 }
 

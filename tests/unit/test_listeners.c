@@ -393,7 +393,7 @@ static bool play_without_memory(size_t at)
                                SEGUE_OK, SEGUE_OK, SEGUE_OK};
     if (listener) {
         statuses[1] = sgi_store_follow(listener, id, true);
-        statuses[2] = sgi_store_post(listener, id, "x", 1);
+        statuses[2] = sgi_store_post_command(listener, id, "x", 1);
         statuses[3] = sgi_store_commit_by(listener, both, 2);
     }
     for (size_t i = 0; i < 4; i++)

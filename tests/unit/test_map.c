@@ -80,7 +80,7 @@ static void check_against(const sgi_map *map, const item *items)
     size_t seen = 0;
     sgi_map_each(map, see, &seen);
     assert_int_equal(seen, count);
-    assert_int_equal(sgi_map_any(map) != NULL, count > 0);
+    assert_int_equal(sgi_map_any_node(map) != NULL, count > 0);
 }
 
 /* Puts and takes at random, then empties the map with `any`. */
@@ -100,7 +100,7 @@ static void use_at_random(sgi_map *map, int steps)
     }
     check_against(map, items);
     sgi_map_node *node;
-    while ((node = sgi_map_any(map))) {
+    while ((node = sgi_map_any_node(map))) {
         sgi_map_remove(map, node);
         SGI_OWNER(node, item, node)->in = false;
     }

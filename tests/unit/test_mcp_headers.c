@@ -105,7 +105,7 @@ static void values_are_wrapped_only_when_they_must_be(void **state)
 {
     (void)state;
     for (size_t i = 0; i < VALUES; i++) {
-        sgi_mcp_add_value(&out, fenced(values[i].text));
+        sgi_mcp_add_header_value(&out, fenced(values[i].text));
         check_out(values[i].header);
     }
 }
@@ -116,15 +116,15 @@ static void values_are_read_back(void **state)
     for (size_t i = 0; i < VALUES; i++) {
         sgi_str text;
         sgi_str header = fenced(sgi_str_of(values[i].header));
-        assert_int_equal(sgi_mcp_read_value(header, &out, &text), SGI_MCP_SAME);
+        assert_int_equal(sgi_mcp_read_header_value(header, &out, &text), SGI_MCP_SAME);
         assert_true(sgi_str_eq(text, values[i].text));
     }
     sgi_str text;
     sgi_str header = SGI_STR(" \t foo\t");
-    assert_int_equal(sgi_mcp_read_value(header, &out, &text), SGI_MCP_SAME);
+    assert_int_equal(sgi_mcp_read_header_value(header, &out, &text), SGI_MCP_SAME);
     assert_ptr_equal(text.p, header.p + 3);
     assert_int_equal(text.n, 3);
-    assert_int_equal(sgi_mcp_read_value(SGI_STR("=?base64?\?="), &out, &text),
+    assert_int_equal(sgi_mcp_read_header_value(SGI_STR("=?base64?\?="), &out, &text),
                      SGI_MCP_SAME);
     assert_int_equal(text.n, 0);
 }
@@ -161,9 +161,10 @@ static void what_is_not_the_one_spelling_is_malformed(void **state)
     sgi_str text;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_str header = fenced(sgi_str_of(rows[i]));
-        assert_int_equal(sgi_mcp_read_value(header, &out, &text), SGI_MCP_MALFORMED);
+        assert_int_equal(sgi_mcp_read_header_value(header, &out, &text),
+                         SGI_MCP_MALFORMED);
     }
-    assert_int_equal(sgi_mcp_read_value((sgi_str){"a\0b", 3}, &out, &text),
+    assert_int_equal(sgi_mcp_read_header_value((sgi_str){"a\0b", 3}, &out, &text),
                      SGI_MCP_MALFORMED);
 }
 
@@ -268,7 +269,7 @@ static void parameters_are_written_by_their_kind(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_json value = fenced(sgi_str_of(rows[i].value));
-        assert_int_equal(sgi_mcp_add_param(&out, value), rows[i].write);
+        assert_int_equal(sgi_mcp_add_param_value(&out, value), rows[i].write);
         check_out(rows[i].header);
     }
 }
@@ -366,7 +367,7 @@ static void what_is_written_matches(void **state)
         }
         json[len++] = '"';
         sgi_str value = {json, len};
-        assert_int_equal(sgi_mcp_add_param(&out, value), SGI_MCP_WRITTEN);
+        assert_int_equal(sgi_mcp_add_param_value(&out, value), SGI_MCP_WRITTEN);
         sgi_str header = fenced(sgi_buf_str(&out));
         for (size_t i = 0; i < header.n; i++)
             assert_true(header.p[i] >= ' ' && header.p[i] <= '~');
@@ -384,18 +385,20 @@ static void without_memory_nothing_is_the_same(void **state)
     sgi_str header = SGI_STR("=?base64?SGVsbG8=?=");
     assert_int_equal(sgi_mcp_match_param(&header, SGI_STR("\"Hello\""), &tm.mem),
                      SGI_MCP_NOMEM);
-    assert_int_equal(sgi_mcp_add_param(&out, SGI_STR("42")), SGI_MCP_WRITTEN);
+    assert_int_equal(sgi_mcp_add_param_value(&out, SGI_STR("42")), SGI_MCP_WRITTEN);
     assert_true(out.failed);
     for (size_t k = 1; k <= 2; k++) { /* first the decoded text, then the header */
         sgi_buf_reset(&out, 0);
         test_mem_rearm(&tm);
         tm.fail_at = k;
-        assert_int_equal(sgi_mcp_add_param(&out, SGI_STR("\"a\\nb\"")), SGI_MCP_WRITTEN);
+        assert_int_equal(sgi_mcp_add_param_value(&out, SGI_STR("\"a\\nb\"")),
+                         SGI_MCP_WRITTEN);
         assert_true(out.failed);
     }
     sgi_buf_reset(&out, 0);
     test_mem_rearm(&tm);
-    assert_int_equal(sgi_mcp_add_param(&out, SGI_STR("\"a\\nb\"")), SGI_MCP_WRITTEN);
+    assert_int_equal(sgi_mcp_add_param_value(&out, SGI_STR("\"a\\nb\"")),
+                     SGI_MCP_WRITTEN);
     check_out("=?base64?YQpi?=");
 }
 

@@ -38,7 +38,7 @@ static sgi_mcp_fault read_schema(const char *schema)
 static void check_param(size_t index, const char *name, const char *arguments,
                         const char *value)
 {
-    sgi_json found = sgi_mcp_params_value(&params, index, sgi_str_of(arguments));
+    sgi_json found = sgi_mcp_params_find_argument(&params, index, sgi_str_of(arguments));
     assert_true(sgi_str_eq(sgi_mcp_params_name(&params, index), sgi_str_of(name)));
     assert_true(sgi_str_eq(found, sgi_str_of(value)));
 }

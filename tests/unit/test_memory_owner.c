@@ -15,7 +15,7 @@
 #define STEPS 4000
 
 typedef struct item {
-    sgi_memory_owner_entry place;
+    sgi_memory_principal_entry place;
     char task_id[16];
     bool in;
 } item;
@@ -67,16 +67,16 @@ static void check_list(void)
 {
     item *sorted[ITEMS];
     size_t count = sort(sorted);
-    const sgi_memory_owner_entry *place =
-        sgi_memory_owner_first(&owners, principal, 0, NULL);
-    for (size_t i = 0; i < count; i++, place = sgi_memory_owner_next(place))
+    const sgi_memory_principal_entry *place =
+        sgi_memory_principal_first_after(&owners, principal, 0, NULL);
+    for (size_t i = 0; i < count; i++, place = sgi_memory_principal_next(place))
         assert_ptr_equal(place, &sorted[i]->place);
     assert_null(place);
     if (!count)
         return;
     size_t at = below((uint32_t)count);
-    place = sgi_memory_owner_first(&owners, principal, sorted[at]->place.created_ms,
-                                   sorted[at]->task_id);
+    place = sgi_memory_principal_first_after(
+        &owners, principal, sorted[at]->place.created_ms, sorted[at]->task_id);
     assert_ptr_equal(place, at + 1 < count ? &sorted[at + 1]->place : NULL);
 }
 
@@ -86,9 +86,9 @@ static void check_from_the_oldest(void)
     size_t count = sort(sorted);
     if (!count)
         return;
-    sgi_memory_owner_entry *place =
-        sgi_memory_owner_oldest(&sorted[below((uint32_t)count)]->place);
-    for (size_t i = count; i-- > 0; place = sgi_memory_owner_newer(place))
+    sgi_memory_principal_entry *place =
+        sgi_memory_principal_oldest(&sorted[below((uint32_t)count)]->place);
+    for (size_t i = count; i-- > 0; place = sgi_memory_principal_newer(place))
         assert_ptr_equal(place, &sorted[i]->place);
     assert_null(place);
 }
@@ -98,15 +98,15 @@ static void put(item *one, int64_t now_ms)
     one->place.created_ms = now_ms;
     one->place.task_id = one->task_id;
     snprintf(one->task_id, sizeof one->task_id, "%08x", (unsigned)below(UINT32_MAX));
-    assert_true(sgi_memory_owner_set(&owners, &tm.mem, &one->place, principal));
-    sgi_memory_owner_add(&one->place);
+    assert_true(sgi_memory_principal_set(&owners, &tm.mem, &one->place, principal));
+    sgi_memory_principal_add(&one->place);
     one->in = true;
 }
 
 static void take(item *one)
 {
-    sgi_memory_owner_remove(&one->place);
-    sgi_memory_owner_release(&owners, &tm.mem, &one->place);
+    sgi_memory_principal_remove(&one->place);
+    sgi_memory_principal_release(&owners, &tm.mem, &one->place);
     one->in = false;
 }
 
@@ -135,7 +135,7 @@ static void use_at_random(uint32_t ticks, uint32_t looks)
     for (size_t i = 0; i < ITEMS; i++)
         if (items[i].in)
             take(&items[i]);
-    assert_null(sgi_memory_owner_first(&owners, principal, 0, NULL));
+    assert_null(sgi_memory_principal_first_after(&owners, principal, 0, NULL));
     sgi_map_free(&owners);
     assert_int_equal(tm.live, 0);
 }

@@ -55,7 +55,7 @@ static void the_whole_matrix(void **state)
     for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
         for (uint32_t says = 0; says < ALL_SAYINGS; says++)
             for (uint32_t enabled = 0; enabled < ALL_SWITCHES; enabled++)
-                assert_int_equal(sgi_negotiate((sgi_version)v, says, enabled),
+                assert_int_equal(sgi_negotiate_dialects((sgi_version)v, says, enabled),
                                  expected((sgi_version)v, says, enabled));
 }
 
@@ -63,7 +63,7 @@ static void with_all_switches_off_nothing_is_admitted(void **state)
 {
     (void)state;
     for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
-        assert_int_equal(sgi_negotiate((sgi_version)v, ALL_SAYINGS - 1, 0), 0);
+        assert_int_equal(sgi_negotiate_dialects((sgi_version)v, ALL_SAYINGS - 1, 0), 0);
 }
 
 static void a_client_that_says_nothing_gets_the_plain_protocol(void **state)
@@ -71,14 +71,14 @@ static void a_client_that_says_nothing_gets_the_plain_protocol(void **state)
     (void)state;
     uint32_t all_but_d = (ALL_SWITCHES - 1) & ~(uint32_t)SGI_DIALECT_D;
     for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
-        assert_int_equal(sgi_negotiate((sgi_version)v, 0, all_but_d), 0);
+        assert_int_equal(sgi_negotiate_dialects((sgi_version)v, 0, all_but_d), 0);
 }
 
 static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
 {
     (void)state;
     uint32_t set =
-        sgi_negotiate(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
+        sgi_negotiate_dialects(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
     assert_int_equal(set, MODERN);
 }
 

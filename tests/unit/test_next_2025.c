@@ -12,7 +12,7 @@
 static sgi_conn conn;
 static segue_session session;
 static segue_request request;
-static sgi_follow follow;
+static sgi_task_follow follow;
 static sgi_task_2025 task;
 static sgi_call_2025 call;
 static sgi_emitter emitter;
@@ -27,7 +27,7 @@ static int set_up(void **state)
     task = (sgi_task_2025){.request = &request, .some = true, .got_segments = true};
     task.tracker.next = 2;
     call = (sgi_call_2025){.state.dialect = &sgi_cli_tasks_2025, .task = &task};
-    follow = (sgi_follow){.state = SEGUE_TASK_WORKING};
+    follow = (sgi_task_follow){.state = SEGUE_TASK_WORKING};
     request = (segue_request){.session = &session,
                               .phase = SGI_PHASE_FOLLOW,
                               .states = &call.state,

@@ -174,7 +174,7 @@ static void what_was_said_before_it_became_a_task_is_stored_too(void **state)
     op = fake_op_new(server);
     append(SGI_ENTRY_SEGMENT, "1");
     append(SGI_ENTRY_FIELDS, "{\"a\":1}");
-    assert_int_equal(sgi_task_make(op, 0), SEGUE_OK);
+    assert_int_equal(sgi_op_turn_into_task(op, 0), SEGUE_OK);
     append(SGI_ENTRY_SEGMENT, "2");
     assert_int_equal(sgi_op_horizon(op), 0);
     fake_store_settle(&host);
@@ -355,15 +355,15 @@ static void producers_wait_while_too_much_is_not_durable(void **state)
     host.engine.max_queue = 10;
     op = fake_task_new(server);
     append(SGI_ENTRY_SEGMENT, "123456789");
-    assert_false(sgi_op_is_full(op));
+    assert_false(sgi_op_handler_must_wait(op));
     append(SGI_ENTRY_SEGMENT, "1");
-    assert_true(sgi_op_is_full(op));
+    assert_true(sgi_op_handler_must_wait(op));
     fake_store_settle(&host);
-    assert_false(sgi_op_is_full(op));
+    assert_false(sgi_op_handler_must_wait(op));
     sgi_op *plain = fake_op_new(server);
     assert_int_equal(sgi_op_append(plain, SGI_ENTRY_SEGMENT, SGI_STR("1234567890123")),
                      SEGUE_OK);
-    assert_false(sgi_op_is_full(plain)); /* it is bounded by its result limit */
+    assert_false(sgi_op_handler_must_wait(plain)); /* it is bounded by its result limit */
     sgi_op_unref(plain);
 }
 
@@ -376,11 +376,11 @@ static void a_producer_waits_for_its_store_before_others_are_kept_out(void **sta
     server->use.account.limit.value = 10000;
     op = fake_task_new(server);
     fake_store_settle(&host);
-    while (!sgi_op_is_full(op))
+    while (!sgi_op_handler_must_wait(op))
         append(SGI_ENTRY_SEGMENT, text);
     assert_in_range(server->use.account.bytes, 5000, 5000 + sizeof text);
     fake_store_settle(&host);
-    assert_false(sgi_op_is_full(op));
+    assert_false(sgi_op_handler_must_wait(op));
 }
 
 /* ---- waiters ---- */
@@ -409,9 +409,9 @@ static void a_waiter_fires_when_its_entry_is_durable(void **state)
     listener late = {.waiter.fire = fire};
     listener end = {.waiter.fire = fire};
     op = fake_task_new(server);
-    sgi_op_wait(op, &end.waiter, SGI_WAIT_FINAL);
-    sgi_op_wait(op, &late.waiter, 2);
-    sgi_op_wait(op, &early.waiter, 0); /* waits for the creation only */
+    sgi_op_wait_until_visible(op, &end.waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &late.waiter, 2);
+    sgi_op_wait_until_visible(op, &early.waiter, 0); /* waits for the creation only */
     assert_int_equal(early.fired, 0);
     fake_store_settle(&host);
     assert_int_equal(early.fired, 1);
@@ -429,7 +429,8 @@ static void a_waiter_fires_when_its_entry_is_durable(void **state)
     assert_int_equal(end.fired, 1);
     assert_int_equal(end.status, SEGUE_OK);
     listener behind = {.waiter.fire = fire};
-    sgi_op_wait(op, &behind.waiter, SGI_WAIT_FINAL); /* the entry is visible already */
+    /* the entry is visible already */
+    sgi_op_wait_until_visible(op, &behind.waiter, SGI_WAIT_FINAL);
     assert_int_equal(behind.fired, 1);
     assert_null(behind.waiter.op);
 }
@@ -439,7 +440,7 @@ static void a_waiter_of_a_plain_operation_fires_at_its_end(void **state)
     (void)state;
     listener l = {.waiter.fire = fire};
     op = fake_op_new(server);
-    sgi_op_wait(op, &l.waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &l.waiter, SGI_WAIT_FINAL);
     append(SGI_ENTRY_SEGMENT, "1");
     assert_int_equal(l.fired, 0);
     sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
@@ -451,7 +452,7 @@ static void one_that_gave_up_does_not_fire(void **state)
     (void)state;
     listener l = {.waiter.fire = fire};
     op = fake_task_new(server);
-    sgi_op_wait(op, &l.waiter, 1);
+    sgi_op_wait_until_visible(op, &l.waiter, 1);
     sgi_op_wait_cancel(&l.waiter);
     sgi_op_wait_cancel(&l.waiter);
     append(SGI_ENTRY_SEGMENT, "1");
@@ -468,7 +469,7 @@ static void one_that_fires_may_end_the_others(void **state)
     for (int i = 0; i < 3; i++) {
         l[i] = calloc(1, sizeof *l[i]);
         l[i]->waiter.fire = fire;
-        sgi_op_wait(op, &l[i]->waiter, 0);
+        sgi_op_wait_until_visible(op, &l[i]->waiter, 0);
     }
     l[0]->ends = &l[1]->waiter;
     fake_store_settle(&host);
@@ -484,7 +485,7 @@ static void those_that_wait_when_it_goes_are_told(void **state)
     (void)state;
     listener l = {.waiter.fire = fire};
     op = fake_op_new(server);
-    sgi_op_wait(op, &l.waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &l.waiter, SGI_WAIT_FINAL);
     sgi_op *mine = op;
     sgi_op_unref(mine);
     assert_int_equal(l.fired, 1);
@@ -501,7 +502,7 @@ static void an_operation_that_was_not_created_never_was(void **state)
     op = fake_task_new(server);
     append(SGI_ENTRY_SEGMENT, "1");
     append(SGI_ENTRY_INPUT_ASK, "{\"key\":\"k\",\"method\":\"m\",\"params\":{}}");
-    sgi_op_wait(op, &l.waiter, 0);
+    sgi_op_wait_until_visible(op, &l.waiter, 0);
     fake_store_commit(&host, SEGUE_E_STORE_FULL);
     assert_int_equal(l.status, SEGUE_E_STORE_FULL);
     assert_false(sgi_op_is_known(op));
@@ -543,7 +544,7 @@ static void a_full_store_and_no_memory_at_once_end_it_all_the_same(void **state)
     op = fake_task_new(server);
     fake_store_settle(&host);
     append(SGI_ENTRY_SEGMENT, "1");
-    sgi_op_wait(op, &l.waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &l.waiter, SGI_WAIT_FINAL);
     assert_true(fake_store_take(&host));
     tm.fail_from = tm.calls + 1;
     fake_store_done(&host, SEGUE_E_STORE_FULL);
@@ -570,7 +571,7 @@ static segue_status apply(uint64_t seq, int32_t kind, const char *payload, size_
     entry->seq = seq;
     entry->segment = kind == SGI_ENTRY_SEGMENT ? op->head.next_seg : 0;
     entry->event = kind <= SGI_ENTRY_STATUS ? op->head.next_evt : 0;
-    segue_status status = sgi_op_apply(op, entry);
+    segue_status status = sgi_op_apply_stored_entry(op, entry);
     sgi_entry_free(&tm.mem, entry);
     return status;
 }
@@ -613,7 +614,7 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
         entry->seq = 1;
         entry->segment = rows[i].segment;
         entry->event = rows[i].event;
-        assert_int_equal(sgi_op_apply(op, entry), SEGUE_E_STORE_CORRUPT);
+        assert_int_equal(sgi_op_apply_stored_entry(op, entry), SEGUE_E_STORE_CORRUPT);
         assert_int_equal(op->head.next_log, 1);
         assert_int_equal(op->head.final, SGI_FINAL_NONE);
         sgi_entry_free(&tm.mem, entry);
@@ -691,7 +692,7 @@ static void behind_a_gap_a_place_is_within_the_segments(void **state)
         const char *text = rows[i].payload;
         sgi_entry *entry = sgi_entry_new(&tm.mem, SGI_ENTRY_SEGMENT, text, strlen(text));
         entry->seq = entry->segment = entry->event = rows[i].segment;
-        assert_int_equal(sgi_op_apply(op, entry), rows[i].status);
+        assert_int_equal(sgi_op_apply_stored_entry(op, entry), rows[i].status);
         sgi_entry_free(&tm.mem, entry);
         assert_true(tm.peak - live < 4096);
     }

@@ -94,7 +94,7 @@ static sgi_op *new_op(void)
 
 static void log_it(sgi_op *op)
 {
-    assert_int_equal(sgi_op_make_stored(op), SEGUE_OK);
+    assert_int_equal(sgi_op_turn_into_stored(op), SEGUE_OK);
     fake_store_settle(&host);
 }
 
@@ -103,10 +103,10 @@ static void log_it(sgi_op *op)
 static sgi_op *new_resumable(void)
 {
     sgi_op *op = new_op();
-    assert_true(
-        sgi_lasting_read(op, SGI_STR("{\"resume\":{\"id\":1,\"token\":"
-                                     "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\","
-                                     "\"level\":-1,\"max\":60000}}")));
+    assert_true(sgi_lasting_call_read(
+        op, SGI_STR("{\"resume\":{\"id\":1,\"token\":"
+                    "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\","
+                    "\"level\":-1,\"max\":60000}}")));
     op->ttl_ms = -1;
     log_it(op);
     return op;
@@ -119,7 +119,7 @@ static sgi_op *new_keyed(void)
     static const uint8_t digest[SGI_DIGEST_SIZE] = {2};
     sgi_op *op = new_op();
     key[0]++;
-    assert_true(sgi_op_set_key(op, key, digest));
+    assert_true(sgi_op_set_idempotency_key(op, key, digest));
     op->served->is_task = true;
     op->served->dialect = &sgi_srv_tasks_ext;
     op->ttl_ms = 3600 * 1000;
@@ -156,7 +156,7 @@ static sgi_op *known(void)
 /* Claims, and reads the first piece. */
 static void begin_to_read(void)
 {
-    sgi_server_begin(server);
+    sgi_server_start_recovery(server);
     assert_true(fake_store_answer(&host, SEGUE_OK));
     assert_true(fake_store_answer(&host, SEGUE_OK));
     assert_int_equal(server->stage, SGI_SERVER_RECOVERING);
@@ -193,7 +193,7 @@ static void nothing_is_written_or_run_before_all_is_read(sgi_op *(*make)(void),
         sgi_op *op = make();
         append_all(op, lines, count);
         leave(op, sizes[i]);
-        sgi_server_begin(server);
+        sgi_server_start_recovery(server);
         for (int n = 0; !known(); n++) {
             assert_true(n < PIECES_MAX);
             assert_false(fake_store_take(&host));
@@ -371,7 +371,7 @@ static void a_letter_waits_for_all_of_it(void **state)
 {
     (void)state;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    sgi_feed feed;
+    sgi_change_feed feed;
     segue_store_news cancel = {.kind = SEGUE_STORE_LETTER, .number = 1};
     sgi_op *op = new_resumable();
     memcpy(id, op->id, sizeof id);
@@ -381,11 +381,11 @@ static void a_letter_waits_for_all_of_it(void **state)
     memcpy(cancel.id, id, sizeof id);
     cancel.data = "{\"cancel\":1}";
     cancel.data_len = strlen(cancel.data);
-    sgi_feed_reset(&feed, &server->committer);
-    assert_int_equal(sgi_feed_add(&feed, &cancel), 0);
+    sgi_change_feed_reset(&feed, &server->committer);
+    assert_int_equal(sgi_change_feed_add(&feed, &cancel), 0);
     cancel.kind = SEGUE_STORE_DOUBT;
-    assert_int_equal(sgi_feed_add(&feed, &cancel), 0);
-    sgi_feed_apply(&server->committer, &feed);
+    assert_int_equal(sgi_change_feed_add(&feed, &cancel), 0);
+    sgi_change_feed_apply(&server->committer, &feed);
     assert_int_equal(server->cluster.command_count, 1);
     assert_false(fake_store_take(&host));
     while (!known())
@@ -407,11 +407,11 @@ static void an_unread_one_takes_nothing(void **state)
     assert_int_equal(sgi_op_append(half, SGI_ENTRY_SEGMENT, SGI_STR("\"x\"")),
                      SEGUE_E_TERMINAL);
     assert_int_equal(sgi_call_start(half, false), SEGUE_E_STATE);
-    sgi_op_drop(half, SGI_DROP_SEGMENTS, half->durable);
+    sgi_op_drop_entries(half, SGI_DROP_SEGMENTS, half->durable);
     sgi_task_cancel(half);
     sgi_task_expire(half);
-    sgi_resumable_touch(sgi_resumable_of(half));
-    sgi_resumable_start_clock(half->served->lasting);
+    sgi_resumable_restart_clock(sgi_resumable_of(half));
+    sgi_resumable_begin_clock_at_restart(half->served->lasting);
     assert_int_equal(server->engine->timers.count, timers);
     assert_int_equal(half->head.final, SGI_FINAL_NONE);
     assert_null(half->served->call);

@@ -268,7 +268,7 @@ static bool continues(const char *was, const char *is, const char *appendfsync)
                      0);
     assert_int_equal(
         sgi_redis_server_info_read(&after, is, appendfsync, fault, sizeof fault), 0);
-    return sgi_redis_server_info_continues(&after, before.history);
+    return sgi_redis_server_info_has_history(&after, before.history);
 }
 
 static void only_what_cannot_have_lost_anything_continues(void **state)

@@ -115,7 +115,7 @@ static void ids_are_split_strictly(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t stream = -1;
         uint64_t event = 0;
-        bool ok = sgi_replay_parse(sgi_str_of(rows[i].id), &stream, &event);
+        bool ok = sgi_replay_parse_id(sgi_str_of(rows[i].id), &stream, &event);
         assert_int_equal(ok, rows[i].ok);
         if (ok) {
             assert_int_equal(stream, rows[i].stream);

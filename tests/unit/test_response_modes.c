@@ -33,7 +33,7 @@ static void all_rows(void **state)
     for (int modes = 0; modes < 8; modes++)
         for (int ready = 0; ready < 2; ready++)
             for (int inc = 0; inc < 2; inc++)
-                if ((int)sgi_response_decide((uint8_t)modes, ready, inc) !=
+                if ((int)sgi_response_form_decide((uint8_t)modes, ready, inc) !=
                     rows[modes][ready][inc])
                     fail_msg("modes %d, ready %d, incremental %d", modes, ready, inc);
 }

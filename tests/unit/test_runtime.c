@@ -53,7 +53,7 @@ static void tear_down(rig *r)
 
 /* A callback that counts, and may queue itself again. */
 typedef struct event {
-    sgi_ready ready;
+    sgi_ready_object ready;
     sgi_engine *engine;
     segue_runtime *rt;
     int32_t left; /* how many times it queues itself */
@@ -61,7 +61,7 @@ typedef struct event {
     void (*body)(struct event *event); /* user code: runs without the lock */
 } event;
 
-static int32_t run_event(sgi_ready *ready, int32_t budget)
+static int32_t run_event(sgi_ready_object *ready, int32_t budget)
 {
     event *e = SGI_OWNER(ready, event, ready);
     int32_t ran = 0;
@@ -75,7 +75,7 @@ static int32_t run_event(sgi_ready *ready, int32_t budget)
         sgi_user_code_end(e->engine);
     }
     if (e->left)
-        sgi_ready_add(e->engine, &e->ready);
+        sgi_ready_queue_add(e->engine, &e->ready);
     return ran;
 }
 
@@ -83,7 +83,7 @@ static void queue_event(rig *r, event *e, int32_t times, void (*body)(event *))
 {
     *e = (event){{.run = run_event}, r->engine, r->rt, times, 0, body};
     sgi_runtime_lock(r->rt);
-    sgi_ready_add(r->engine, &e->ready);
+    sgi_ready_queue_add(r->engine, &e->ready);
     sgi_runtime_unlock(r->rt);
 }
 
@@ -233,7 +233,7 @@ static void an_endless_chain_of_callbacks_does_not_keep_dispatch(void **state)
 static void try_what_is_refused(event *e)
 {
     int32_t ran = -1;
-    assert_true(sgi_runtime_in_callback(e->rt));
+    assert_true(sgi_runtime_is_in_callback(e->rt));
     assert_int_equal(sgi_runtime_dispatch(e->rt, 0, 0, &ran), SEGUE_E_REENTRANT);
     assert_int_equal(sgi_runtime_run(e->rt), SEGUE_E_REENTRANT);
     assert_int_equal(sgi_runtime_start(e->rt), SEGUE_E_REENTRANT);
@@ -248,9 +248,9 @@ static void inside_a_callback_the_loop_is_out_of_reach(void **state)
     (void)state;
     set_up(&r);
     queue_event(&r, &e, 1, try_what_is_refused);
-    assert_false(sgi_runtime_in_callback(r.rt));
+    assert_false(sgi_runtime_is_in_callback(r.rt));
     assert_int_equal(dispatch(&r, 0), 1);
-    assert_false(sgi_runtime_in_callback(r.rt));
+    assert_false(sgi_runtime_is_in_callback(r.rt));
     assert_true(sgi_runtime_is_open(r.rt));
     tear_down(&r);
 }
@@ -305,7 +305,7 @@ static void ring(sgi_timer *timer)
     alert *a = SGI_OWNER(timer, alert, timer);
     a->rang++;
     if (a->then)
-        sgi_ready_add(a->engine, &a->then->ready);
+        sgi_ready_queue_add(a->engine, &a->then->ready);
 }
 
 static void set_alert(rig *r, alert *a, int64_t delay_ms)
@@ -477,7 +477,7 @@ static void what_is_dirty_goes_into_one_commit(void **state)
 
 static int jobs_done;
 
-static void count_job(sgi_job *job)
+static void count_job(sgi_store_job *job)
 {
     (void)job;
     jobs_done++;
@@ -488,16 +488,16 @@ static void jobs_are_asked_and_answered(void **state)
     rig r;
     test_store s;
     fake_committer committer;
-    sgi_job find, read, claim, purge;
+    sgi_store_job find, read, claim, purge;
     (void)state;
     set_up(&r);
     open_store(&s);
     add_store(&r, &committer, &s);
     jobs_done = 0;
-    fake_committer_ask(&committer, &find, SGI_JOB_FIND, count_job);
-    fake_committer_ask(&committer, &read, SGI_JOB_READ, count_job);
-    fake_committer_ask(&committer, &claim, SGI_JOB_CLAIM, count_job);
-    fake_committer_ask(&committer, &purge, SGI_JOB_PURGE, count_job);
+    fake_committer_ask(&committer, &find, SGI_STORE_JOB_FIND, count_job);
+    fake_committer_ask(&committer, &read, SGI_STORE_JOB_READ, count_job);
+    fake_committer_ask(&committer, &claim, SGI_STORE_JOB_CLAIM, count_job);
+    fake_committer_ask(&committer, &purge, SGI_STORE_JOB_PURGE, count_job);
     purge.now_ms = 77;
     dispatch(&r, 0);
     assert_int_equal(jobs_done, 4);
@@ -735,7 +735,7 @@ static void on_stop(sgi_stop_hook *hook)
                                                      harmless */
     s->ran++;
     if (s->due)
-        sgi_ready_add(s->r->engine, &s->due->ready);
+        sgi_ready_queue_add(s->r->engine, &s->due->ready);
 }
 
 static void free_runs_the_hooks_and_then_what_they_make_due(void **state)

@@ -21,7 +21,7 @@ static sgi_seal ours;
 static const uint8_t ann[SGI_DIGEST_SIZE] = {1}, bob[SGI_DIGEST_SIZE] = {2};
 static const sgi_str call[] = {SGI_STR_INIT("tools/call"), SGI_STR_INIT("ab"),
                                SGI_STR_INIT("{}")};
-static const sgi_sealed_for of_ann = {SGI_SEAL_ROUND, ann, call, 3};
+static const sgi_seal_purpose of_ann = {SGI_SEAL_ROUND, ann, call, 3};
 
 static int set_up(void **state)
 {
@@ -41,7 +41,7 @@ static int tear_down(void **state)
 }
 
 /* Returns the sealed text of these bytes; the caller frees it. */
-static char *seal(const sgi_seal *with, const sgi_sealed_for *good_for, int64_t expires,
+static char *seal(const sgi_seal *with, const sgi_seal_purpose *good_for, int64_t expires,
                   const char *bytes)
 {
     sgi_buf out;
@@ -51,7 +51,7 @@ static char *seal(const sgi_seal *with, const sgi_sealed_for *good_for, int64_t 
     return out.p;
 }
 
-static segue_status open_text(const sgi_seal *with, const sgi_sealed_for *good_for,
+static segue_status open_text(const sgi_seal *with, const sgi_seal_purpose *good_for,
                               const char *text, size_t len, const char *bytes)
 {
     sgi_buf out;
@@ -65,7 +65,7 @@ static segue_status open_text(const sgi_seal *with, const sgi_sealed_for *good_f
     return status;
 }
 
-static segue_status opens(const sgi_seal *with, const sgi_sealed_for *good_for,
+static segue_status opens(const sgi_seal *with, const sgi_seal_purpose *good_for,
                           const char *text, const char *bytes)
 {
     return open_text(with, good_for, text, strlen(text), bytes);
@@ -125,7 +125,7 @@ static void it_is_good_for_one_thing(void **state)
                                    SGI_STR_INIT("{}"), SGI_STR_INIT("")};
     static const sgi_str method[] = {SGI_STR_INIT("prompts/get"), SGI_STR_INIT("ab"),
                                      SGI_STR_INIT("{}")};
-    const sgi_sealed_for others[] = {
+    const sgi_seal_purpose others[] = {
         {SGI_SEAL_CURSOR, ann, call, 3}, {SGI_SEAL_ROUND, bob, call, 3},
         {SGI_SEAL_ROUND, ann, name, 3},  {SGI_SEAL_ROUND, ann, cut, 3},
         {SGI_SEAL_ROUND, ann, more, 4},  {SGI_SEAL_ROUND, ann, call, 2},

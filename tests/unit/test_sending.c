@@ -106,7 +106,7 @@ static void line_ends_stay_out_of_lines(void **state)
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
     sgi_buf_init(&out, &t.mem.mem);
-    sgi_conn_output(conn, &out);
+    sgi_conn_take_output(conn, &out);
     assert_true(sgi_buf_terminate(&out));
     assert_non_null(strstr(out.p, SMOOTH));
     assert_ptr_equal(strchr(out.p, '\n'), out.p + out.len - 1);

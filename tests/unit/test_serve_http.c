@@ -238,7 +238,7 @@ static void exchange_ends_once(void **state)
     http_wire_cut(&t.a);
     assert_null(sgi_serve_end_exchange(conn, &t.a));
     assert_ptr_equal(t.a.spare, conn);
-    sgi_serve_free_spare(t.a.spare);
+    sgi_serve_free_spare_conn(t.a.spare);
     t.a.spare = NULL;
     assert_null(sgi_serve_end_exchange(conn, &t.a)); /* this end comes too late */
     sgi_conn_unref(conn);
@@ -281,7 +281,7 @@ static void subscription_is_cut_while_its_tasks_are_looked_up(void **state)
         if (again)
             assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 200);
         http_wire_cut(&t.a);
-        sgi_serve_free_spare(t.a.spare);
+        sgi_serve_free_spare_conn(t.a.spare);
         t.a.spare = NULL;
         fake_store_settle(&t.host);
     }
@@ -464,7 +464,7 @@ static void every_allocation_may_fail(void **state)
             fake_host_deliver(&t.host);
             assert_true(failed || whole);
             assert_true(LIST_EMPTY(&t.server->calls));
-            sgi_serve_free_spare(t.a.spare); /* the next exchange makes its own
+            sgi_serve_free_spare_conn(t.a.spare); /* the next exchange makes its own
                                               * conversation */
             t.a.spare = NULL;
         }

@@ -49,7 +49,7 @@ static segue_status adopt(const http_wire *wire, sgi_str name, int32_t most)
 {
     sgi_wire_session *session = NULL;
     segue_status status =
-        sgi_wire_session_from_name(t.server, wire->who, name, most, 60000, &session);
+        sgi_wire_session_new_from_name(t.server, wire->who, name, most, 60000, &session);
     assert_int_equal(status == SEGUE_OK, session != NULL);
     return status;
 }
@@ -65,10 +65,10 @@ static void what_was_settled_is_known(void **state)
     assert_true(session->handshake.initialized);
     /* Another server's streams are lost, except that of GET, which begins anew. */
     assert_true(session->first_stream > 1 << 20);
-    assert_true(sgi_wire_session_is_lost(session, 2));
-    assert_true(sgi_wire_session_is_lost(session, session->first_stream - 1));
-    assert_true(sgi_wire_session_is_lost(session, session->next_stream));
-    assert_false(sgi_wire_session_is_lost(session, SGI_STREAM_OF_GET | 2));
+    assert_true(sgi_wire_session_stream_is_lost(session, 2));
+    assert_true(sgi_wire_session_stream_is_lost(session, session->first_stream - 1));
+    assert_true(sgi_wire_session_stream_is_lost(session, session->next_stream));
+    assert_false(sgi_wire_session_stream_is_lost(session, SGI_STREAM_OF_GET | 2));
     assert_true((SGI_STREAM_OF_GET | session->next_stream) < INT64_C(1000000000000000));
 }
 

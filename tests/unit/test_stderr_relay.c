@@ -40,7 +40,7 @@ static void end(log *l)
 static void on_line(void *user, const char *text, size_t len)
 {
     log *l = user;
-    assert_true(sgi_runtime_in_callback(l->rt));
+    assert_true(sgi_runtime_is_in_callback(l->rt));
     assert_int_equal(strlen(text), len);
     assert_int_equal(l->freed, 0);
     l->lines++;

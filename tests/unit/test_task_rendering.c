@@ -60,7 +60,7 @@ static void render(void *user, sgi_op *task, const sgi_fold *fold)
     sgi_buf_add_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":");
     sgi_jw_open(&w, '{');
     if (*r->dialect == 'L') {
-        sgi_tasks_2025_write(&w, task, NULL);
+        sgi_tasks_2025_write_task(&w, task, NULL);
     } else if (*r->dialect == 'D') {
         sgi_jw_member_string(&w, "resultType", SGI_STR("task"));
         sgi_srv_tasks_draft.write(&w, task, fold);

@@ -166,7 +166,7 @@ static event told;
 static void queue_told(sgi_conn *conn)
 {
     told.left++;
-    sgi_ready_add(conn->engine, &told.ready);
+    sgi_ready_queue_add(conn->engine, &told.ready);
 }
 
 /* Input causes a callback in the same dispatch, and no thread is woken. */

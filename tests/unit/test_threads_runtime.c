@@ -121,7 +121,7 @@ static void only_one_thread_dispatches(void **state)
     sem_wait(&m.inside);
     assert_int_equal(sgi_runtime_dispatch(r.rt, 0, 0, &ran), SEGUE_E_THREAD);
     assert_int_equal(ran, -1);
-    assert_false(sgi_runtime_in_callback(r.rt)); /* only the other runtime is in a
+    assert_false(sgi_runtime_is_in_callback(r.rt)); /* only the other runtime is in a
                                                   * callback */
     sem_post(&m.leave);
     sgi_runtime_stop(r.rt);
@@ -276,7 +276,7 @@ static event *due_by_timer;
 static void make_due(sgi_timer *timer)
 {
     (void)timer;
-    sgi_ready_add(due_by_timer->r->engine, &due_by_timer->ready);
+    sgi_ready_queue_add(due_by_timer->r->engine, &due_by_timer->ready);
 }
 
 static void a_timer_set_elsewhere_shortens_the_wait(void **state)

@@ -204,14 +204,14 @@ static void output_of_a_worker_may_make_work_for_it(void **state)
 }
 
 typedef struct answered {
-    sgi_job job;
+    sgi_store_job job;
     event *e;
 } answered;
 
-static void job_done(sgi_job *job)
+static void job_done(sgi_store_job *job)
 {
     answered *a = SGI_OWNER(job, answered, job);
-    sgi_ready_add(a->e->r->engine, &a->e->ready);
+    sgi_ready_queue_add(a->e->r->engine, &a->e->ready);
 }
 
 static void an_answered_job_wakes_an_inline_loop(void **state)
@@ -227,11 +227,11 @@ static void an_answered_job_wakes_an_inline_loop(void **state)
     open_slow(&s);
     add_store(&r, &committer, &s);
     event_prepare(&r, &e, 1, NULL);
-    fake_committer_ask(&committer, &a.job, SGI_JOB_FIND, job_done);
+    fake_committer_ask(&committer, &a.job, SGI_STORE_JOB_FIND, job_done);
     assert_int_equal(sgi_runtime_dispatch(r.rt, 10000, 0, &ran), SEGUE_OK);
     assert_int_equal(ran, 1);
     assert_int_equal(a.job.bytes, 1);
-    fake_committer_ask(&committer, &a.job, SGI_JOB_READ, job_done);
+    fake_committer_ask(&committer, &a.job, SGI_STORE_JOB_READ, job_done);
     e.left = 1;
     assert_int_equal(sgi_runtime_dispatch(r.rt, 10000, 0, &ran), SEGUE_OK);
     assert_int_equal(a.job.status, SEGUE_E_NOT_FOUND);
@@ -333,7 +333,7 @@ static event *due_by_commit;
 static void make_commit_known(fake_committer *committer)
 {
     (void)committer;
-    sgi_ready_add(due_by_commit->r->engine, &due_by_commit->ready);
+    sgi_ready_queue_add(due_by_commit->r->engine, &due_by_commit->ready);
 }
 
 static void write_more(event *e)

@@ -60,7 +60,7 @@ static event *due_by_feed;
 
 static void queue_due(sgi_conn *conn)
 {
-    sgi_ready_add(conn->engine, &due_by_feed->ready);
+    sgi_ready_queue_add(conn->engine, &due_by_feed->ready);
 }
 
 /* Answers only when the host dispatches, after several turns of the loop. */

@@ -125,8 +125,8 @@ static void retention_takes_any_time(void **state)
             sgi_retention kept = {.limits = {.ttl_ms = MOST}};
             sgi_entry first = {.event = 1, .seq = 1, .at_ms = extremes[a]};
             sgi_entry second = {.event = 2, .seq = 2, .at_ms = extremes[b]};
-            sgi_retention_add(&kept, &first);
-            sgi_retention_add(&kept, &second);
+            sgi_retention_count_event(&kept, &first);
+            sgi_retention_count_event(&kept, &second);
             sgi_retention_apply_limits(&kept, extremes[b]);
             sgi_retention_apply_limits(&kept, MOST);
         }

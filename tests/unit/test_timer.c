@@ -87,10 +87,10 @@ static void random_use_agrees_with_a_list(void **state)
         } else {
             now += below(50);
             last_at = INT64_MIN;
-            sgi_timers_run(&timers, now);
+            sgi_timers_run_due(&timers, now);
             assert_true(earliest() > now);
         }
-        assert_int_equal(sgi_timers_next(&timers), earliest());
+        assert_int_equal(sgi_timers_next_due_ms(&timers), earliest());
     }
     size_t set = 0;
     for (int i = 0; i < COUNT; i++)
@@ -106,13 +106,13 @@ static void runs_in_order_up_to_now_and_no_further(void **state)
         clocks[i].set = true;
         sgi_timer_set(&timers, &clocks[i].timer, clocks[i].at_ms, ring);
     }
-    sgi_timers_run(&timers, 59);
+    sgi_timers_run_due(&timers, 59);
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(clocks[i].rang, clocks[i].at_ms <= 59);
-    assert_int_equal(sgi_timers_next(&timers), 60);
-    sgi_timers_run(&timers, INT64_MAX);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), 60);
+    sgi_timers_run_due(&timers, INT64_MAX);
     assert_int_equal(timers.count, 0);
-    assert_int_equal(sgi_timers_next(&timers), INT64_MAX);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), INT64_MAX);
 }
 
 static void clear_others(sgi_timer *timer)
@@ -127,7 +127,7 @@ static void one_that_runs_may_clear_those_that_are_due_as_well(void **state)
     (void)state;
     for (int i = 0; i < COUNT; i++)
         sgi_timer_set(&timers, &clocks[i].timer, i, clear_others);
-    sgi_timers_run(&timers, COUNT);
+    sgi_timers_run_due(&timers, COUNT);
     assert_int_equal(clocks[0].rang, 1);
     for (int i = 1; i < COUNT; i++)
         assert_int_equal(clocks[i].rang, 0);
@@ -146,10 +146,10 @@ static void one_that_runs_may_set_itself_again(void **state)
     (void)state;
     rounds_left = 100;
     sgi_timer_set(&timers, &clocks[0].timer, 5, again);
-    sgi_timers_run(&timers, 24);
+    sgi_timers_run_due(&timers, 24);
     assert_int_equal(clocks[0].rang, 2);
-    assert_int_equal(sgi_timers_next(&timers), 25);
-    sgi_timers_run(&timers, 5 + 1000);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), 25);
+    sgi_timers_run_due(&timers, 5 + 1000);
     assert_int_equal(clocks[0].rang, 101);
 }
 
@@ -160,9 +160,9 @@ static void moving_one_needs_no_memory(void **state)
     tm.fail_from = 1;
     clocks[0].set = true;
     assert_true(sgi_timer_set(&timers, &clocks[0].timer, 5, ring));
-    assert_int_equal(sgi_timers_next(&timers), 5);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), 5);
     assert_true(sgi_timer_set(&timers, &clocks[0].timer, 50, ring));
-    assert_int_equal(sgi_timers_next(&timers), 50);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), 50);
 }
 
 static void without_memory_a_timer_is_not_set_and_the_others_stay(void **state)
@@ -177,7 +177,7 @@ static void without_memory_a_timer_is_not_set_and_the_others_stay(void **state)
     assert_in_range(set, 1, COUNT - 1);
     assert_int_equal(clocks[set].timer.slot, 0);
     assert_int_equal(timers.count, (size_t)set);
-    assert_int_equal(sgi_timers_next(&timers), 100 - (set - 1));
+    assert_int_equal(sgi_timers_next_due_ms(&timers), 100 - (set - 1));
     sgi_timer_clear(&timers, &clocks[set].timer);
     assert_int_equal(timers.count, (size_t)set);
 }
@@ -207,13 +207,13 @@ static void without_memory_a_timer_that_must_be_set_is(void **state)
         } else {
             now += below(50);
             last_at = INT64_MIN;
-            sgi_timers_run(&timers, now);
+            sgi_timers_run_due(&timers, now);
         }
-        assert_int_equal(sgi_timers_next(&timers), earliest());
+        assert_int_equal(sgi_timers_next_due_ms(&timers), earliest());
     }
     assert_true(timers.count > 0);
     last_at = INT64_MIN;
-    sgi_timers_run(&timers, INT64_MAX);
+    sgi_timers_run_due(&timers, INT64_MAX);
     for (int i = 0; i < COUNT; i++)
         assert_false(clocks[i].set);
     assert_null(timers.spilled);
@@ -230,7 +230,7 @@ static void freeing_the_heap_clears_the_timers(void **state)
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(clocks[i].timer.slot, 0);
     sgi_timer_clear(&timers, &clocks[0].timer);
-    assert_int_equal(sgi_timers_next(&timers), INT64_MAX);
+    assert_int_equal(sgi_timers_next_due_ms(&timers), INT64_MAX);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -58,14 +58,14 @@ static char *token_of(segue_request *request)
 {
     sgi_buf out;
     sgi_buf_init(&out, &sgi_mem_libc);
-    assert_int_equal(sgi_token_write(request, &out), SEGUE_OK);
+    assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_OK);
     assert_true(sgi_buf_terminate(&out));
     return out.p;
 }
 
 static segue_status resume(const char *token, segue_request **out)
 {
-    return sgi_request_from_token(session, token, &plain, NULL, out);
+    return sgi_request_new_from_token(session, token, &plain, NULL, out);
 }
 
 static void assert_invalid(const char *token)
@@ -135,7 +135,7 @@ static void what_is_void_is_what_was_told_to_be(void **state)
     for (uint64_t number = 1; number <= 5; number++) {
         sgi_deliver_segment(request, number, number, SGI_STR("{}"));
         if (number % 2 == 0)
-            sgi_deliver_void(request, number);
+            sgi_deliver_void_segments(request, number);
     }
     fake_host_deliver(&host);
     assert_int_equal(taken, 4);
@@ -175,16 +175,16 @@ static void there_is_none_for_what_no_server_can_find_again(void **state)
     sgi_buf_init(&out, &tm.mem);
     sgi_request_spec list = {.method = SGI_STR("tools/list"), .options = &plain};
     segue_request *request = start(&list);
-    assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
+    assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
     sgi_request_fail(request, SEGUE_E_TIMEOUT, "x");
-    assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
+    assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
     fake_host_deliver(&host);
-    assert_int_equal(sgi_token_write(request, &out), SEGUE_E_TERMINAL);
+    assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_E_TERMINAL);
     sgi_request_unref(request);
     session->server.idempotency = false;
     sgi_request_spec call = {.method = SGI_STR("tools/call"), .options = &plain};
     request = start(&call);
-    assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
+    assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
     assert_int_equal(out.len, 0);
     sgi_request_unref(request);
 }
@@ -215,10 +215,10 @@ static void it_is_there_after_the_end_unless_the_task_has_ended(void **state)
         segue_request *request = follow("t", 1, 1);
         sgi_request_fail(request, rows[i].status, "x");
         /* the end is not reported to the application yet */
-        assert_int_equal(sgi_token_write(request, &out), SEGUE_OK);
-        sgi_buf_cut(&out, 0);
+        assert_int_equal(sgi_resume_token_write(request, &out), SEGUE_OK);
+        sgi_buf_truncate(&out, 0);
         fake_host_deliver(&host);
-        assert_int_equal(sgi_token_write(request, &out), rows[i].token);
+        assert_int_equal(sgi_resume_token_write(request, &out), rows[i].token);
         sgi_request_unref(request);
         sgi_buf_free(&out);
     }
@@ -321,7 +321,7 @@ static void without_memory_it_is_said_and_nothing_leaks(void **state)
         sgi_buf_init(&out, &tm.mem);
         test_mem_rearm(&tm);
         tm.fail_at = at;
-        segue_status status = sgi_token_write(request, &out);
+        segue_status status = sgi_resume_token_write(request, &out);
         refused = tm.failed;
         assert_int_equal(status, refused ? SEGUE_E_NOMEM : SEGUE_OK);
         sgi_buf_free(&out);
@@ -330,8 +330,8 @@ static void without_memory_it_is_said_and_nothing_leaks(void **state)
     sgi_request_cancel(request);
     sgi_request_unref(request);
     fake_host_deliver(&host);
-    sgi_conn_lost(session->conn, "x"); /* the connection is lost, so that resuming sends
-                                        * nothing */
+    /* the connection is lost, so that resuming sends nothing */
+    sgi_conn_on_lost(session->conn, "x");
     before = tm.live;
     refused = 1;
     for (size_t at = 1; refused; at++) {

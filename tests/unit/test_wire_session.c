@@ -117,12 +117,12 @@ static void listening_stream_is_one_and_is_kept(void **state)
                                                          * as no id (R-975-18) */
     segue_call *call = http_wire_start(&t.b, "7");
     sgi_serve_open_stream(t.b.conn);
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "list_changed"),
                      0); /* the change is sent on one stream only */
     http_wire_cut(&t.a);
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, "2-1"), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
     http_wire_cut(&t.a);
@@ -130,9 +130,9 @@ static void listening_stream_is_one_and_is_kept(void **state)
                                                    * events */
     assert_string_equal(http_wire_text(&t.a), "");
     http_wire_cut(&t.a);
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL); /* the next stream reports this
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL); /* the next stream reports this
                                                    * change */
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, ""), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-3\n"), 1);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);

@@ -47,7 +47,7 @@ static void session_ends_with_calls_in_flight(void **state)
     assert_int_equal(http_wire_delete(&t.b), 204);
     assert_true(parked->cancelled && carried->cancelled);
     assert_ptr_equal(t.host.closing, t.a.conn);
-    sgi_serve_describe_answer(t.a.conn, &t.a.answer);
+    sgi_serve_get_answer_state(t.a.conn, &t.a.answer);
     assert_false(t.a.answer.answered || t.a.answer.resumable);
     /* The answer to request 9 was complete before the session ended. */
     assert_non_null(strstr(http_wire_text(&answered), "\"id\":9"));
@@ -138,7 +138,8 @@ static void sessions_do_not_hold_a_server_that_nobody_reaches(void **state)
     http_wire_legacy(&wire, "7", "tools/call", "\"name\":\"tool\"");
     segue_call *call = http_wire_call(lone);
     http_wire_free(&wire);
-    sgi_server_handle_freed(lone); /* the server has no handle and no listener any more */
+    /* the server has no handle and no listener any more */
+    sgi_server_on_handle_freed(lone);
     assert_true(call->cancelled);
     sgi_call_free(call);
     fake_host_deliver(&other);
@@ -176,7 +177,7 @@ static void stream_that_lost_a_message_is_not_taken_up(void **state)
     http_wire_text(&t.a);
     test_mem_rearm(&t.mem);
     t.mem.fail_from = 1;
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     http_wire_text(&t.a);
     test_mem_rearm(&t.mem);
     assert_ptr_equal(t.host.closing, t.a.conn);
@@ -187,7 +188,7 @@ static void stream_that_lost_a_message_is_not_taken_up(void **state)
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-0\n"), 1);
     /* Event 3-1 reports the change. */
     assert_int_equal(http_wire_count(t.b.text.p, "id: 3-1\n"), 1);
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-2\n"), 1);
 }
 
@@ -245,7 +246,7 @@ static bool play(void)
         http_wire_get(&t.b, "2-2");
         whole = http_wire_count(http_wire_text(&t.b), "\"result\"") == 1;
         http_wire_get(&t.a, "");
-        sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+        sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
         http_wire_delete(&t.b);
     }
     http_wire_cut(&t.a);

@@ -47,7 +47,7 @@ static void subscribe(void)
 
 static void update(void)
 {
-    sgi_resource_updated(t.server, SGI_STR("test://watched"));
+    sgi_resource_report_updated(t.server, SGI_STR("test://watched"));
 }
 
 static void come_on_the_stream_of_get(void **state)

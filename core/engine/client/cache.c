@@ -36,38 +36,38 @@ struct sgi_kept {
     char result[];
 };
 
-void sgi_cache_init(sgi_cache *cache, sgi_engine *engine, int64_t max)
+void sgi_result_cache_init(sgi_result_cache *cache, sgi_engine *engine, int64_t max)
 {
-    *cache = (sgi_cache){.engine = engine, .max = max > 0 ? (size_t)max : 0};
+    *cache = (sgi_result_cache){.engine = engine, .max = max > 0 ? (size_t)max : 0};
     cache->changes = 1;
     sgi_map_init(&cache->entries, &engine->env);
     TAILQ_INIT(&cache->by_use);
 }
 
-static void drop(sgi_cache *cache, sgi_kept *kept)
+static void drop(sgi_result_cache *cache, sgi_kept *kept)
 {
     TAILQ_REMOVE(&cache->by_use, kept, link);
     sgi_map_remove(&cache->entries, &kept->node);
     cache->bytes -= kept->size;
-    sgi_release(sgi_engine_mem(cache->engine), kept, kept->size);
+    sgi_free(sgi_engine_mem(cache->engine), kept, kept->size);
 }
 
-void sgi_cache_clear(sgi_cache *cache)
+void sgi_result_cache_clear(sgi_result_cache *cache)
 {
     cache->changes++;
     while (!TAILQ_EMPTY(&cache->by_use))
         drop(cache, TAILQ_FIRST(&cache->by_use));
 }
 
-void sgi_cache_free(sgi_cache *cache)
+void sgi_result_cache_free(sgi_result_cache *cache)
 {
-    sgi_cache_clear(cache);
+    sgi_result_cache_clear(cache);
     sgi_map_free(&cache->entries);
 }
 
 /* Drops cached results of a method. key: the cache key of the only result to drop; empty
  * = all results of the method are dropped. */
-static void forget_some(sgi_cache *cache, const char *method, sgi_str key)
+static void forget_some(sgi_result_cache *cache, const char *method, sgi_str key)
 {
     sgi_kept *kept, *next;
     cache->changes++;
@@ -95,7 +95,7 @@ static bool is_only_trace(sgi_json meta)
     if (meta.n && sgi_json_kind_of(meta) != SGI_JSON_OBJECT)
         return false;
     for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);)
-        if (!sgi_trace_is_member(&member))
+        if (!sgi_meta_member_is_trace(&member))
             return false;
     return true;
 }
@@ -126,7 +126,7 @@ static size_t sort_params(sgi_json params, sgi_json_member sorted[MEMBERS_MAX])
 
 static void write_value(sgi_jw *w, sgi_json value, sgi_buf *room)
 {
-    sgi_buf_cut(room, 0);
+    sgi_buf_truncate(room, 0);
     if (sgi_json_decode(value, room))
         sgi_jw_string(w, sgi_buf_str(room));
     else
@@ -176,7 +176,7 @@ static bool may_keep(const segue_request *request)
  * credentials may belong to another user. */
 static void heed_credentials(segue_session *session)
 {
-    sgi_cache *cache = &session->cache;
+    sgi_result_cache *cache = &session->cache;
     sgi_kept *kept, *next;
     if (cache->credentials == session->conn->credentials)
         return;
@@ -187,7 +187,7 @@ static void heed_credentials(segue_session *session)
             drop(cache, kept);
 }
 
-static sgi_kept *find(sgi_cache *cache, sgi_str key)
+static sgi_kept *find(sgi_result_cache *cache, sgi_str key)
 {
     sgi_map_node *node = sgi_map_find(&cache->entries, key);
     sgi_kept *kept = node ? SGI_OWNER(node, sgi_kept, node) : NULL;
@@ -198,9 +198,9 @@ static sgi_kept *find(sgi_cache *cache, sgi_str key)
     return kept;
 }
 
-bool sgi_cache_find(segue_request *request, sgi_json *result)
+bool sgi_result_cache_find(segue_request *request, sgi_json *result)
 {
-    sgi_cache *cache = &request->session->cache;
+    sgi_result_cache *cache = &request->session->cache;
     sgi_kept *kept = NULL;
     sgi_buf key;
     request->cache_mark = 0;
@@ -230,7 +230,8 @@ bool sgi_cache_find(segue_request *request, sgi_json *result)
 
 /* Stores the result under the key. An older result with the same key is removed even when
  * the new one cannot be stored. */
-static void put(sgi_cache *cache, sgi_str key, sgi_json result, sgi_freshness freshness)
+static void put(sgi_result_cache *cache, sgi_str key, sgi_json result,
+                sgi_freshness freshness)
 {
     sgi_map_node *before = sgi_map_find(&cache->entries, key);
     size_t size = sizeof(sgi_kept) + result.n + key.n + 1;
@@ -263,9 +264,9 @@ static bool is_complete(sgi_json result)
     return result.n && (!type.n || sgi_json_string_is(type, SGI_STR("complete")));
 }
 
-void sgi_cache_keep(segue_request *request, sgi_json result)
+void sgi_result_cache_store(segue_request *request, sgi_json result)
 {
-    sgi_cache *cache = &request->session->cache;
+    sgi_result_cache *cache = &request->session->cache;
     sgi_freshness freshness;
     sgi_buf key;
     if (!request->cache_mark || !is_complete(result))
@@ -294,16 +295,16 @@ void sgi_cache_keep(segue_request *request, sgi_json result)
  * refused cursor makes all pages of its list void (server/utilities/caching: "Clients MAY
  * re-fetch before the TTL expires if they have reason to believe the data has
  * changed"). */
-void sgi_cache_note_error(segue_request *request, sgi_json error)
+void sgi_result_cache_drop_by_error(segue_request *request, sgi_json error)
 {
     static const char *const found_in[][2] = {{"tools/call", "tools/list"},
                                               {"prompts/get", "prompts/list"},
                                               {"resources/read", "resources/list"}};
-    sgi_cache *cache = &request->session->cache;
+    sgi_result_cache *cache = &request->session->cache;
     int64_t code = 0;
     if (!cache->entries.count)
         return;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (code != SGI_RPC_INVALID_PARAMS && code != SGI_RPC_METHOD_NOT_FOUND &&
         code != SGI_RPC_HEADER_MISMATCH)
         return;
@@ -314,7 +315,7 @@ void sgi_cache_note_error(segue_request *request, sgi_json error)
         forget_some(cache, request->method, (sgi_str){0});
 }
 
-static void forget_resource(sgi_cache *cache, sgi_json uri)
+static void forget_resource(sgi_result_cache *cache, sgi_json uri)
 {
     sgi_buf params, key;
     sgi_buf_init(&params, sgi_engine_mem(cache->engine));
@@ -332,9 +333,10 @@ static void forget_resource(sgi_cache *cache, sgi_json uri)
     sgi_buf_free(&params);
 }
 
-void sgi_cache_note_notification(segue_session *session, sgi_str method, sgi_json params)
+void sgi_result_cache_drop_by_notification(segue_session *session, sgi_str method,
+                                           sgi_json params)
 {
-    sgi_cache *cache = &session->cache;
+    sgi_result_cache *cache = &session->cache;
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed"))) {
         forget_some(cache, "tools/list", (sgi_str){0});
     } else if (sgi_str_eq(method, SGI_STR("notifications/prompts/list_changed"))) {

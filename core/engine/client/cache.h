@@ -11,7 +11,7 @@
 
 typedef struct sgi_kept sgi_kept;
 
-typedef struct sgi_cache {
+typedef struct sgi_result_cache {
     sgi_engine *engine;
     sgi_map entries;
     /* the cached results, the least recently used result first */
@@ -24,24 +24,25 @@ typedef struct sgi_cache {
     uint64_t changes;
     /* the value of conn->credentials when the private results were cached */
     uint32_t credentials;
-} sgi_cache;
+} sgi_result_cache;
 
-void sgi_cache_init(sgi_cache *cache, sgi_engine *engine, int64_t max);
-void sgi_cache_free(sgi_cache *cache);
+void sgi_result_cache_init(sgi_result_cache *cache, sgi_engine *engine, int64_t max);
+void sgi_result_cache_free(sgi_result_cache *cache);
 /* Removes all results. Called when a new connection may lead to another server. */
-void sgi_cache_clear(sgi_cache *cache);
+void sgi_result_cache_clear(sgi_result_cache *cache);
 
 /* Finds a fresh result for this request. *result is a view, valid until the cache
  * changes. Returns false when the cache has no such result; the request must then be
  * sent. If the answer to this request may be cached, the function then also sets
  * request->cache_mark. */
-bool sgi_cache_find(segue_request *request, sgi_json *result);
+bool sgi_result_cache_find(segue_request *request, sgi_json *result);
 /* Caches the result of the request, if this result may be cached. */
-void sgi_cache_keep(segue_request *request, sgi_json result);
+void sgi_result_cache_store(segue_request *request, sgi_json result);
 /* Removes the results that this error shows to be out of date. The error is the answer to
  * `request`. */
-void sgi_cache_note_error(segue_request *request, sgi_json error);
+void sgi_result_cache_drop_by_error(segue_request *request, sgi_json error);
 /* Removes the results that a notification of the server reports as changed. */
-void sgi_cache_note_notification(segue_session *session, sgi_str method, sgi_json params);
+void sgi_result_cache_drop_by_notification(segue_session *session, sgi_str method,
+                                           sgi_json params);
 
 #endif

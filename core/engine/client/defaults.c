@@ -31,7 +31,7 @@ static bool can_be_said(sgi_json value)
     }
 }
 
-bool sgi_answer_is_possible(bool elicits, sgi_json answer)
+bool sgi_answer_is_well_formed(bool elicits, sgi_json answer)
 {
     return elicits ? sgi_answer_is_valid(SGI_STR("elicitation/create"), answer)
                    : sgi_json_kind_of(answer) == SGI_JSON_OBJECT;
@@ -56,14 +56,14 @@ static void write_defaults(sgi_jw *w, sgi_json properties)
     sgi_jw_close(w, '}');
 }
 
-bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
-                           sgi_str method, sgi_json params)
+bool sgi_form_defaults_store(sgi_form_defaults *defaults, const segue_session *session,
+                             sgi_str method, sgi_json params)
 {
     const sgi_mem *mem = sgi_engine_mem(session->engine);
     sgi_json properties =
         sgi_json_get(sgi_json_get(params, "requestedSchema"), "properties");
     sgi_buf text;
-    *defaults = (sgi_defaults){0};
+    *defaults = (sgi_form_defaults){0};
     if (!session->options.fill_defaults ||
         sgi_json_kind_of(properties) != SGI_JSON_OBJECT ||
         !sgi_str_eq(method, SGI_STR("elicitation/create")))
@@ -80,11 +80,11 @@ bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
     return kept;
 }
 
-void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem)
+void sgi_form_defaults_free(sgi_form_defaults *defaults, const sgi_mem *mem)
 {
     if (defaults->text)
-        sgi_release(mem, defaults->text, defaults->len + 1);
-    *defaults = (sgi_defaults){0};
+        sgi_free(mem, defaults->text, defaults->len + 1);
+    *defaults = (sgi_form_defaults){0};
 }
 
 /* ---- the answer to a question ---- */
@@ -106,27 +106,27 @@ static bool has_member(sgi_json object, sgi_str name)
 
 /* Writes the content of the answer: the members of `given`, then the defaults of the
  * fields that `given` lacks. given: the content from the application; may be empty. */
-static void write_content(sgi_jw *w, const sgi_defaults *defaults, sgi_json given)
+static void write_content(sgi_jw *w, const sgi_form_defaults *defaults, sgi_json given)
 {
     sgi_json_member member;
     sgi_buf name;
     sgi_buf_init(&name, w->buf->mem);
     sgi_jw_open(w, '{');
-    sgi_jw_members(w, given, NULL);
+    sgi_jw_copy_members(w, given, NULL);
     for (size_t at = 0;
          sgi_json_next_member((sgi_json){defaults->text, defaults->len}, &at, &member);) {
-        sgi_buf_cut(&name, 0);
+        sgi_buf_truncate(&name, 0);
         sgi_json_decode(quoted(&member), &name);
         if (has_member(given, name.len ? sgi_buf_str(&name) : SGI_STR("")))
             continue;
-        sgi_jw_member(w, &member);
+        sgi_jw_copy_member(w, &member);
     }
     sgi_jw_close(w, '}');
     w->buf->failed |= name.failed;
     sgi_buf_free(&name);
 }
 
-static void write_answer(sgi_jw *w, const sgi_defaults *defaults, sgi_json answer)
+static void write_answer(sgi_jw *w, const sgi_form_defaults *defaults, sgi_json answer)
 {
     sgi_json_member member;
     bool has_content = false;
@@ -158,8 +158,8 @@ static bool may_lack(sgi_json answer)
            (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
 }
 
-char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
-                        size_t *len)
+char *sgi_form_defaults_fill_answer(const sgi_form_defaults *defaults, const sgi_mem *mem,
+                                    sgi_json answer, size_t *len)
 {
     sgi_buf text;
     *len = answer.n;

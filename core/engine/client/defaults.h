@@ -13,25 +13,25 @@
 
 /* The defaults of one form, as one JSON object. The object of a form without defaults is
  * {}. */
-typedef struct sgi_defaults {
+typedef struct sgi_form_defaults {
     char *text; /* JSON object: the default of each field, by name */
     size_t len;
-} sgi_defaults;
+} sgi_form_defaults;
 
 /* Stores the defaults of a question until the question is answered. Returns false when
  * out of memory. */
-bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
-                           sgi_str method, sgi_json params);
-void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem);
+bool sgi_form_defaults_store(sgi_form_defaults *defaults, const segue_session *session,
+                             sgi_str method, sgi_json params);
+void sgi_form_defaults_free(sgi_form_defaults *defaults, const sgi_mem *mem);
 /* Returns a copy of the answer. If the answer accepts the form, fields that are missing
  * get their defaults. Returns NULL when out of memory. The caller frees the copy; its
  * memory has len + 1 bytes. */
-char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
-                        size_t *len);
+char *sgi_form_defaults_fill_answer(const sgi_form_defaults *defaults, const sgi_mem *mem,
+                                    sgi_json answer, size_t *len);
 
 /* True when the value has the form of an answer. A server may wait for ever after an
  * invalid answer, while this client believes that the question was answered. elicits: the
  * question asks a person. */
-bool sgi_answer_is_possible(bool elicits, sgi_json answer);
+bool sgi_answer_is_well_formed(bool elicits, sgi_json answer);
 
 #endif

@@ -19,7 +19,7 @@ size_t sgi_deliver_waiting_bytes(const segue_request *request)
            (request->delivery.taken.len - request->delivery.taken_at);
 }
 
-bool sgi_deliver_is_full(const segue_request *request)
+bool sgi_inbox_is_full(const segue_request *request)
 {
     return sgi_deliver_waiting_bytes(request) >= INBOX_HIGH;
 }
@@ -53,11 +53,12 @@ void sgi_deliver_stop_input(segue_request *request)
     }
 }
 
-bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str bytes)
+bool sgi_inbox_add_record(segue_request *request, const sgi_inbox_record_head *head,
+                          sgi_str bytes)
 {
     sgi_buf *inbox = &request->delivery.inbox;
     size_t mark = inbox->len;
-    sgi_inbox_head with_len = *head;
+    sgi_inbox_record_head with_len = *head;
     with_len.len = (uint32_t)bytes.n;
     if (bytes.n > UINT32_MAX / 2)
         return false;
@@ -67,7 +68,7 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     while (inbox->len % sizeof(uint64_t) && !inbox->failed)
         sgi_buf_add_char(inbox, 0);
     if (inbox->failed) {
-        sgi_buf_cut(inbox, mark);
+        sgi_buf_truncate(inbox, mark);
         return false;
     }
     sgi_request_queue_callbacks(request);
@@ -76,7 +77,7 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
 
 /* Notes the segment that is being delivered, so that a resume token that is made from now
  * on continues after this segment. */
-static void note_delivered(segue_request *request, const sgi_inbox_head *head)
+static void note_delivered(segue_request *request, const sgi_inbox_record_head *head)
 {
     request->delivery.segment = head->covered;
     request->delivery.voided = head->voided;
@@ -84,14 +85,14 @@ static void note_delivered(segue_request *request, const sgi_inbox_head *head)
         request->delivery.event = head->event;
 }
 
-static void add_segment(segue_request *request, const sgi_inbox_head *head,
+static void add_segment(segue_request *request, const sgi_inbox_record_head *head,
                         sgi_json block)
 {
     if (sgi_request_is_over(request))
         /* memory ran out for an earlier segment, so all later segments are dropped: the
          * application must not get segments with a gap between them */
         return;
-    sgi_inbox_head full = *head;
+    sgi_inbox_record_head full = *head;
     /* The message that makes segments void may arrive before the last of these segments.
      * Only a segment with a number above `voided` replaces the void segments. */
     full.replaces =
@@ -103,7 +104,7 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
         note_delivered(request, &full);
         return;
     }
-    if (!sgi_deliver(request, &full, block))
+    if (!sgi_inbox_add_record(request, &full, block))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
 }
 
@@ -115,7 +116,7 @@ static uint64_t place_of(const segue_request *request, uint64_t number)
     return number > base ? number - base - 1 : 0;
 }
 
-void sgi_deliver_void(segue_request *request, uint64_t number)
+void sgi_deliver_void_segments(segue_request *request, uint64_t number)
 {
     if (number <= request->numbering.voided)
         return;
@@ -133,41 +134,41 @@ static void void_joined(segue_request *request, sgi_json segments)
     int64_t all;
     uint64_t shown = request->numbering.next - 1;
     request->numbering.joined |= segments.n > 0;
-    if (sgi_json_int(segments, &all) && all > 0 && shown < (uint64_t)all)
-        sgi_deliver_void(request, shown);
+    if (sgi_json_read_int(segments, &all) && all > 0 && shown < (uint64_t)all)
+        sgi_deliver_void_segments(request, shown);
 }
 
-void sgi_deliver_void_of_result(segue_request *request, sgi_json result)
+void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
     int64_t voided;
-    if (sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) && voided > 0 &&
-        voided < SGI_COUNT_MAX)
-        sgi_deliver_void(request, (uint64_t)voided);
+    if (sgi_json_read_int(sgi_json_get(meta, "dev.segue/replace"), &voided) &&
+        voided > 0 && voided < SGI_COUNT_MAX)
+        sgi_deliver_void_segments(request, (uint64_t)voided);
     void_joined(request, sgi_json_get(meta, SGI_SEGMENTS));
 }
 
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
                          sgi_json block)
 {
-    sgi_deliver_piece(request, number, event, place_of(request, number), block);
+    sgi_deliver_indexed_segment(request, number, event, place_of(request, number), block);
 }
 
-void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t event,
-                       uint64_t index, sgi_json block)
+void sgi_deliver_indexed_segment(segue_request *request, uint64_t number, uint64_t event,
+                                 uint64_t index, sgi_json block)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_SEGMENT,
-                           .number = number,
-                           .event = event,
-                           .covered = number,
-                           .index = index};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_SEGMENT,
+                                  .number = number,
+                                  .event = event,
+                                  .covered = number,
+                                  .index = index};
     add_segment(request, &head, block);
 }
 
-void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
-                          sgi_json block)
+void sgi_deliver_numbered_segment(segue_request *request, uint64_t number,
+                                  uint64_t covered, sgi_json block)
 {
-    sgi_inbox_head head = {
+    sgi_inbox_record_head head = {
         .kind = SGI_RECORD_SEGMENT, .number = number, .covered = covered};
     head.index = place_of(request, number);
     add_segment(request, &head, block);
@@ -177,7 +178,7 @@ void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result)
 {
     sgi_json content = sgi_json_get(result, "content");
     sgi_json block;
-    sgi_deliver_void_of_result(request, result);
+    sgi_deliver_void_segments_of_result(request, result);
     uint64_t number = request->numbering.voided;
     if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
         return;
@@ -190,7 +191,7 @@ void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result)
 
 /* ---- delivery: these functions run callbacks without the lock ---- */
 
-static void give_status(segue_request *request, const sgi_inbox_head *head,
+static void give_status(segue_request *request, const sgi_inbox_record_head *head,
                         const char *bytes)
 {
     const char *message = bytes + strlen(bytes) + 1;
@@ -198,7 +199,7 @@ static void give_status(segue_request *request, const sgi_inbox_head *head,
                               head->number ? message : NULL);
 }
 
-static void give_input(segue_request *request, const sgi_inbox_head *head,
+static void give_input(segue_request *request, const sgi_inbox_record_head *head,
                        const char *bytes)
 {
     const char *method = bytes + strlen(bytes) + 1;
@@ -208,7 +209,7 @@ static void give_input(segue_request *request, const sgi_inbox_head *head,
                                  head->len - (size_t)(params - bytes));
 }
 
-static void give_segment(segue_request *request, const sgi_inbox_head *head,
+static void give_segment(segue_request *request, const sgi_inbox_record_head *head,
                          const char *bytes)
 {
     segue_segment segment = {.view = {.number = head->number,
@@ -223,7 +224,8 @@ static void give_segment(segue_request *request, const sgi_inbox_head *head,
     sgi_buf_free(&segment.text);
 }
 
-static void give(segue_request *request, const sgi_inbox_head *head, const char *bytes)
+static void give(segue_request *request, const sgi_inbox_record_head *head,
+                 const char *bytes)
 {
     segue_request_events *events = &request->events;
     switch (head->kind) {
@@ -252,9 +254,9 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     }
 }
 
-/* Reads the sgi_inbox_head of the next record. Returns false when no record waits, or
- * when the next record is a segment without credit. */
-static bool next_record(segue_request *request, sgi_inbox_head *head)
+/* Reads the sgi_inbox_record_head of the next record. Returns false when no record waits,
+ * or when the next record is a segment without credit. */
+static bool next_record(segue_request *request, sgi_inbox_record_head *head)
 {
     if (request->delivery.taken_at == request->delivery.taken.len) {
         sgi_buf empty = request->delivery.taken;
@@ -270,7 +272,7 @@ static bool next_record(segue_request *request, sgi_inbox_head *head)
            may_ignore_credit(request);
 }
 
-static void before_user(segue_request *request, const sgi_inbox_head *head)
+static void before_user(segue_request *request, const sgi_inbox_record_head *head)
 {
     size_t size = sizeof *head + head->len + 1;
     request->delivery.taken_at +=
@@ -282,7 +284,7 @@ static void before_user(segue_request *request, const sgi_inbox_head *head)
     note_delivered(request, head);
 }
 
-static void after_user(segue_request *request, const sgi_inbox_head *head)
+static void after_user(segue_request *request, const sgi_inbox_record_head *head)
 {
     if (head->kind == SGI_RECORD_TASK)
         request->follower->task_reported(request);
@@ -313,7 +315,7 @@ static void let_go(segue_request *request)
 static int32_t give_records(segue_request *request, int32_t budget)
 {
     sgi_engine *engine = request->engine;
-    sgi_inbox_head head;
+    sgi_inbox_record_head head;
     int32_t ran = 0;
     while (ran < budget && next_record(request, &head)) {
         const char *bytes =
@@ -333,7 +335,7 @@ static void give_completion(segue_request *request)
 {
     sgi_engine *engine = request->engine;
     segue_session *session = request->session;
-    sgi_result_check(request);
+    sgi_request_validate_result(request);
     sgi_str json = sgi_buf_str(&request->result);
     sgi_request_set_phase(request, SGI_PHASE_REPORTED);
     sgi_user_code_begin(engine);
@@ -351,14 +353,14 @@ static void give_completion(segue_request *request)
     if (session->stage == SGI_STAGE_CLOSED && TAILQ_EMPTY(&session->requests) &&
         !session->ready.queued) {
         sgi_session_ref(session);
-        sgi_ready_add(engine, &session->ready);
+        sgi_ready_queue_add(engine, &session->ready);
     }
     if (request->ended)
         request->ended(request);
     sgi_request_unref(request);
 }
 
-int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget)
+int32_t sgi_deliver_run_callbacks(sgi_ready_object *ready, int32_t budget)
 {
     segue_request *request = SGI_OWNER(ready, segue_request, ready);
     int32_t ran = give_records(request, budget);

@@ -6,9 +6,9 @@
 
 #include "engine/engine.h"
 
-/* The kinds of records in the inbox. A record is an sgi_inbox_head followed by bytes. The
- * comment of each kind names the members of the sgi_inbox_head that the kind uses, and
- * then describes the bytes. */
+/* The kinds of records in the inbox. A record is an sgi_inbox_record_head followed by
+ * bytes. The comment of each kind names the members of the sgi_inbox_record_head that the
+ * kind uses, and then describes the bytes. */
 typedef enum sgi_record_kind {
     SGI_RECORD_TASK = 1, /* no members; the bytes are the id of the task */
     /* number, event; the bytes are the JSON text of the content block */
@@ -25,9 +25,10 @@ typedef enum sgi_record_kind {
     SGI_RECORD_INPUT
 } sgi_record_kind;
 
-typedef struct sgi_inbox_head {
+typedef struct sgi_inbox_record_head {
     int32_t kind;
-    /* number of bytes of the record after its sgi_inbox_head, without the final NUL */
+    /* number of bytes of the record after its sgi_inbox_record_head, without the final
+     * NUL */
     uint32_t len;
     uint64_t number;
     /* 1 + the number of the stream event that brought the record; 0 = the stream event
@@ -43,7 +44,7 @@ typedef struct sgi_inbox_head {
     bool replaces;
     double progress;
     double total;
-} sgi_inbox_head;
+} sgi_inbox_record_head;
 
 /* The records that wait for the application, and how far the delivery has come. */
 typedef struct sgi_delivery {
@@ -82,27 +83,28 @@ typedef struct sgi_segment_numbering {
 
 /* Appends a record to the inbox. When out of memory, drops the record and returns
  * false. */
-bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str bytes);
+bool sgi_inbox_add_record(segue_request *request, const sgi_inbox_record_head *head,
+                          sgi_str bytes);
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
                          sgi_json block);
 /* Delivers a segment that may come before segments with lower numbers. covered: all
  * segments up to this number have arrived. */
-void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
-                          sgi_json block);
+void sgi_deliver_numbered_segment(segue_request *request, uint64_t number,
+                                  uint64_t covered, sgi_json block);
 /* Delivers a segment whose block has a known index in the result's list. */
-void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t event,
-                       uint64_t index, sgi_json block);
+void sgi_deliver_indexed_segment(segue_request *request, uint64_t number, uint64_t event,
+                                 uint64_t index, sgi_json block);
 /* Reports to the application that the segments up to this number are not part of the
  * result. */
-void sgi_deliver_void(segue_request *request, uint64_t number);
+void sgi_deliver_void_segments(segue_request *request, uint64_t number);
 /* Reports to the application which segments are void according to the whole result:
  * segments that were replaced, and segments whose text is continued by later segments. */
-void sgi_deliver_void_of_result(segue_request *request, sgi_json result);
+void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json result);
 /* Delivers the blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result);
 /* Returns the number of bytes that wait to be delivered. */
 size_t sgi_deliver_waiting_bytes(const segue_request *request);
-bool sgi_deliver_is_full(const segue_request *request);
+bool sgi_inbox_is_full(const segue_request *request);
 /* Stops the source of the segments, because the inbox is full. There are three cases:
  *
  * - A plain call over HTTP: its exchange is not read.
@@ -113,7 +115,7 @@ bool sgi_deliver_is_full(const segue_request *request);
  * - A request without credit: the server is asked to stop the stream (follower->pause),
  * because the application may give credit only much later. */
 void sgi_deliver_stop_input(segue_request *request);
-int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget);
+int32_t sgi_deliver_run_callbacks(sgi_ready_object *ready, int32_t budget);
 
 struct segue_segment {
     /* what the application reads of the segment; view.type is NULL until the first

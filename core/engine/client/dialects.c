@@ -10,21 +10,23 @@
 
 /* ---- the states of requests and sessions ---- */
 
-static void *find(sgi_cli_state *state, const sgi_cli_dialect *dialect)
+static void *find(sgi_cli_dialect_state *state, const sgi_cli_dialect *dialect)
 {
     while (state && state->dialect != dialect)
         state = state->next;
     return state;
 }
 
-void *sgi_cli_state_of(const segue_request *request, const sgi_cli_dialect *dialect)
+void *sgi_cli_dialect_state_find(const segue_request *request,
+                                 const sgi_cli_dialect *dialect)
 {
     return find(request->states, dialect);
 }
 
-void *sgi_cli_state_new(segue_request *request, const sgi_cli_dialect *dialect)
+void *sgi_cli_dialect_state_find_or_new(segue_request *request,
+                                        const sgi_cli_dialect *dialect)
 {
-    sgi_cli_state *state = sgi_cli_state_of(request, dialect);
+    sgi_cli_dialect_state *state = sgi_cli_dialect_state_find(request, dialect);
     if (state)
         return state;
     state = sgi_zalloc(sgi_engine_mem(request->engine), dialect->state_size);
@@ -36,30 +38,30 @@ void *sgi_cli_state_new(segue_request *request, const sgi_cli_dialect *dialect)
     return state;
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
     const sgi_cli_dialect *dialect = state->dialect;
     if (dialect->free_state)
         dialect->free_state(request, state);
-    sgi_release(sgi_engine_mem(request->engine), state, dialect->state_size);
+    sgi_free(sgi_engine_mem(request->engine), state, dialect->state_size);
 }
 
-void sgi_cli_state_drop(segue_request *request, const sgi_cli_dialect *dialect)
+void sgi_cli_dialect_state_drop(segue_request *request, const sgi_cli_dialect *dialect)
 {
-    sgi_cli_state **at = &request->states;
+    sgi_cli_dialect_state **at = &request->states;
     while (*at && (*at)->dialect != dialect)
         at = &(*at)->next;
-    sgi_cli_state *state = *at;
+    sgi_cli_dialect_state *state = *at;
     if (!state)
         return;
     *at = state->next;
     free_state(request, state);
 }
 
-void sgi_cli_states_free(segue_request *request)
+void sgi_cli_dialect_states_free(segue_request *request)
 {
     while (request->states)
-        sgi_cli_state_drop(request, request->states->dialect);
+        sgi_cli_dialect_state_drop(request, request->states->dialect);
 }
 
 /* ---- sessions ---- */
@@ -68,16 +70,17 @@ void sgi_cli_states_free(segue_request *request)
     EACH_ROW(row)                                                                        \
         if (row->session_hooks)
 
-void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect *dialect)
+void *sgi_cli_dialect_session_state(const segue_session *session,
+                                    const sgi_cli_dialect *dialect)
 {
     return find(session->states, dialect);
 }
 
-bool sgi_cli_session_states_begin(segue_session *session)
+bool sgi_cli_dialect_session_states_new(segue_session *session)
 {
     EACH_GREETING(row) {
         size_t size = row->session_hooks->state_size;
-        sgi_cli_state *state =
+        sgi_cli_dialect_state *state =
             size ? sgi_zalloc(sgi_engine_mem(session->engine), size) : NULL;
         if (size && !state)
             return false;
@@ -92,18 +95,18 @@ bool sgi_cli_session_states_begin(segue_session *session)
     return true;
 }
 
-void sgi_cli_session_states_free(segue_session *session)
+void sgi_cli_dialect_session_states_free(segue_session *session)
 {
-    sgi_cli_state *state;
+    sgi_cli_dialect_state *state;
     while ((state = session->states)) {
         const sgi_cli_session_hooks *session_hooks = state->dialect->session_hooks;
         session->states = state->next;
         session_hooks->free(session, state);
-        sgi_release(sgi_engine_mem(session->engine), state, session_hooks->state_size);
+        sgi_free(sgi_engine_mem(session->engine), state, session_hooks->state_size);
     }
 }
 
-sgi_version sgi_cli_own_version(const segue_session *session)
+sgi_version sgi_cli_version_to_offer(const segue_session *session)
 {
     EACH_GREETING(row)
         if (row->session_hooks->version != SGI_VERSION_UNKNOWN &&
@@ -119,7 +122,7 @@ void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sg
             row->session_hooks->write_capabilities(session, given, w);
 }
 
-void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json given,
+void sgi_cli_write_empty_capabilities(const segue_session *session, sgi_json given,
                                       sgi_jw *w)
 {
     EACH_GREETING(row) {
@@ -146,7 +149,7 @@ void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json gi
     sgi_json_member member;
     for (size_t at = 0; sgi_json_next_member(given, &at, &member);)
         if (!sgi_json_key_is(&member, except) && !is_owned(&member))
-            sgi_jw_member(w, &member);
+            sgi_jw_copy_member(w, &member);
     EACH_GREETING(row)
         if (row->session_hooks->modern_capability &&
             row->session_hooks->declares(session))
@@ -174,7 +177,7 @@ void sgi_cli_write_experimental(const segue_session *session, sgi_json given,
     }
 }
 
-void sgi_cli_note_declared(segue_session *session, sgi_json capabilities)
+void sgi_cli_note_declared_capabilities(segue_session *session, sgi_json capabilities)
 {
     EACH_GREETING(row)
         if (row->session_hooks->declared)
@@ -188,7 +191,7 @@ void sgi_cli_read_server_capabilities(segue_session *session, sgi_json capabilit
             row->session_hooks->read_server_capabilities(session, capabilities);
 }
 
-bool sgi_cli_may_be_another_era(sgi_emitter *emitter)
+bool sgi_cli_handle_possible_era_change(sgi_emitter *emitter)
 {
     EACH_GREETING(row)
         if (row->session_hooks->may_be_another_era &&
@@ -197,7 +200,7 @@ bool sgi_cli_may_be_another_era(sgi_emitter *emitter)
     return false;
 }
 
-const sgi_cli_following *sgi_cli_following_of(const segue_session *session)
+const sgi_cli_follow_ops *sgi_cli_follow_ops_of(const segue_session *session)
 {
     EACH_ROW(row)
         if (row->following && row->following->fits(session))
@@ -207,7 +210,7 @@ const sgi_cli_following *sgi_cli_following_of(const segue_session *session)
 
 /* ---- tokens ---- */
 
-bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec)
+bool sgi_cli_restore_resumed_request(segue_request *request, const sgi_request_spec *spec)
 {
     EACH_ROW(row)
         if (row->take_over && !row->take_over(request, spec))
@@ -215,9 +218,9 @@ bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec)
     return true;
 }
 
-bool sgi_cli_write_token(const segue_request *request, sgi_jw *w)
+bool sgi_cli_write_token_part(const segue_request *request, sgi_jw *w)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->write_token) {
             state->dialect->write_token(request, w);
             return true;
@@ -225,7 +228,7 @@ bool sgi_cli_write_token(const segue_request *request, sgi_jw *w)
     return false;
 }
 
-bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status)
+bool sgi_cli_read_token_part(sgi_json token, sgi_request_spec *spec, segue_status *status)
 {
     EACH_ROW(row)
         if (row->read_token && row->read_token(token, spec, status))
@@ -237,7 +240,7 @@ bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *st
 
 static const sgi_cli_dialect *resuming(const segue_request *request)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->send_again)
             return state->dialect;
     return NULL;
@@ -248,7 +251,7 @@ bool sgi_cli_is_resumable(const segue_request *request)
     return resuming(request) != NULL;
 }
 
-bool sgi_cli_can_send_again(segue_request *request)
+bool sgi_cli_can_ask_answer_again(segue_request *request)
 {
     EACH_ROW(row)
         if (row->fits && !row->fits(request))
@@ -256,7 +259,7 @@ bool sgi_cli_can_send_again(segue_request *request)
     return true;
 }
 
-bool sgi_cli_send_again(segue_request *request)
+bool sgi_cli_ask_answer_again(segue_request *request)
 {
     const sgi_cli_dialect *row = resuming(request);
     if (row)
@@ -264,13 +267,13 @@ bool sgi_cli_send_again(segue_request *request)
     return row != NULL;
 }
 
-sgi_str sgi_cli_resume_token(const segue_request *request)
+sgi_str sgi_cli_server_resume_token(const segue_request *request)
 {
     const sgi_cli_dialect *row = resuming(request);
     return row && row->resume_token ? row->resume_token(request) : (sgi_str){0};
 }
 
-sgi_emitter *sgi_cli_resume(segue_session *session, int64_t id, sgi_str token)
+sgi_emitter *sgi_cli_resume_ended_call(segue_session *session, int64_t id, sgi_str token)
 {
     sgi_emitter *emitter = NULL;
     EACH_ROW(row)
@@ -279,7 +282,7 @@ sgi_emitter *sgi_cli_resume(segue_session *session, int64_t id, sgi_str token)
     return emitter;
 }
 
-bool sgi_cli_prepare(segue_request *request)
+bool sgi_cli_prepare_call(segue_request *request)
 {
     EACH_ROW(row)
         if (row->prepare && !row->prepare(request))
@@ -287,21 +290,21 @@ bool sgi_cli_prepare(segue_request *request)
     return true;
 }
 
-void sgi_cli_offer(segue_request *request, sgi_emitter *emitter)
+void sgi_cli_offer_dialects(segue_request *request, sgi_emitter *emitter)
 {
     EACH_ROW(row)
         if (row->offer)
             row->offer(request, emitter);
 }
 
-void sgi_cli_write_params(const segue_request *request, sgi_jw *w)
+void sgi_cli_write_call_params(const segue_request *request, sgi_jw *w)
 {
     EACH_ROW(row)
         if (row->write_params)
             row->write_params(request, w);
 }
 
-void sgi_cli_write_meta(const segue_request *request, sgi_buf *out, int64_t id)
+void sgi_cli_write_call_meta(const segue_request *request, sgi_buf *out, int64_t id)
 {
     EACH_ROW(row)
         if (row->write_meta)
@@ -318,7 +321,7 @@ bool sgi_cli_take_answer(segue_request *request, sgi_json result)
     return false;
 }
 
-bool sgi_cli_change_form(segue_request *request, sgi_json error)
+bool sgi_cli_retry_in_other_form(segue_request *request, sgi_json error)
 {
     EACH_ROW(row)
         if (row->change_form && row->change_form(request, error))
@@ -345,7 +348,7 @@ bool sgi_cli_is_inquiry(sgi_str method)
 
 sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->position)
             return state->dialect->position(request, method);
     return (sgi_str){0};
@@ -353,21 +356,21 @@ sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method)
 
 void sgi_cli_set_last_event_id(segue_request *request, sgi_str id)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->set_position)
             state->dialect->set_position(request, id);
 }
 
 void sgi_cli_note_exchange_lost(segue_request *request)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->lost)
             state->dialect->lost(request);
 }
 
 /* ---- tasks ---- */
 
-bool sgi_cli_keep_exchange(sgi_emitter *emitter)
+bool sgi_cli_keep_cancelled_exchange(sgi_emitter *emitter)
 {
     EACH_ROW(row)
         if (row->keep_exchange && row->keep_exchange(emitter))
@@ -391,7 +394,7 @@ bool sgi_cli_may_be_task(const segue_request *request)
     return false;
 }
 
-bool sgi_cli_is_round(const segue_session *session, sgi_json type)
+bool sgi_cli_type_is_round(const segue_session *session, sgi_json type)
 {
     EACH_ROW(row)
         if (row->is_round && row->is_round(session, type))
@@ -399,7 +402,7 @@ bool sgi_cli_is_round(const segue_session *session, sgi_json type)
     return false;
 }
 
-sgi_json sgi_cli_task_in(const segue_session *session, sgi_json result)
+sgi_json sgi_cli_task_in_answer(const segue_session *session, sgi_json result)
 {
     EACH_ROW(row) {
         sgi_json task = row->task_in ? row->task_in(session, result) : (sgi_json){0};
@@ -423,7 +426,7 @@ void sgi_cli_note_task(segue_request *request, sgi_json task, bool is_answer)
             row->note_task(request, task, is_answer);
 }
 
-void sgi_cli_tools_listed(const segue_request *request, sgi_json result)
+void sgi_cli_note_listed_tools(const segue_request *request, sgi_json result)
 {
     EACH_ROW(row)
         if (row->tools_listed)
@@ -432,21 +435,21 @@ void sgi_cli_tools_listed(const segue_request *request, sgi_json result)
 
 void sgi_cli_note_lost_message(segue_request *request)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->note_lost_message)
             state->dialect->note_lost_message(request);
 }
 
 void sgi_cli_exclude_user_time(segue_request *request, int64_t ms)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->exclude_user_time)
             state->dialect->exclude_user_time(request, ms);
 }
 
-sgi_emitter *sgi_cli_streaming(const segue_request *request)
+sgi_emitter *sgi_cli_streaming_exchange(const segue_request *request)
 {
-    const sgi_cli_following *follower = request->follower;
+    const sgi_cli_follow_ops *follower = request->follower;
     return follower && follower->streaming ? follower->streaming(request) : NULL;
 }
 
@@ -454,7 +457,8 @@ sgi_emitter *sgi_cli_streaming(const segue_request *request)
 
 static const sgi_cli_dialect *receiving(const segue_request *request)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next) {
+    for (const sgi_cli_dialect_state *state = request->states; state;
+         state = state->next) {
         const sgi_cli_dialect *row = state->dialect;
         if (row->has_received && row->has_received(request))
             return row;
@@ -462,12 +466,12 @@ static const sgi_cli_dialect *receiving(const segue_request *request)
     return NULL;
 }
 
-bool sgi_cli_has_received(const segue_request *request)
+bool sgi_cli_has_received_result_part(const segue_request *request)
 {
     return receiving(request) != NULL;
 }
 
-bool sgi_cli_write_received(const segue_request *request, sgi_jw *w)
+bool sgi_cli_write_received_result_part(const segue_request *request, sgi_jw *w)
 {
     const sgi_cli_dialect *row = receiving(request);
     if (row)
@@ -475,9 +479,9 @@ bool sgi_cli_write_received(const segue_request *request, sgi_jw *w)
     return row != NULL;
 }
 
-int64_t sgi_cli_received_up_to(const segue_request *request)
+int64_t sgi_cli_segments_received_up_to(const segue_request *request)
 {
-    for (const sgi_cli_state *state = request->states; state; state = state->next)
+    for (const sgi_cli_dialect_state *state = request->states; state; state = state->next)
         if (state->dialect->received_up_to)
             return state->dialect->received_up_to(request);
     return 0;

@@ -5,9 +5,9 @@
  * skipped.
  *
  * The data that a dialect stores for a request or for a session is a struct of its own,
- * called its state. The state of a request exists from sgi_cli_state_new until the
- * request is freed or the dialect drops the state. The state of a session exists as long
- * as the session. */
+ * called its state. The state of a request exists from sgi_cli_dialect_state_find_or_new
+ * until the request is freed or the dialect drops the state. The state of a session
+ * exists as long as the session. */
 #ifndef SGI_CLI_DIALECTS_H
 #define SGI_CLI_DIALECTS_H
 
@@ -17,16 +17,16 @@ typedef struct sgi_cli_session_hooks sgi_cli_session_hooks;
 
 /* The head of a dialect's state. Each dialect defines a struct for its state, and this
  * struct is the first member. */
-struct sgi_cli_state {
+struct sgi_cli_dialect_state {
     const sgi_cli_dialect *dialect;
-    sgi_cli_state *next;
+    sgi_cli_dialect_state *next;
 };
 
 /* The functions by which a dialect follows a task. To follow a task is to ask for its
  * state or read its stream until it ends. request->follower points to such a table when
  * the request has become a task, or was made from a task handle. The request then calls
  * no other dialect. */
-struct sgi_cli_following {
+struct sgi_cli_follow_ops {
     /* The name of the method that carries the answer to a question, for error
      * messages. */
     const char *answers_by;
@@ -83,7 +83,7 @@ struct sgi_cli_following {
 
 /* The functions by which a dialect asks the server for the state of a resumable request,
  * which is not a task. The application has a handle of the request (segue_task). */
-struct sgi_cli_inquiry {
+struct sgi_cli_inquiry_ops {
     const char *method;
     void (*write_params)(const segue_task *task, sgi_jw *w);
     /* Returns the state (segue_task_state) that the server's answer shows. */
@@ -99,8 +99,8 @@ struct sgi_cli_session_hooks {
      * the argument `state` is NULL. A new state is filled with zeros. `begin` initializes
      * the state. `free` frees what the state points to, but not the state itself. */
     size_t state_size;
-    void (*begin)(segue_session *session, sgi_cli_state *state);
-    void (*free)(segue_session *session, sgi_cli_state *state);
+    void (*begin)(segue_session *session, sgi_cli_dialect_state *state);
+    void (*free)(segue_session *session, sgi_cli_dialect_state *state);
     /* `capability`: name of a capability without members. The client declares this
      * capability in initialize, unless the application declares it. `modern_capability`:
      * name of a capability that the client declares in each request of 2026-07-28; the
@@ -131,15 +131,15 @@ struct sgi_cli_session_hooks {
 struct sgi_cli_dialect {
     const char *name;
     /* how the dialect follows tasks; NULL = the dialect makes no tasks */
-    const sgi_cli_following *following;
+    const sgi_cli_follow_ops *following;
     /* what the dialect does for a session; NULL = nothing */
     const sgi_cli_session_hooks *session_hooks;
     /* how the dialect asks for the state of a resumable request; NULL = the dialect has
      * no resumable requests */
-    const sgi_cli_inquiry *inquiry;
+    const sgi_cli_inquiry_ops *inquiry;
     size_t state_size;
     /* Frees what the state of a request points to, but not the state itself. */
-    void (*free_state)(segue_request *request, sgi_cli_state *state);
+    void (*free_state)(segue_request *request, sgi_cli_dialect_state *state);
 
     /* Fills the state of a request that is made from a resume token. The request was
      * begun before, perhaps by another process. Returns false when out of memory. */
@@ -238,26 +238,29 @@ struct sgi_cli_dialect {
 extern const sgi_cli_dialect *const sgi_cli_dialects[];
 
 /* Returns the dialect's state for a request; NULL when the request has no such state. */
-void *sgi_cli_state_of(const segue_request *request, const sgi_cli_dialect *dialect);
+void *sgi_cli_dialect_state_find(const segue_request *request,
+                                 const sgi_cli_dialect *dialect);
 /* Returns the dialect's state for a request, and makes it if it does not exist. Returns
  * NULL when out of memory. */
-void *sgi_cli_state_new(segue_request *request, const sgi_cli_dialect *dialect);
-void sgi_cli_state_drop(segue_request *request, const sgi_cli_dialect *dialect);
-void sgi_cli_states_free(segue_request *request);
+void *sgi_cli_dialect_state_find_or_new(segue_request *request,
+                                        const sgi_cli_dialect *dialect);
+void sgi_cli_dialect_state_drop(segue_request *request, const sgi_cli_dialect *dialect);
+void sgi_cli_dialect_states_free(segue_request *request);
 
 /* Returns the dialect's state for a session; NULL when the session has no such state. */
-void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect *dialect);
+void *sgi_cli_dialect_session_state(const segue_session *session,
+                                    const sgi_cli_dialect *dialect);
 /* Makes the states of all dialects for a session. Returns false when out of memory. */
-bool sgi_cli_session_states_begin(segue_session *session);
-void sgi_cli_session_states_free(segue_session *session);
+bool sgi_cli_dialect_session_states_new(segue_session *session);
+void sgi_cli_dialect_session_states_free(segue_session *session);
 /* Returns the version that only one dialect has and that initialize offers;
  * SGI_VERSION_UNKNOWN when no dialect has such a version. */
-sgi_version sgi_cli_own_version(const segue_session *session);
+sgi_version sgi_cli_version_to_offer(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
-/* sgi_cli_write_plain_capabilities writes the capabilities without members for
+/* sgi_cli_write_empty_capabilities writes the capabilities without members for
  * initialize. sgi_cli_write_modern_capabilities writes the capabilities for requests of
  * 2026-07-28, and also the members of `given` except the member named `except`. */
-void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json given,
+void sgi_cli_write_empty_capabilities(const segue_session *session, sgi_json given,
                                       sgi_jw *w);
 void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json given,
                                        const char *except, sgi_jw *w);
@@ -267,60 +270,62 @@ void sgi_cli_write_experimental(const segue_session *session, sgi_json given,
                                 sgi_json own, sgi_jw *w);
 /* True when sgi_cli_write_experimental would write at least one member. */
 bool sgi_cli_declares_experimental(const segue_session *session, sgi_json given);
-void sgi_cli_note_declared(segue_session *session, sgi_json capabilities);
+void sgi_cli_note_declared_capabilities(segue_session *session, sgi_json capabilities);
 void sgi_cli_read_server_capabilities(segue_session *session, sgi_json capabilities);
-bool sgi_cli_may_be_another_era(sgi_emitter *emitter);
+bool sgi_cli_handle_possible_era_change(sgi_emitter *emitter);
 
 /* Returns the table of the dialect that follows the tasks of this session. */
-const sgi_cli_following *sgi_cli_following_of(const segue_session *session);
+const sgi_cli_follow_ops *sgi_cli_follow_ops_of(const segue_session *session);
 
-bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec);
+bool sgi_cli_restore_resumed_request(segue_request *request,
+                                     const sgi_request_spec *spec);
 /* Writes the dialects' part of a resume token. Returns false when no dialect has a
  * part. */
-bool sgi_cli_write_token(const segue_request *request, sgi_jw *w);
-bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
+bool sgi_cli_write_token_part(const segue_request *request, sgi_jw *w);
+bool sgi_cli_read_token_part(sgi_json token, sgi_request_spec *spec,
+                             segue_status *status);
 /* True when a dialect can ask for the answer of this request again. */
 bool sgi_cli_is_resumable(const segue_request *request);
-bool sgi_cli_can_send_again(segue_request *request);
+bool sgi_cli_can_ask_answer_again(segue_request *request);
 /* Asks for the answer of a request again. Returns false when no dialect can do this. */
-bool sgi_cli_send_again(segue_request *request);
-sgi_str sgi_cli_resume_token(const segue_request *request);
-sgi_emitter *sgi_cli_resume(segue_session *session, int64_t id, sgi_str token);
-bool sgi_cli_prepare(segue_request *request);
-void sgi_cli_offer(segue_request *request, sgi_emitter *emitter);
-void sgi_cli_write_params(const segue_request *request, sgi_jw *w);
-void sgi_cli_write_meta(const segue_request *request, sgi_buf *out, int64_t id);
+bool sgi_cli_ask_answer_again(segue_request *request);
+sgi_str sgi_cli_server_resume_token(const segue_request *request);
+sgi_emitter *sgi_cli_resume_ended_call(segue_session *session, int64_t id, sgi_str token);
+bool sgi_cli_prepare_call(segue_request *request);
+void sgi_cli_offer_dialects(segue_request *request, sgi_emitter *emitter);
+void sgi_cli_write_call_params(const segue_request *request, sgi_jw *w);
+void sgi_cli_write_call_meta(const segue_request *request, sgi_buf *out, int64_t id);
 bool sgi_cli_take_answer(segue_request *request, sgi_json result);
-bool sgi_cli_change_form(segue_request *request, sgi_json error);
+bool sgi_cli_retry_in_other_form(segue_request *request, sgi_json error);
 /* Passes a notification to the dialects. Returns false when no dialect uses notifications
  * with this method. */
 bool sgi_cli_take_notification(segue_session *session, sgi_str method,
                                const sgi_message *msg, bool *taken);
 /* True for a method by which a dialect asks for the state of a resumable request
- * (sgi_cli_inquiry). */
+ * (sgi_cli_inquiry_ops). */
 bool sgi_cli_is_inquiry(sgi_str method);
 sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method);
 void sgi_cli_set_last_event_id(segue_request *request, sgi_str id);
 void sgi_cli_note_exchange_lost(segue_request *request);
-bool sgi_cli_keep_exchange(sgi_emitter *emitter);
+bool sgi_cli_keep_cancelled_exchange(sgi_emitter *emitter);
 bool sgi_cli_asks_for_task(const segue_request *request);
 bool sgi_cli_may_be_task(const segue_request *request);
-bool sgi_cli_is_round(const segue_session *session, sgi_json type);
-sgi_json sgi_cli_task_in(const segue_session *session, sgi_json result);
+bool sgi_cli_type_is_round(const segue_session *session, sgi_json type);
+sgi_json sgi_cli_task_in_answer(const segue_session *session, sgi_json result);
 void sgi_cli_became_task(segue_request *request);
 void sgi_cli_note_task(segue_request *request, sgi_json task, bool is_answer);
-void sgi_cli_tools_listed(const segue_request *request, sgi_json result);
+void sgi_cli_note_listed_tools(const segue_request *request, sgi_json result);
 void sgi_cli_note_lost_message(segue_request *request);
 void sgi_cli_exclude_user_time(segue_request *request, int64_t ms);
 /* Returns the exchange that brings parts of the task's result; NULL when there is no such
  * exchange. */
-sgi_emitter *sgi_cli_streaming(const segue_request *request);
+sgi_emitter *sgi_cli_streaming_exchange(const segue_request *request);
 /* True when a dialect has received a part of the result that is not in the request's
  * fold. */
-bool sgi_cli_has_received(const segue_request *request);
+bool sgi_cli_has_received_result_part(const segue_request *request);
 /* Writes the parts of a result that dialects have received. Returns false when no dialect
  * has received a part. */
-bool sgi_cli_write_received(const segue_request *request, sgi_jw *w);
-int64_t sgi_cli_received_up_to(const segue_request *request);
+bool sgi_cli_write_received_result_part(const segue_request *request, sgi_jw *w);
+int64_t sgi_cli_segments_received_up_to(const segue_request *request);
 
 #endif

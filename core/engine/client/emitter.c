@@ -26,11 +26,11 @@ void sgi_explain_failure(char why[SGI_WHY_MAX], const char *what, sgi_str said)
              fits ? said.p : "");
 }
 
-int64_t sgi_outcome_code(const sgi_outcome *outcome)
+int64_t sgi_outcome_error_code(const sgi_outcome *outcome)
 {
     int64_t code = 0;
     if (outcome->kind == SGI_OUTCOME_ERROR)
-        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+        sgi_json_read_int(sgi_json_get(outcome->json, "code"), &code);
     return code;
 }
 
@@ -42,11 +42,11 @@ static sgi_str id_key(const sgi_emitter *emitter)
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method)
 {
-    return sgi_emitter_begin_as(session, sending, session->last_id + 1, method);
+    return sgi_emitter_begin_with_id(session, sending, session->last_id + 1, method);
 }
 
-sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
-                                  int64_t id, sgi_str method)
+sgi_emitter *sgi_emitter_begin_with_id(segue_session *session, sgi_sending *sending,
+                                       int64_t id, sgi_str method)
 {
     char room[SGI_QUESTION_JSON];
     sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
@@ -55,7 +55,7 @@ sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
     emitter->session = session;
     emitter->conn = sgi_session_begin_message(session);
     if (!emitter->conn) {
-        sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
+        sgi_free(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
         return NULL;
     }
     emitter->id = id;
@@ -64,10 +64,11 @@ sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
         session->last_id = id;
     emitter->timeout_ms = session->options.request_timeout_ms;
     if (*session->question.text)
-        sgi_send_request_as(sending, emitter->conn,
-                            sgi_question_id_json(&session->question, id, room), method);
+        sgi_send_begin_request_with_id(
+            sending, emitter->conn,
+            sgi_question_id_write_json(&session->question, id, room), method);
     else
-        sgi_send_request(sending, emitter->conn, id, method);
+        sgi_send_begin_request(sending, emitter->conn, id, method);
     return emitter;
 }
 
@@ -76,7 +77,7 @@ static void free_emitter(sgi_emitter *emitter)
     if (emitter->conn->exchange)
         sgi_exchange_end(emitter->conn);
     sgi_engine_clear_timer(emitter->session->engine, &emitter->timer);
-    sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
+    sgi_free(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
 }
 
 bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id)
@@ -86,10 +87,10 @@ bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id)
 
 static bool read_id(const segue_session *session, sgi_json id, int64_t *number)
 {
-    sgi_question_parts parts;
+    sgi_question_id_parts parts;
     if (!*session->question.text)
-        return sgi_json_int(id, number);
-    bool ours = sgi_question_id_read(id, &parts) && parts.is_numbered &&
+        return sgi_json_read_int(id, number);
+    bool ours = sgi_question_id_parse(id, &parts) && parts.is_numbered &&
                 sgi_str_eq(parts.whole, sgi_str_of(session->question.text));
     *number = parts.number;
     return ours;
@@ -130,13 +131,13 @@ static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json 
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent)
+void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, bool unsent)
 {
     sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .unsent = unsent};
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
+void sgi_emitter_on_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
     char text[64];
     snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
@@ -148,14 +149,14 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_no_mcp_message(sgi_emitter *emitter, const char *why)
+void sgi_emitter_on_no_mcp_message(sgi_emitter *emitter, const char *why)
 {
     sgi_outcome outcome = {
         .kind = SGI_OUTCOME_REFUSED, .why = why, .has_reason = true, .is_page = true};
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why)
+void sgi_emitter_on_access_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
     sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
                            .status = status,
@@ -165,7 +166,7 @@ void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_too_large(sgi_emitter *emitter)
+void sgi_emitter_on_too_large_answer(sgi_emitter *emitter)
 {
     sgi_limit limit = {"max_message_bytes",
                        (int64_t)emitter->session->engine->max_message};
@@ -200,25 +201,25 @@ static bool is_one_of_several(sgi_emitter *emitter, sgi_json result)
     return taken;
 }
 
-void sgi_emitter_result(sgi_emitter *emitter, sgi_json result)
+void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result)
 {
     if (!is_one_of_several(emitter, result))
         conclude_with(emitter, SGI_OUTCOME_RESULT, result);
 }
 
-void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
+void sgi_emitter_on_error(sgi_emitter *emitter, sgi_json error)
 {
     sgi_outcome outcome = {.kind = SGI_OUTCOME_ERROR,
                            .json = error,
                            .status = emitter->http_status,
                            .is_gone = is_stand_in(emitter, error)};
     if (emitter->repeats && outcome.is_gone)
-        sgi_emitter_lost(emitter, SGI_WHY_GONE, false);
+        sgi_emitter_on_lost_exchange(emitter, SGI_WHY_GONE, false);
     else
         conclude(emitter, &outcome);
 }
 
-void sgi_emitter_malformed(sgi_emitter *emitter)
+void sgi_emitter_on_malformed_answer(sgi_emitter *emitter)
 {
     conclude_with(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
 }
@@ -237,20 +238,20 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
     if (request && request->calling == emitter && request->key.sent)
         call.key = request->key.text;
     else if (request && request->calling == emitter)
-        call.token = sgi_cli_resume_token(request);
+        call.token = sgi_cli_server_resume_token(request);
     if (call.key || !emitter->conn->exchange ||
         !sgi_facts(emitter->session->version)->cancels_by_closing)
         sgi_withdraw_call(emitter->session, &call);
 }
 
-void sgi_emitter_withdraw(const segue_request *request)
+void sgi_emitter_withdraw_lost_call(const segue_request *request)
 {
     sgi_withdrawn_call call = {.id = request->call_id,
                                .wire_session = request->call_session};
     if (request->key.sent)
         call.key = request->key.text;
     else
-        call.token = sgi_cli_resume_token(request);
+        call.token = sgi_cli_server_resume_token(request);
     if (call.key || call.token.n)
         sgi_withdraw_call(request->session, &call);
 }
@@ -325,7 +326,7 @@ static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool stateless
     for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
         if ((stateless && is_of_session(&member)) || is_said(extra, &member))
             continue;
-        sgi_jw_member(w, &member);
+        sgi_jw_copy_member(w, &member);
     }
     if (!user.n && emitter->request)
         sgi_trace_write(emitter->request, w);
@@ -384,7 +385,7 @@ void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
     segue_session *session = emitter->session;
     if (notify)
         tell_cancelled(emitter, NULL);
-    if (notify && sgi_cli_keep_exchange(emitter))
+    if (notify && sgi_cli_keep_cancelled_exchange(emitter))
         return;
     sgi_map_remove(&session->in_flight, &emitter->node);
     free_emitter(emitter);

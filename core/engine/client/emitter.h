@@ -88,7 +88,7 @@ void sgi_explain_unreachable(const segue_session *session, char text[SGI_WHY_MAX
                              const char *why);
 
 /* Returns the error code of an outcome of kind ERROR; 0 for any other outcome. */
-int64_t sgi_outcome_code(const sgi_outcome *outcome);
+int64_t sgi_outcome_error_code(const sgi_outcome *outcome);
 
 /* True for an outcome that a proxy, or a server that is starting, may have caused: an
  * HTTP status or a page. Such an outcome does not prove that the requested object is
@@ -113,8 +113,8 @@ static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method);
 /* Like sgi_emitter_begin, but uses `id`, the id of an earlier request. */
-sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
-                                  int64_t id, sgi_str method);
+sgi_emitter *sgi_emitter_begin_with_id(segue_session *session, sgi_sending *sending,
+                                       int64_t id, sgi_str method);
 /* True when a request with this id is in flight. */
 bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id);
 /* Completes the message with its _meta and sends it. extra: members of _meta that the
@@ -132,25 +132,25 @@ void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
 /* Tells the server that the client no longer wants the answer to a call whose exchange
  * was lost. The message names the call by its idempotency key or its resume token. Sends
  * nothing when the call has no key and no token. */
-void sgi_emitter_withdraw(const segue_request *request);
+void sgi_emitter_withdraw_lost_call(const segue_request *request);
 /* Restarts the time limit, because the server has shown that it is alive. */
 void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
 
 /* These functions report an outcome: they call `done` and free the emitter. If more
- * results follow, sgi_emitter_result calls `more` instead. */
-void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
-void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
+ * results follow, sgi_emitter_on_result calls `more` instead. */
+void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result);
+void sgi_emitter_on_error(sgi_emitter *emitter, sgi_json error);
 /* Reports that the server's answer has neither a result nor an error. */
-void sgi_emitter_malformed(sgi_emitter *emitter);
+void sgi_emitter_on_malformed_answer(sgi_emitter *emitter);
 /* Reports that the answer is larger than max_message_bytes. */
-void sgi_emitter_too_large(sgi_emitter *emitter);
+void sgi_emitter_on_too_large_answer(sgi_emitter *emitter);
 /* These functions report that the exchange ended without a message. why: the reason; NULL
  * = the HTTP status is the reason. */
-void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
-void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, bool unsent);
+void sgi_emitter_on_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
-void sgi_emitter_no_mcp_message(sgi_emitter *emitter, const char *why);
+void sgi_emitter_on_no_mcp_message(sgi_emitter *emitter, const char *why);
 /* Reports the HTTP status 401 or 403. why: the reason why no access token can help. */
-void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
+void sgi_emitter_on_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
 
 #endif

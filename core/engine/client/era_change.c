@@ -42,12 +42,12 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
                                 int32_t status, sgi_json error, sgi_json id)
 {
     int64_t code = 0, number;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (status != 400)
         return SAME;
     if (sgi_facts(version)->is_stateless)
-        return change_from_modern(code,
-                                  sgi_json_int(id, &number) && number == emitter->id);
+        return change_from_modern(code, sgi_json_read_int(id, &number) &&
+                                            number == emitter->id);
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (sgi_facts(version)->header_repeats)
@@ -67,7 +67,7 @@ static bool doubt(sgi_emitter *emitter)
 {
     segue_request *request = emitter->request;
     if (!request)
-        return sgi_cli_may_be_another_era(emitter);
+        return sgi_cli_handle_possible_era_change(emitter);
     if (request->era_doubted)
         return false;
     request->era_doubted = true;
@@ -89,8 +89,8 @@ bool sgi_era_change_handle(sgi_emitter *emitter, sgi_version version, int32_t st
     if (version == session->version && sgi_session_is_open(session)) {
         if (change == OTHER_ERA)
             sgi_era_memory_note(&session->engine->eras, session->conn->endpoint, false);
-        sgi_session_renew(session, why);
+        sgi_session_renew_wire_session(session, why);
     }
-    sgi_emitter_lost(emitter, why, true);
+    sgi_emitter_on_lost_exchange(emitter, why, true);
     return true;
 }

@@ -7,7 +7,7 @@
 #include "engine/port.h"
 
 typedef enum sgi_exchange_kind {
-    /* POST whose body is the output of the conversation (sgi_conn_output) */
+    /* POST whose body is the output of the conversation (sgi_conn_take_output) */
     SGI_EXCHANGE_MESSAGE = 0,
     /* POST without a session id, with the output of the conversation as its body; the
      * response may assign a session id */
@@ -65,15 +65,15 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn);
  * arrived. */
 void sgi_exchange_on_status(sgi_conn *conn, int32_t status);
 /* Reports a comment in the stream, which shows that the server is alive. The transport
- * passes messages to sgi_conn_message while sgi_conn_wants_input is true. This function
- * and the next ones report everything else. */
+ * passes messages to sgi_conn_add_message while sgi_conn_wants_input is true. This
+ * function and the next ones report everything else. */
 void sgi_exchange_on_sign_of_life(sgi_conn *conn);
 /* Reports the name of the server process that sends the session's GET stream. A new name
  * means a new process, which does not know the settings of the session, such as its log
  * level. */
 void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name);
 /* Reports the id of the stream event that brought the last message passed to
- * sgi_conn_message. */
+ * sgi_conn_add_message. */
 void sgi_exchange_on_event_id(sgi_conn *conn, sgi_str event);
 /* Reports that the server asks the client to wait `ms` before its next message. Called
  * before the end of the exchange is reported. */
@@ -86,7 +86,7 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body);
  * the stream. body: the body of the response. */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body);
 /* Reports that the JSON body of the response does not answer the request. The transport
- * has already passed the body to sgi_conn_message. */
+ * has already passed the body to sgi_conn_add_message. */
 void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body);
 /* Reports a success status whose body is neither JSON nor an event stream. */
 void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why);
@@ -107,7 +107,7 @@ void sgi_exchange_on_no_token(sgi_conn *conn);
 void sgi_exchange_on_unsent(sgi_conn *conn);
 /* Drops the transport's reference to the exchange. The transport must not use the
  * exchange afterwards. Before this call the transport reports the end of the exchange by
- * sgi_conn_lost. sgi_conn_lost does nothing when the exchange is over. */
+ * sgi_conn_on_lost. sgi_conn_on_lost does nothing when the exchange is over. */
 void sgi_exchange_release(sgi_conn *conn);
 /* Reports whether the exchange waits for an access token or for a free connection (held).
  * The time limit of the exchange does not run while held is true. */
@@ -115,10 +115,10 @@ void sgi_exchange_set_held(sgi_conn *conn, bool held);
 /* Reports that a user begins (true) or ends (false) to decide about an access token.
  * During the decision two time limits stop: the limit of the request that waits for the
  * token, and the limit of reconnecting. parent: the conversation of the session. */
-void sgi_exchange_set_user_decides(sgi_conn *parent, bool decides);
+void sgi_exchange_set_user_deciding(sgi_conn *parent, bool decides);
 /* True for an HTTP status that is temporary: the same request may succeed a little
  * later. */
-bool sgi_http_status_may_pass(int32_t status);
+bool sgi_http_status_is_temporary(int32_t status);
 /* Asks whether the transport may reopen a stream after *ms, and may shorten *ms. Returns
  * false when reconnecting has taken too long. attempt: number of attempts in a row,
  * including this one. The function reports the attempt to the application, unless the

@@ -62,15 +62,15 @@ static void lost(void *self, const char *why)
         sgi_server_question_resend_answer(exchange->session,
                                           sgi_buf_str(&exchange->answers));
     if (exchange->withdraws && !exchange->settled)
-        sgi_withdrawal_lost(exchange->session, exchange->withdraws);
+        sgi_withdrawal_on_lost(exchange->session, exchange->withdraws);
     if (exchange->emitter)
-        sgi_emitter_lost(exchange->emitter, why, exchange->unsent);
+        sgi_emitter_on_lost_exchange(exchange->emitter, why, exchange->unsent);
     else if (exchange->announces && exchange->unsent)
-        sgi_session_lost(exchange->session, why);
+        sgi_session_on_connection_lost(exchange->session, why);
     else if (exchange->announces)
         sgi_session_on_initialized_accepted(exchange->session);
     else if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->over)
-        sgi_session_stream_ended(exchange->session, exchange->has_response);
+        sgi_session_on_stream_ended(exchange->session, exchange->has_response);
 }
 
 /* Returns false while the inbox is full, for an exchange that can bring more messages
@@ -82,7 +82,7 @@ static bool wants_input(void *self)
     const segue_request *request = emitter ? emitter->request : NULL;
     if (exchange->kind != SGI_EXCHANGE_LISTEN &&
         (!request ||
-         (emitter != request->calling && emitter != sgi_cli_streaming(request))))
+         (emitter != request->calling && emitter != sgi_cli_streaming_exchange(request))))
         return true;
     return !exchange->session->notifications.full &&
            !(request && request->delivery.behind);
@@ -104,20 +104,20 @@ static void freed(void *self)
     sgi_buf_free(&exchange->answers);
     if (!exchange->waited_for)
         session->answers.under_way--;
-    sgi_release(mem, exchange, sizeof *exchange);
+    sgi_free(mem, exchange, sizeof *exchange);
     sgi_server_questions_send_answers(session);
-    sgi_hosting_resume_input(session);
+    sgi_question_host_resume_input(session);
     sgi_session_unref(session);
 }
 
-const sgi_role sgi_exchange_role = {.start = start,
-                                    .message = message,
-                                    .bad_input = bad_input,
-                                    .batch = batch,
-                                    .lost = lost,
-                                    .wants_input = wants_input,
-                                    .detached = detached,
-                                    .freed = freed};
+const sgi_conn_role sgi_exchange_role = {.start = start,
+                                         .message = message,
+                                         .bad_input = bad_input,
+                                         .batch = batch,
+                                         .lost = lost,
+                                         .wants_input = wants_input,
+                                         .detached = detached,
+                                         .freed = freed};
 
 /* ---- functions for the transport ---- */
 
@@ -214,7 +214,7 @@ void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head)
                                 .params = sgi_buf_str(&exchange->params)};
     if (names_version)
         head->version = sgi_str_of(sgi_version_name(exchange->version));
-    if (sgi_exchange_repeats_method(exchange))
+    if (sgi_exchange_has_method_header(exchange))
         head->method = sgi_buf_str(&exchange->method);
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     if (request)
@@ -271,7 +271,7 @@ void sgi_exchange_set_held(sgi_conn *conn, bool held)
     exchange->held = held;
 }
 
-void sgi_exchange_set_user_decides(sgi_conn *parent, bool decides)
+void sgi_exchange_set_user_deciding(sgi_conn *parent, bool decides)
 {
     segue_session *session = parent->self;
     segue_request *request;

@@ -28,12 +28,12 @@ static sgi_json find_error(sgi_exchange *exchange, sgi_str body)
     sgi_json error = sgi_json_get(body, "error");
     int64_t number;
     if (sgi_json_kind_of(error) != SGI_JSON_OBJECT ||
-        !sgi_json_int(sgi_json_get(error, "code"), &number))
+        !sgi_json_read_int(sgi_json_get(error, "code"), &number))
         return (sgi_json){0};
     return error;
 }
 
-bool sgi_http_status_may_pass(int32_t status)
+bool sgi_http_status_is_temporary(int32_t status)
 {
     return status == 408 || status == 429 || status == 502 || status == 503 ||
            status == 504;
@@ -42,11 +42,11 @@ bool sgi_http_status_may_pass(int32_t status)
 void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
 {
     sgi_exchange *exchange = conn->exchange;
-    exchange->settled = !sgi_http_status_may_pass(status);
+    exchange->settled = !sgi_http_status_is_temporary(status);
     if (exchange->withdraws && exchange->settled)
-        sgi_withdrawal_settled(exchange->session, exchange->withdraws, status);
+        sgi_withdrawal_on_settled(exchange->session, exchange->withdraws, status);
     if (exchange->emitter && exchange->emitter->late && status == 200)
-        sgi_withdrawal_resumed(exchange->session, exchange->emitter->id);
+        sgi_withdrawal_on_resumed(exchange->session, exchange->emitter->id);
 }
 
 /* True for a status that denies access. The status then decides, even when the body has a
@@ -62,7 +62,7 @@ static void lose(sgi_emitter *emitter, int32_t status, sgi_json error, bool unse
     char what[32], room[SGI_NAME_MAX], why[SGI_WHY_MAX];
     snprintf(what, sizeof what, "HTTP status %d", (int)status);
     sgi_explain_failure(why, what, sgi_method_text(sgi_json_get(error, "message"), room));
-    sgi_emitter_lost(emitter, why, unsent);
+    sgi_emitter_on_lost_exchange(emitter, why, unsent);
 }
 
 void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
@@ -71,7 +71,7 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
         /* the server has refused the GET stream of the session: any status that is not
          * temporary means that the server offers no such stream */
-        exchange->over = !sgi_http_status_may_pass(status);
+        exchange->over = !sgi_http_status_is_temporary(status);
         return;
     }
     if (!exchange->emitter)
@@ -79,7 +79,7 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     sgi_json error =
         is_denied(exchange, status) ? (sgi_json){0} : find_error(exchange, body);
     sgi_json id = error.n ? sgi_json_get(body, "id") : (sgi_json){0};
-    bool passes = sgi_http_status_may_pass(status);
+    bool passes = sgi_http_status_is_temporary(status);
     if (sgi_era_change_handle(exchange->emitter, exchange->version, status, error, id))
         return;
     /* a server that starts or closes may send any error during the handshake, so a
@@ -89,13 +89,13 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     exchange->emitter->http_status = status;
     /* a server that is closing has not run the call, so the call is sent again and can
      * reach another server */
-    bool ending = passes && sgi_error_is_ending(error);
+    bool ending = passes && sgi_error_is_server_closing(error);
     if (error.n && !ending && !(passes && shakes)) {
-        sgi_emitter_error(exchange->emitter, error);
+        sgi_emitter_on_error(exchange->emitter, error);
     } else if (passes) {
         lose(exchange->emitter, status, error, ending);
     } else {
-        sgi_emitter_refused(exchange->emitter, status, NULL);
+        sgi_emitter_on_refused(exchange->emitter, status, NULL);
     }
 }
 
@@ -113,7 +113,7 @@ static bool may_go_again(segue_request *request)
 static bool is_unknown_method(sgi_json error)
 {
     int64_t code = 0;
-    return sgi_json_int(sgi_json_get(error, "code"), &code) &&
+    return sgi_json_read_int(sgi_json_get(error, "code"), &code) &&
            code == SGI_RPC_METHOD_NOT_FOUND;
 }
 
@@ -138,16 +138,16 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
     /* in 2026-07-28 a server answers an unknown method with status 404, although the wire
      * session still exists */
     if (is_unknown_method(error)) {
-        sgi_emitter_error(emitter, error);
+        sgi_emitter_on_error(emitter, error);
         return;
     }
     if (exchange->wire_session == session->wire_session)
-        sgi_session_renew(session, why);
+        sgi_session_renew_wire_session(session, why);
     bool again = request && !taken && may_go_again(request);
     if (again || (emitter && taken))
-        sgi_emitter_lost(emitter, why, again);
+        sgi_emitter_on_lost_exchange(emitter, why, again);
     else if (emitter)
-        sgi_emitter_refused(emitter, 404, NULL);
+        sgi_emitter_on_refused(emitter, 404, NULL);
 }
 
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
@@ -172,7 +172,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)
-            sgi_emitter_lost(exchange->emitter, text, false);
+            sgi_emitter_on_lost_exchange(exchange->emitter, text, false);
         return false;
     }
     if (*ms > left)
@@ -188,32 +188,32 @@ void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body)
     sgi_exchange *exchange = conn->exchange;
     sgi_json error;
     if (exchange->emitter && exchange->emitter->begun)
-        sgi_emitter_lost(
+        sgi_emitter_on_lost_exchange(
             exchange->emitter,
             "the server answered with JSON instead of continuing the event stream",
             false);
     else if (exchange->emitter && (error = find_error(exchange, body)).n)
-        sgi_emitter_error(exchange->emitter, error);
+        sgi_emitter_on_error(exchange->emitter, error);
     else if (exchange->emitter)
-        sgi_emitter_malformed(exchange->emitter);
+        sgi_emitter_on_malformed_answer(exchange->emitter);
 }
 
 void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why)
 {
     if (conn->exchange->emitter)
-        sgi_emitter_refused(conn->exchange->emitter, 0, why);
+        sgi_emitter_on_refused(conn->exchange->emitter, 0, why);
 }
 
 void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why)
 {
     if (conn->exchange->emitter)
-        sgi_emitter_no_mcp_message(conn->exchange->emitter, why);
+        sgi_emitter_on_no_mcp_message(conn->exchange->emitter, why);
 }
 
 void sgi_exchange_on_too_large(sgi_conn *conn)
 {
     if (conn->exchange->emitter)
-        sgi_emitter_too_large(conn->exchange->emitter);
+        sgi_emitter_on_too_large_answer(conn->exchange->emitter);
 }
 
 void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *why)
@@ -222,7 +222,7 @@ void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *
     if (exchange->kind == SGI_EXCHANGE_LISTEN)
         exchange->over = true;
     else if (exchange->emitter)
-        sgi_emitter_access_refused(exchange->emitter, status, why);
+        sgi_emitter_on_access_refused(exchange->emitter, status, why);
 }
 
 void sgi_exchange_on_no_token(sgi_conn *conn)

@@ -10,7 +10,7 @@
 static void mark(sgi_exchange *exchange)
 {
     segue_session *session = exchange->session;
-    sgi_host *host = &session->engine->host;
+    sgi_host_functions *host = &session->engine->host;
     if (exchange->marked || session->conn->detached)
         return;
     exchange->marked = true;
@@ -27,7 +27,7 @@ sgi_conn *sgi_exchange_new(segue_session *session)
         return NULL;
     exchange->conn = sgi_conn_new(session->engine, &sgi_exchange_role, exchange, NULL);
     if (!exchange->conn) {
-        sgi_release(mem, exchange, sizeof *exchange);
+        sgi_free(mem, exchange, sizeof *exchange);
         return NULL;
     }
     exchange->conn->exchange = exchange;
@@ -47,7 +47,7 @@ sgi_conn *sgi_exchange_new(segue_session *session)
 
 /* True in 2026-07-28 and in DRAFT-2026-v1, where a header repeats the method of the
  * message. */
-bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
+bool sgi_exchange_has_method_header(const sgi_exchange *exchange)
 {
     return sgi_facts(exchange->version)->header_repeats;
 }
@@ -79,7 +79,7 @@ static bool read_head(sgi_exchange *exchange)
     if (sgi_str_eq(plain, SGI_STR("initialize")))
         exchange->kind = SGI_EXCHANGE_INITIALIZE;
     exchange->announces = sgi_str_eq(plain, SGI_STR("notifications/initialized"));
-    if (!sgi_exchange_repeats_method(exchange))
+    if (!sgi_exchange_has_method_header(exchange))
         return !exchange->method.failed;
     const char *member = name_member(exchange, plain);
     sgi_json name = member ? sgi_json_get(params, member) : (sgi_json){0};
@@ -88,7 +88,7 @@ static bool read_head(sgi_exchange *exchange)
         sgi_buf text;
         sgi_buf_init(&text, sgi_engine_mem(exchange->conn->engine));
         sgi_json_decode(name, &text);
-        sgi_mcp_add_value(&exchange->name, sgi_buf_str(&text));
+        sgi_mcp_add_header_value(&exchange->name, sgi_buf_str(&text));
         if (sgi_str_eq(plain, SGI_STR("tools/call")))
             sgi_tool_headers_write(&exchange->session->tools.headers, sgi_buf_str(&text),
                                    sgi_json_get(params, "arguments"), &exchange->params);
@@ -147,7 +147,7 @@ void sgi_exchange_resume_input(sgi_conn *conn)
         mark(conn->exchange);
 }
 
-void sgi_exchanges_forget(segue_session *session)
+void sgi_exchanges_clear_queue(segue_session *session)
 {
     sgi_exchange *exchange;
     while ((exchange = TAILQ_FIRST(&session->exchanges))) {

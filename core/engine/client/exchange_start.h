@@ -29,7 +29,7 @@ void sgi_exchange_end(sgi_conn *conn);
 void sgi_exchange_open_session_stream(segue_session *session);
 /* Empties the list of exchanges that the transport has to handle next. Called when the
  * session's transport is gone. */
-void sgi_exchanges_forget(segue_session *session);
+void sgi_exchanges_clear_queue(segue_session *session);
 /* Allows the transport to read more input from this exchange. */
 void sgi_exchange_resume_input(sgi_conn *conn);
 

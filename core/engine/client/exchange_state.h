@@ -50,10 +50,10 @@ struct sgi_exchange {
 };
 
 /* The callbacks of the exchange's conversation (exchange_receive.c). */
-extern const sgi_role sgi_exchange_role;
+extern const sgi_conn_role sgi_exchange_role;
 
 /* True when an HTTP header of this exchange repeats the method of the message. This is
  * true in 2026-07-28 and in DRAFT-2026-v1. */
-bool sgi_exchange_repeats_method(const sgi_exchange *exchange);
+bool sgi_exchange_has_method_header(const sgi_exchange *exchange);
 
 #endif

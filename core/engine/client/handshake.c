@@ -38,7 +38,7 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     if (extensions.n || !session->options.no_tasks) {
         sgi_jw_key(w, "extensions");
         sgi_jw_open(w, '{');
-        sgi_jw_members(w, extensions, SGI_JSON_NAMES(META "tasks"));
+        sgi_jw_copy_members(w, extensions, SGI_JSON_NAMES(META "tasks"));
         if (!session->options.no_tasks)
             sgi_jw_member_raw(w, META "tasks", SGI_STR("{}"));
         sgi_jw_close(w, '}');
@@ -61,7 +61,7 @@ static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json
     }
     sgi_jw_open(w, '{');
     sgi_cli_write_experimental(session, given, own, w);
-    sgi_jw_members(w, own, NULL);
+    sgi_jw_copy_members(w, own, NULL);
     sgi_jw_close(w, '}');
 }
 
@@ -72,14 +72,14 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
 {
     sgi_jw_open(w, '{');
     sgi_cli_write_capabilities(session, given, w);
-    sgi_hosting_write_questions(w, session, given);
-    sgi_cli_write_plain_capabilities(session, given, w);
+    sgi_question_host_write_questions(w, session, given);
+    sgi_cli_write_empty_capabilities(session, given, w);
     write_experimental(w, session, given);
-    sgi_jw_members(w, given, SGI_JSON_NAMES("experimental"));
+    sgi_jw_copy_members(w, given, SGI_JSON_NAMES("experimental"));
     sgi_jw_close(w, '}');
 }
 
-bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
+bool sgi_handshake_write_declarations(segue_session *session, sgi_json capabilities)
 {
     sgi_jw w = sgi_jw_to(&session->meta);
     sgi_jw_member_string(&w, META "protocolVersion",
@@ -90,7 +90,8 @@ bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
     w = sgi_jw_to(&session->handshake.capabilities);
     write_legacy_capabilities(&w, session, capabilities);
     if (!session->handshake.capabilities.failed)
-        sgi_cli_note_declared(session, sgi_buf_str(&session->handshake.capabilities));
+        sgi_cli_note_declared_capabilities(session,
+                                           sgi_buf_str(&session->handshake.capabilities));
     return !session->meta.failed && !session->handshake.capabilities.failed;
 }
 
@@ -135,9 +136,9 @@ static void open_modern(segue_session *session, sgi_json result)
     sgi_cli_read_server_capabilities(session, capabilities);
     if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions"))) {
         remember(session, false);
-        sgi_session_opened(session);
+        sgi_session_on_opened(session);
     } else {
-        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        sgi_session_fail(session, SEGUE_E_NOMEM, "out of memory");
     }
 }
 
@@ -193,16 +194,16 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
     silent |=
         outcome->kind == SGI_OUTCOME_TIMEOUT && session->options.era == SEGUE_ERA_MODERN;
     if (silent && session->reach.was_open && session->conn->exchanging) {
-        sgi_session_lost(session, why);
+        sgi_session_on_connection_lost(session, why);
         return true;
     }
     if (silent) {
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+        sgi_session_fail(session, SEGUE_E_NEGOTIATION, why);
         return true;
     }
     if (outcome->kind == SGI_OUTCOME_LOST) {
         if (session->conn->exchanging)
-            sgi_session_lost(session, outcome->why);
+            sgi_session_on_connection_lost(session, outcome->why);
         return true;
     }
     bool is_let_in =
@@ -210,7 +211,7 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
     if (outcome->kind != SGI_OUTCOME_REFUSED || (outcome->status && is_let_in))
         return false;
     explain(session, method_of(session), outcome, text);
-    sgi_session_failed(session, sgi_outcome_status(outcome), text);
+    sgi_session_fail(session, sgi_outcome_status(outcome), text);
     return true;
 }
 
@@ -222,7 +223,7 @@ static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
     segue_session *session = emitter->session;
     bool sent = sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0});
     if (!sent && session->conn->exchanging)
-        sgi_session_lost(session, "out of memory");
+        sgi_session_on_connection_lost(session, "out of memory");
     return sent;
 }
 
@@ -258,7 +259,7 @@ static bool announce(segue_session *session)
     sgi_conn *conn = sgi_session_begin_message(session);
     if (!conn)
         return false;
-    sgi_send_notification(&sending, conn, "notifications/initialized");
+    sgi_send_begin_notification(&sending, conn, "notifications/initialized");
     bool sent = sgi_send_end(&sending);
     return sgi_session_send_message(session, conn) && sent;
 }
@@ -274,12 +275,12 @@ static void announced_in_vain(sgi_timer *timer)
 static bool offers_own_version(const segue_session *session)
 {
     return !session->handshake.own_version_refused &&
-           sgi_cli_own_version(session) != SGI_VERSION_UNKNOWN;
+           sgi_cli_version_to_offer(session) != SGI_VERSION_UNKNOWN;
 }
 
 static sgi_version version_to_offer(const segue_session *session)
 {
-    return offers_own_version(session) ? sgi_cli_own_version(session)
+    return offers_own_version(session) ? sgi_cli_version_to_offer(session)
                                        : SGI_VERSION_HANDSHAKE;
 }
 
@@ -318,7 +319,7 @@ static void was_refused(segue_session *session, const sgi_outcome *outcome)
                  (long long)session->options.request_timeout_ms);
     else
         explain(session, "initialize", outcome, why);
-    sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+    sgi_session_fail(session, SEGUE_E_NEGOTIATION, why);
 }
 
 static void fell_silent(sgi_timer *timer);
@@ -371,7 +372,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
                                &version) ||
         !speaks(session, session->version = sgi_version_parse(version))) {
-        sgi_session_failed(
+        sgi_session_fail(
             session, SEGUE_E_NEGOTIATION,
             "the server chose a protocol version that this library does not support");
         return;
@@ -379,19 +380,19 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
     sgi_cli_read_server_capabilities(session,
                                      sgi_json_get(outcome->json, "capabilities"));
-    sgi_log_wish_begin(session, sgi_json_get(outcome->json, "capabilities"));
+    sgi_session_set_first_log_level(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
                    sgi_json_get(outcome->json, "capabilities"),
                    sgi_json_get(outcome->json, "instructions")) ||
         !announce(session)) {
-        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        sgi_session_fail(session, SEGUE_E_NOMEM, "out of memory");
         return;
     }
     remember(session, true);
     forget_probe(session);
     /* over HTTP, requests wait until the server has accepted notifications/initialized */
     if (!session->conn->exchanging)
-        sgi_session_opened(session);
+        sgi_session_on_opened(session);
     else
         sgi_engine_set_timer(session->engine, &session->reach.timer,
                              session->options.probe_timeout_ms, announced_in_vain);
@@ -400,7 +401,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
 void sgi_session_on_initialized_accepted(segue_session *session)
 {
     if (session->stage == SGI_STAGE_INITIALIZING)
-        sgi_session_opened(session);
+        sgi_session_on_opened(session);
 }
 
 static void send_initialize(segue_session *session)
@@ -411,7 +412,7 @@ static void send_initialize(segue_session *session)
     session->version = SGI_VERSION_HANDSHAKE;
     sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("initialize"));
     if (!emitter) {
-        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        sgi_session_fail(session, SEGUE_E_NOMEM, "out of memory");
         return;
     }
     emitter->done = initialized;
@@ -440,7 +441,7 @@ static bool lists_modern(sgi_json versions)
 static bool is_modern_error(sgi_json error)
 {
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_MISSING_CAPABILITY ||
            code == SGI_RPC_HEADER_MISMATCH;
 }
@@ -466,13 +467,13 @@ static void fall_back(segue_session *session, const sgi_outcome *outcome)
 {
     char why[SGI_WHY_MAX];
     if (session->handshake.refusal) {
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION, session->handshake.refusal);
+        sgi_session_fail(session, SEGUE_E_NEGOTIATION, session->handshake.refusal);
     } else if (session->options.era == SEGUE_ERA_MODERN && outcome->status) {
         explain(session, "server/discover", outcome, why);
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+        sgi_session_fail(session, SEGUE_E_NEGOTIATION, why);
     } else if (session->options.era == SEGUE_ERA_MODERN) {
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
-                           "the server does not support protocol version 2026-07-28");
+        sgi_session_fail(session, SEGUE_E_NEGOTIATION,
+                         "the server does not support protocol version 2026-07-28");
     } else {
         send_initialize(session);
     }
@@ -494,7 +495,7 @@ static void fell_silent(sgi_timer *timer)
 static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
 {
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    sgi_json_read_int(sgi_json_get(outcome->json, "code"), &code);
     return !session->handshake.probed_again && code == SGI_RPC_UNSUPPORTED_VERSION &&
            lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
 }
@@ -537,7 +538,7 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
         send_discover(session);
     } else if (outcome->kind == SGI_OUTCOME_ERROR && is_modern_error(outcome->json) &&
                !lists_legacy(outcome->json)) {
-        sgi_session_failed(
+        sgi_session_fail(
             session, SEGUE_E_NEGOTIATION,
             "the server supports no protocol version that this library supports");
     } else {
@@ -553,7 +554,7 @@ static void send_discover(segue_session *session)
     sgi_emitter *emitter =
         sgi_emitter_begin(session, &sending, SGI_STR("server/discover"));
     if (!emitter) {
-        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        sgi_session_fail(session, SEGUE_E_NOMEM, "out of memory");
         return;
     }
     emitter->done = discovered;

@@ -7,7 +7,7 @@
 #include "engine/client/request.h"
 #include "wire/log_level.h"
 
-void sgi_log_wish_begin(segue_session *session, sgi_json capabilities)
+void sgi_session_set_first_log_level(segue_session *session, sgi_json capabilities)
 {
     session->server.logging =
         sgi_json_kind_of(sgi_json_get(capabilities, "logging")) == SGI_JSON_OBJECT;
@@ -53,7 +53,7 @@ static bool send_wish(segue_session *session, const char *text, int32_t level)
     return true;
 }
 
-void sgi_log_wish_again(segue_session *session)
+void sgi_session_set_log_level_again(segue_session *session)
 {
     int32_t level = session->log.level;
     if (level >= SGI_LOG_LEVELS)
@@ -63,11 +63,11 @@ void sgi_log_wish_again(segue_session *session)
         send_wish(session, sgi_log_level_name(level), level);
 }
 
-bool sgi_log_wish_prepare(segue_request *request)
+bool sgi_request_prepare_log_level(segue_request *request)
 {
     segue_session *session = request->session;
     int32_t level =
-        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+        request->log_level ? sgi_log_level_parse(sgi_str_of(request->log_level)) : -1;
     if (level < 0 || sgi_facts(session->version)->has_log_level_in_meta ||
         !session->server.logging || level >= session->log.level ||
         request->wish_session == session->wire_session)
@@ -80,13 +80,13 @@ bool sgi_log_wish_prepare(segue_request *request)
     return !send_wish(session, request->log_level, level);
 }
 
-void sgi_log_wish_note_result(segue_request *request)
+void sgi_request_note_set_log_level(segue_request *request)
 {
     segue_session *session = request->session;
     sgi_json params = {request->params, request->params_len};
     if (!sgi_str_eq(sgi_str_of(request->method), SGI_STR("logging/setLevel")))
         return;
-    int32_t level = sgi_log_level_json(sgi_json_get(params, "level"));
+    int32_t level = sgi_log_level_parse_json(sgi_json_get(params, "level"));
     if (level >= 0)
         session->log.level = level;
 }
@@ -96,15 +96,15 @@ void sgi_log_wish_note_result(segue_request *request)
 static bool wants(const segue_request *request, int32_t level)
 {
     int32_t least =
-        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+        request->log_level ? sgi_log_level_parse(sgi_str_of(request->log_level)) : -1;
     bool goes_on = request->calling || request->phase == SGI_PHASE_FOLLOW;
     return goes_on && request->events.on_log && (level < 0 || level >= least);
 }
 
-bool sgi_log_wish_take_message(segue_session *session, sgi_json params)
+bool sgi_requests_take_log_message(segue_session *session, sgi_json params)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_LOG};
-    int32_t level = sgi_log_level_json(sgi_json_get(params, "level"));
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_LOG};
+    int32_t level = sgi_log_level_parse_json(sgi_json_get(params, "level"));
     segue_request *request = session->hearing ? session->hearing->request : NULL;
     if (!request || !wants(request, level))
         TAILQ_FOREACH(request, &session->requests, link)
@@ -112,9 +112,9 @@ bool sgi_log_wish_take_message(segue_session *session, sgi_json params)
                 break;
     if (!request)
         return false;
-    if (sgi_deliver_is_full(request))
+    if (sgi_inbox_is_full(request))
         request->delivery.dropped++;
     else
-        sgi_deliver(request, &head, params.n ? params : SGI_STR("{}"));
+        sgi_inbox_add_record(request, &head, params.n ? params : SGI_STR("{}"));
     return true;
 }

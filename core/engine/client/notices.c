@@ -48,7 +48,7 @@ segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_j
     int64_t id;
     if (request && request->calling == emitter)
         return request;
-    if (emitter || !sgi_json_int(token, &id))
+    if (emitter || !sgi_json_read_int(token, &id))
         return NULL;
     TAILQ_FOREACH(request, &session->requests, link)
         if (request->phase == SGI_PHASE_FOLLOW && request->call_id == id)
@@ -70,12 +70,12 @@ static bool is_repeat(segue_request *request, double progress)
 
 static void take_progress(segue_request *request, sgi_json params)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_PROGRESS};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_PROGRESS};
     sgi_buf text;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     sgi_json message = sgi_json_get(params, "message");
-    bool ok = sgi_json_double(sgi_json_get(params, "progress"), &head.progress);
-    sgi_json_double(sgi_json_get(params, "total"), &head.total);
+    bool ok = sgi_json_read_double(sgi_json_get(params, "progress"), &head.progress);
+    sgi_json_read_double(sgi_json_get(params, "total"), &head.total);
     if (message.n)
         sgi_json_decode_without_nul(message, &text);
     if (request->calling)
@@ -83,8 +83,8 @@ static void take_progress(segue_request *request, sgi_json params)
     /* a request without on_progress did not ask for progress, so the notification is
      * dropped */
     ok = ok && request->events.on_progress && !is_repeat(request, head.progress);
-    if (ok && !text.failed && !sgi_deliver_is_full(request))
-        sgi_deliver(request, &head, sgi_buf_str(&text));
+    if (ok && !text.failed && !sgi_inbox_is_full(request))
+        sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
     else
         request->delivery.dropped++;
     sgi_buf_free(&text);
@@ -106,5 +106,5 @@ bool sgi_requests_take_notification(segue_session *session, sgi_str method,
         return true;
     }
     return sgi_str_eq(method, SGI_STR("notifications/message")) &&
-           sgi_log_wish_take_message(session, params);
+           sgi_requests_take_log_message(session, params);
 }

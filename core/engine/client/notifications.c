@@ -23,7 +23,7 @@ static bool add(sgi_buf *kept, sgi_str method, sgi_json params)
     sgi_buf_add_str(kept, params);
     sgi_buf_add_char(kept, 0);
     if (kept->failed)
-        sgi_buf_cut(kept, mark);
+        sgi_buf_truncate(kept, mark);
     return kept->len > mark;
 }
 
@@ -39,7 +39,7 @@ void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json par
     session->notifications.full |= kept->len > KEPT_MAX;
     if (!session->ready.queued)
         sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
+    sgi_ready_queue_add(session->engine, &session->ready);
 }
 
 /* Lets the session read input again, because the application has received the

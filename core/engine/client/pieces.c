@@ -1,8 +1,8 @@
 #include "engine/client/pieces.h"
 
-bool sgi_cli_pieces_wanted(const segue_request *request, uint32_t dialect)
+bool sgi_cli_pieces_are_possible(const segue_request *request, uint32_t dialect)
 {
-    return sgi_result_list_name(request) &&
+    return sgi_result_list_member(request) &&
            !(request->session->options.dialects_off & dialect);
 }
 
@@ -19,10 +19,10 @@ void sgi_cli_pieces_fail(segue_request *request, segue_status status, const char
     sgi_request_fail(request, status, why);
 }
 
-void sgi_cli_pieces_fail_size(segue_request *request)
+void sgi_cli_pieces_fail_too_large(segue_request *request)
 {
     drop_exchange(request);
-    sgi_request_fail_size(request);
+    sgi_request_fail_too_large(request);
 }
 
 void sgi_cli_pieces_fail_limit(segue_request *request, const char *what, sgi_limit limit)
@@ -31,7 +31,7 @@ void sgi_cli_pieces_fail_limit(segue_request *request, const char *what, sgi_lim
                         sgi_limit_describe(what, limit, "limit").text);
 }
 
-bool sgi_cli_pieces_may_wait(segue_request *request)
+bool sgi_cli_pieces_check_waiting_size(segue_request *request)
 {
     sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
     if (sgi_deliver_waiting_bytes(request) <= (size_t)limit.value)
@@ -46,9 +46,9 @@ bool sgi_cli_pieces_may_wait(segue_request *request)
     return false;
 }
 
-bool sgi_cli_pieces_keep_pace(segue_request *request)
+bool sgi_cli_pieces_pause_when_full(segue_request *request)
 {
-    if (!sgi_deliver_is_full(request))
+    if (!sgi_inbox_is_full(request))
         return true;
     if (!request->delivery.credit && !request->session->conn->exchanging)
         return false;
@@ -56,8 +56,8 @@ bool sgi_cli_pieces_keep_pace(segue_request *request)
     return true;
 }
 
-bool sgi_cli_pieces_received(segue_request *request, int32_t *empty, sgi_json list,
-                             sgi_json structured)
+bool sgi_cli_pieces_note_received(segue_request *request, int32_t *empty, sgi_json list,
+                                  sgi_json structured)
 {
     sgi_json block;
     size_t at = 0;

@@ -8,12 +8,12 @@ void sgi_question_free(const sgi_mem *mem, sgi_question *question)
         return;
     sgi_tries_stop(&question->tries);
     if (question->answer)
-        sgi_release(mem, question->answer, question->answer_len + 1);
+        sgi_free(mem, question->answer, question->answer_len + 1);
     sgi_text_free(mem, question->key);
-    sgi_defaults_free(&question->defaults, mem);
+    sgi_form_defaults_free(&question->defaults, mem);
     if (question->form)
-        sgi_release(mem, question->form, question->form_len + 1);
-    sgi_release(mem, question, sizeof *question);
+        sgi_free(mem, question->form, question->form_len + 1);
+    sgi_free(mem, question, sizeof *question);
 }
 
 void sgi_questions_clear(segue_request *request)
@@ -25,11 +25,11 @@ void sgi_questions_clear(segue_request *request)
         sgi_question_free(mem, question);
     }
     if (request->questions.state)
-        sgi_release(mem, request->questions.state, request->questions.state_len + 1);
+        sgi_free(mem, request->questions.state, request->questions.state_len + 1);
     request->questions.state = NULL;
 }
 
-sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key)
+sgi_question *sgi_question_find(const segue_request *request, sgi_str key)
 {
     sgi_question *question;
     TAILQ_FOREACH(question, &request->questions.list, link)
@@ -44,7 +44,7 @@ void sgi_question_acknowledge(sgi_question *question)
     sgi_tries_reset(&question->tries);
 }
 
-void sgi_questions_stop_sending(segue_request *request)
+void sgi_questions_stop_sending_answers(segue_request *request)
 {
     sgi_question *question;
     TAILQ_FOREACH(question, &request->questions.list, link)
@@ -53,7 +53,7 @@ void sgi_questions_stop_sending(segue_request *request)
 
 sgi_question *sgi_question_find_open(segue_request *request, const char *key)
 {
-    sgi_question *question = sgi_question_find_any(request, sgi_str_of(key));
+    sgi_question *question = sgi_question_find(request, sgi_str_of(key));
     return question && question->state == SGI_QUESTION_OPEN ? question : NULL;
 }
 
@@ -66,14 +66,14 @@ bool sgi_questions_are_open(const segue_request *request)
     return false;
 }
 
-bool sgi_questions_writes_member(const segue_request *request,
-                                 const sgi_json_member *member)
+bool sgi_questions_override_member(const segue_request *request,
+                                   const sgi_json_member *member)
 {
     return request->questions.rounds && (sgi_json_key_is(member, "inputResponses") ||
                                          sgi_json_key_is(member, "requestState"));
 }
 
-void sgi_questions_write(const segue_request *request, sgi_jw *w)
+void sgi_questions_write_answers(const segue_request *request, sgi_jw *w)
 {
     const sgi_question *question;
     if (!TAILQ_EMPTY(&request->questions.list)) {

@@ -49,16 +49,16 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     size_t len;
-    if (!sgi_answer_is_possible(question->form != NULL, answer))
+    if (!sgi_answer_is_well_formed(question->form != NULL, answer))
         return SEGUE_E_INVALID;
-    char *filled = sgi_defaults_fill(&question->defaults, mem, answer, &len);
+    char *filled = sgi_form_defaults_fill_answer(&question->defaults, mem, answer, &len);
     if (!filled)
         return SEGUE_E_NOMEM;
     if (question->form &&
         !sgi_answer_fits_form(sgi_json_get((sgi_json){question->form, question->form_len},
                                            "requestedSchema"),
                               (sgi_json){filled, len}, mem)) {
-        sgi_release(mem, filled, len + 1);
+        sgi_free(mem, filled, len + 1);
         return SEGUE_E_INVALID;
     }
     question->answer = filled;
@@ -67,14 +67,13 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
     return SEGUE_OK;
 }
 
-bool sgi_question_failed(segue_request *request, sgi_question *question,
-                         const sgi_outcome *outcome)
+bool sgi_question_on_answer_failed(segue_request *request, sgi_question *question,
+                                   const sgi_outcome *outcome)
 {
-    sgi_tries_retry_harmless(&question->tries, outcome);
-    if (sgi_outcome_code(outcome) != SGI_RPC_INVALID_PARAMS)
+    sgi_tries_retry_idempotent(&question->tries, outcome);
+    if (sgi_outcome_error_code(outcome) != SGI_RPC_INVALID_PARAMS)
         return false;
-    sgi_release(sgi_engine_mem(request->engine), question->answer,
-                question->answer_len + 1);
+    sgi_free(sgi_engine_mem(request->engine), question->answer, question->answer_len + 1);
     question->answer = NULL;
     question->state = SGI_QUESTION_REFUSED;
     return true;
@@ -84,7 +83,7 @@ bool sgi_question_failed(segue_request *request, sgi_question *question,
  * memory. */
 static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json params)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_INPUT};
     sgi_buf text;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     sgi_buf_add_str(&text, key);
@@ -92,7 +91,7 @@ static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json p
     sgi_buf_add_str(&text, method);
     sgi_buf_add_char(&text, 0);
     sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
-    bool ok = !text.failed && sgi_deliver(request, &head, sgi_buf_str(&text));
+    bool ok = !text.failed && sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     return ok;
 }
@@ -112,7 +111,7 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
     }
     bool ok =
         question && question->key && keep_form(mem, question, method, params) &&
-        sgi_defaults_remember(&question->defaults, request->session, method, params) &&
+        sgi_form_defaults_store(&question->defaults, request->session, method, params) &&
         tell(request, key, method, params);
     if (ok) {
         question->is_unknown = !sgi_server_question_is_known_method(method);
@@ -132,7 +131,7 @@ segue_status sgi_question_add(segue_request *request, const sgi_json_member *mem
     if (member->escaped || !method.n ||
         (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT))
         return SEGUE_E_PROTOCOL;
-    sgi_question *known = sgi_question_find_any(request, member->key);
+    sgi_question *known = sgi_question_find(request, member->key);
     if (known && known->state != SGI_QUESTION_REFUSED)
         return SEGUE_OK;
     if (known && !tell(request, member->key, method, params))
@@ -286,10 +285,10 @@ static bool may_have_rounds(const segue_request *request)
            !strcmp(request->method, "resources/read");
 }
 
-bool sgi_questions_is_round(const segue_request *request, sgi_json type)
+bool sgi_result_type_is_round(const segue_request *request, sgi_json type)
 {
     if (!may_have_rounds(request))
         return false;
     return sgi_json_string_is(type, SGI_STR("input_required")) ||
-           sgi_cli_is_round(request->session, type);
+           sgi_cli_type_is_round(request->session, type);
 }

@@ -21,7 +21,7 @@ typedef enum sgi_question_state {
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
     char *key;
-    sgi_defaults defaults;
+    sgi_form_defaults defaults;
     sgi_question_state state;
     char *answer; /* JSON text of the application's answer; NULL = not answered */
     size_t answer_len;
@@ -63,7 +63,7 @@ void sgi_questions_clear(segue_request *request);
 /* Frees a question that is in no list. question may be NULL. */
 void sgi_question_free(const sgi_mem *mem, sgi_question *question);
 /* Returns the question with this key; NULL when the request has no such question. */
-sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key);
+sgi_question *sgi_question_find(const segue_request *request, sgi_str key);
 /* Adds the question that a member of inputRequests describes. Returns SEGUE_OK also when
  * the client already knows the question. Errors: SEGUE_E_PROTOCOL when the member is not
  * a valid question, SEGUE_E_LIMIT, SEGUE_E_NOMEM. */
@@ -79,10 +79,10 @@ void sgi_question_acknowledge(sgi_question *question);
 /* Handles the failure of an exchange that carried the answer to a question. The answer is
  * sent again later. If the server says that the answer is not valid for the question, the
  * application is asked again, and the function returns true. */
-bool sgi_question_failed(segue_request *request, sgi_question *question,
-                         const sgi_outcome *outcome);
+bool sgi_question_on_answer_failed(segue_request *request, sgi_question *question,
+                                   const sgi_outcome *outcome);
 /* Stops sending answers, because the request ends. */
-void sgi_questions_stop_sending(segue_request *request);
+void sgi_questions_stop_sending_answers(segue_request *request);
 /* Finds the unanswered question with this key; NULL when there is no such question. */
 sgi_question *sgi_question_find_open(segue_request *request, const char *key);
 /* Stores the application's answer. Returns SEGUE_E_INVALID when the value cannot be an
@@ -93,13 +93,13 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
 bool sgi_questions_are_open(const segue_request *request);
 /* True when an answer with this resultType asks questions in place of a result (a
  * round). */
-bool sgi_questions_is_round(const segue_request *request, sgi_json type);
+bool sgi_result_type_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_take_round(segue_request *request, sgi_json result);
-/* sgi_questions_write writes the answers into the params of a request that is sent again.
- * sgi_questions_writes_member is true for a member of the application's params that
- * sgi_questions_write replaces. */
-void sgi_questions_write(const segue_request *request, sgi_jw *w);
-bool sgi_questions_writes_member(const segue_request *request,
-                                 const sgi_json_member *member);
+/* sgi_questions_write_answers writes the answers into the params of a request that is
+ * sent again. sgi_questions_override_member is true for a member of the application's
+ * params that sgi_questions_write_answers replaces. */
+void sgi_questions_write_answers(const segue_request *request, sgi_jw *w);
+bool sgi_questions_override_member(const segue_request *request,
+                                   const sgi_json_member *member);
 
 #endif

@@ -44,7 +44,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     request->params_len = spec->params.n;
     request->method = sgi_text_dup(mem, spec->method);
     request->tries.method = request->method;
-    return request->method && sgi_cli_take_over(request, spec);
+    return request->method && sgi_cli_restore_resumed_request(request, spec);
 }
 
 static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)
@@ -72,7 +72,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->numbering.next = spec->next_segment ? spec->next_segment : 1;
     request->delivery.segment = request->numbering.next - 1;
     request->numbering.voided = request->delivery.voided = spec->void_segments;
-    request->ready.run = sgi_deliver_run;
+    request->ready.run = sgi_deliver_run_callbacks;
     TAILQ_INIT(&request->questions.list);
     TAILQ_INIT(&request->questions.from_server);
     sgi_fold_init(&request->fold, &request->engine->env);
@@ -141,11 +141,11 @@ static void give_up_call(segue_request *request)
     if (calling)
         sgi_emitter_drop(calling, request->phase != SGI_PHASE_FOLLOW);
     else if (request->phase == SGI_PHASE_WAIT)
-        sgi_emitter_withdraw(request);
+        sgi_emitter_withdraw_lost_call(request);
     request->calling = NULL;
 }
 
-void sgi_request_withdraw(segue_request *request)
+void sgi_request_cancel_at_close(segue_request *request)
 {
     if (request->phase == SGI_PHASE_WAIT && request->key.sent && !request->key.kept)
         give_up_call(request);
@@ -218,7 +218,7 @@ static void deadline_passed(sgi_timer *timer)
                      "the request took longer than its timeout_ms");
 }
 
-segue_status sgi_request_grant(segue_request *request, int64_t n)
+segue_status sgi_request_grant_credit(segue_request *request, int64_t n)
 {
     if (request->phase == SGI_PHASE_REPORTED)
         return SEGUE_E_TERMINAL;
@@ -264,13 +264,13 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     sgi_json_member member;
     for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
         if (sgi_json_key_is(&member, "_meta") ||
-            sgi_questions_writes_member(request, &member))
+            sgi_questions_override_member(request, &member))
             continue;
-        sgi_jw_member(w, &member);
+        sgi_jw_copy_member(w, &member);
     }
     if (request->questions.rounds)
-        sgi_questions_write(request, w);
-    sgi_cli_write_params(request, w);
+        sgi_questions_write_answers(request, w);
+    sgi_cli_write_call_params(request, w);
 }
 
 /* Writes the members that this request needs in _meta, each with a comma before it. */
@@ -293,10 +293,10 @@ static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
         request->key.sent = true;
         sgi_withdrawals_revoke(request->session, request->key.text);
     }
-    sgi_cli_write_meta(request, out, id);
+    sgi_cli_write_call_meta(request, out, id);
 }
 
-void sgi_request_forget_received(segue_request *request)
+void sgi_request_drop_received_result(segue_request *request)
 {
     sgi_fold_free(&request->fold);
     sgi_fold_init(&request->fold, &request->engine->env);
@@ -309,7 +309,7 @@ static void send_call(segue_request *request)
     sgi_sending sending;
     sgi_json kept;
     sgi_buf extra;
-    if (sgi_cli_send_again(request))
+    if (sgi_cli_ask_answer_again(request))
         return;
     if (request->task && !sgi_task_handle_check_session(request))
         return;
@@ -319,11 +319,11 @@ static void send_call(segue_request *request)
                          "this token would run the call a second time");
         return;
     }
-    if (sgi_cache_find(request, &kept)) {
+    if (sgi_result_cache_find(request, &kept)) {
         take_clean_result(request, kept);
         return;
     }
-    if (!sgi_log_wish_prepare(request) || !sgi_cli_prepare(request))
+    if (!sgi_request_prepare_log_level(request) || !sgi_cli_prepare_call(request))
         return;
     sgi_emitter *emitter =
         sgi_emitter_begin(session, &sending, sgi_str_of(request->method));
@@ -333,8 +333,8 @@ static void send_call(segue_request *request)
     }
     emitter->request = request;
     emitter->done = call_done;
-    sgi_cli_offer(request, emitter);
-    sgi_request_forget_received(request);
+    sgi_cli_offer_dialects(request, emitter);
+    sgi_request_drop_received_result(request);
     request->call_id = emitter->id;
     request->call_session = emitter->wire_session;
     /* subscriptions/listen has no time limit: the server answers it only when the
@@ -368,7 +368,7 @@ static void take_result(segue_request *request, sgi_json result)
     if (!result.n) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
-    } else if (sgi_questions_is_round(request, type)) {
+    } else if (sgi_result_type_is_round(request, type)) {
         /* the answer is a round (it asks questions), even if pieces of the result came
          * before */
         sgi_questions_take_round(request, result);
@@ -393,8 +393,8 @@ static void take_clean_result(segue_request *request, sgi_json result)
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
     /* if the result came in pieces, this is only its last piece and not the whole list of
      * tools */
-    if (!sgi_cli_has_received(request))
-        sgi_tool_lookup_learn(request, result);
+    if (!sgi_cli_has_received_result_part(request))
+        sgi_request_store_listed_tools(request, result);
     if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
         take_result(request, result);
     else if (!cleaned.failed)
@@ -419,7 +419,7 @@ static bool can_repeat(const segue_request *request)
 
 static bool has_received(const segue_request *request)
 {
-    return request->fold.count || sgi_cli_has_received(request);
+    return request->fold.count || sgi_cli_has_received_result_part(request);
 }
 
 static void take_loss(segue_request *request, const sgi_outcome *outcome)
@@ -439,7 +439,7 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
                          : "the connection was lost before the answer came");
 }
 
-bool sgi_error_is_ending(sgi_json error)
+bool sgi_error_is_server_closing(sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
@@ -454,8 +454,9 @@ static bool take_refusal_of_ending_server(segue_request *request, sgi_json error
 {
     char fresh[SGI_RANDOM_TEXT + 1];
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    if (!sgi_error_is_ending(error) || sgi_cli_has_received(request) ||
-        sgi_cli_is_resumable(request) || (request->key.sent && request->key.kept))
+    if (!sgi_error_is_server_closing(error) ||
+        sgi_cli_has_received_result_part(request) || sgi_cli_is_resumable(request) ||
+        (request->key.sent && request->key.kept))
         return false;
     if (!request->key.sent)
         return true;
@@ -478,8 +479,8 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
     }
     switch (outcome->kind) {
     case SGI_OUTCOME_RESULT:
-        sgi_cache_keep(request, outcome->json);
-        sgi_log_wish_note_result(request);
+        sgi_result_cache_store(request, outcome->json);
+        sgi_request_note_set_log_level(request);
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
@@ -494,14 +495,14 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
                                               .unsent = true});
             break;
         }
-        if (sgi_task_handle_get_instead(request, outcome->json))
+        if (sgi_task_handle_get_if_cancel_refused(request, outcome->json))
             break;
-        sgi_cache_note_error(request, outcome->json);
+        sgi_result_cache_drop_by_error(request, outcome->json);
         sgi_task_handle_note_error(request, outcome->json);
         if (has_received(request))
             sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
-        else if (!sgi_tool_lookup_after_refusal(request, outcome->json) &&
-                 !sgi_cli_change_form(request, outcome->json))
+        else if (!sgi_request_look_up_tool_headers(request, outcome->json) &&
+                 !sgi_cli_retry_in_other_form(request, outcome->json))
             sgi_request_finish_error(request, NULL, outcome->json);
         break;
     case SGI_OUTCOME_TIMEOUT:

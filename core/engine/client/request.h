@@ -39,7 +39,7 @@ typedef enum sgi_phase {
 #define SGI_COUNT_MAX (INT64_C(1) << 53)
 
 /* The idempotency key of a call. */
-typedef struct sgi_call_key {
+typedef struct sgi_idempotency_key {
     char *text; /* the text of the key; NULL = the call has no key */
     /* True when the key comes from a resume token. Without this key, the call would run a
      * second time. */
@@ -48,12 +48,12 @@ typedef struct sgi_call_key {
     /* True when the application can resume the call later, because it chose the key
      * itself or has a resume token that contains the key. */
     bool kept;
-} sgi_call_key;
+} sgi_idempotency_key;
 
-typedef struct sgi_follow sgi_follow;
+typedef struct sgi_task_follow sgi_task_follow;
 typedef struct sgi_cli_dialect sgi_cli_dialect;
-typedef struct sgi_cli_following sgi_cli_following;
-typedef struct sgi_cli_inquiry sgi_cli_inquiry;
+typedef struct sgi_cli_follow_ops sgi_cli_follow_ops;
+typedef struct sgi_cli_inquiry_ops sgi_cli_inquiry_ops;
 
 struct segue_request {
     sgi_handle handle;
@@ -75,7 +75,7 @@ struct segue_request {
     size_t params_len;
     segue_request_options options;
     char *log_level;
-    sgi_call_key key;
+    sgi_idempotency_key key;
     /* number of pages of tools/list that were fetched after the server refused the
      * headers of the call */
     int32_t pages;
@@ -106,25 +106,25 @@ struct segue_request {
     /* The task that the request has become, or the task of the handle from which the
      * request was made. follower: the functions of the task's dialect. Both members are
      * NULL for a request without a task. */
-    const sgi_cli_following *follower;
+    const sgi_cli_follow_ops *follower;
     char *task_id;
     /* true when tasks/cancel is due or under way; only the answer to tasks/cancel ends
      * the request */
     bool cancel_due;
     /* the state of following that all dialects of tasks share (following/follow.h); NULL
      * = the request has no task */
-    sgi_follow *follow;
+    sgi_task_follow *follow;
 
     sgi_questions questions;
 
     /* the states of the dialects for this request, as a list (dialects.h) */
-    sgi_cli_state *states;
+    sgi_cli_dialect_state *states;
     bool taken_over; /* true when another process began the request */
     /* the highest progress that was reported; NAN = no progress was reported */
     double last_progress;
 
     /* The following members are for the delivery of events to the application. */
-    sgi_ready ready;
+    sgi_ready_object ready;
     sgi_segment_numbering numbering;
     sgi_delivery delivery;
 
@@ -161,10 +161,10 @@ typedef struct sgi_request_spec {
     uint64_t void_segments;
     /* the dialect that follows the task; NULL = the version of the session decides on the
      * dialect */
-    const sgi_cli_following *follower;
+    const sgi_cli_follow_ops *follower;
     /* for the handle of a resumable request: the functions that ask for its state; NULL =
      * the handle is that of a task */
-    const sgi_cli_inquiry *inquiry;
+    const sgi_cli_inquiry_ops *inquiry;
     /* a text (JSON) from the server, which the client must send back with each message
      * about the task; may be empty */
     sgi_json echo;
@@ -204,7 +204,7 @@ segue_status sgi_request_cancel(segue_request *request);
 /* Cancels a call, because its session closes. Does nothing when the idempotency key of
  * the call is known outside this session, because the application can then resume the
  * call. */
-void sgi_request_withdraw(segue_request *request);
+void sgi_request_cancel_at_close(segue_request *request);
 segue_status sgi_request_detach(segue_request *request);
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
 /* Answers a question with an error. data: JSON, may be empty. */
@@ -216,13 +216,13 @@ static inline segue_status sgi_request_no_question_status(const segue_request *r
 {
     return request->phase == SGI_PHASE_REPORTED ? SEGUE_E_TERMINAL : SEGUE_E_NOT_FOUND;
 }
-segue_status sgi_request_grant(segue_request *request, int64_t n);
+segue_status sgi_request_grant_credit(segue_request *request, int64_t n);
 
 /* Ends the request with this result. Does nothing when the request has already ended. */
 void sgi_request_finish(segue_request *request, sgi_json result);
 /* Like sgi_request_finish, but moves the content out of the buffer instead of copying
  * it. */
-void sgi_request_finish_by(segue_request *request, sgi_buf *result);
+void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result);
 /* Ends the request with the server's error. what: the method of the message that the
  * error answers, if that message is not the request itself; otherwise NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
@@ -236,16 +236,16 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
                             sgi_limit limit);
 /* Ends the request because the collected result is larger than max_result_bytes. */
-void sgi_request_fail_size(segue_request *request);
+void sgi_request_fail_too_large(segue_request *request);
 
 /* Drops the received part of the result, because the server sends the whole result
  * again. */
-void sgi_request_forget_received(segue_request *request);
+void sgi_request_drop_received_result(segue_request *request);
 /* Handles the outcome of the exchange that carries the request itself. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
 /* True when the error says that the server is closing and has not begun the call
  * (wire/ending.h). */
-bool sgi_error_is_ending(sgi_json error);
+bool sgi_error_is_server_closing(sgi_json error);
 /* Sends the message that is due in the current phase. The session must be open. */
 void sgi_request_send_due(segue_request *request);
 
@@ -271,55 +271,55 @@ bool sgi_requests_take_notification(segue_session *session, sgi_str method,
 /* Sends logging/setLevel before the request is sent, if the request needs another log
  * level. Returns false when the request has to wait for the answer to
  * logging/setLevel. */
-bool sgi_log_wish_prepare(segue_request *request);
+bool sgi_request_prepare_log_level(segue_request *request);
 /* Notes the log level that the application itself has set. Called when a request has got
  * a result; does nothing unless the request was logging/setLevel. */
-void sgi_log_wish_note_result(segue_request *request);
+void sgi_request_note_set_log_level(segue_request *request);
 /* Delivers a log message to the request on whose exchange the message came. Over stdio
  * the message names no request, so the oldest request that wants messages of this level
  * gets it. Returns false when no request wants the message. */
-bool sgi_log_wish_take_message(segue_session *session, sgi_json params);
+bool sgi_requests_take_log_message(segue_session *session, sgi_json params);
 
 /* ---- result_check.c ---- */
 
 /* Checks a tool's output against the tool's outputSchema. If the output does not fit,
  * ends the request with an error. Called before on_complete. */
-void sgi_result_check(segue_request *request);
+void sgi_request_validate_result(segue_request *request);
 /* Returns the name of the member that holds the list in a result of this request's
  * method, such as "tools"; NULL when the method has no such list. */
-const char *sgi_result_list_name(const segue_request *request);
+const char *sgi_result_list_member(const segue_request *request);
 
 /* ---- tool_lookup.c ---- */
 
 /* Handles the error that answers tools/call. Returns true when the error says that the
  * headers of the call are wrong. The client then lists the tools and sends the call
  * again. */
-bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error);
+bool sgi_request_look_up_tool_headers(segue_request *request, sgi_json error);
 /* Stores the header parameters and the schemas of the tools from a whole result of
  * tools/list. Ignores results of other methods. */
-void sgi_tool_lookup_learn(segue_request *request, sgi_json result);
+void sgi_request_store_listed_tools(segue_request *request, sgi_json result);
 /* Writes the result of tools/list to `out` without its invalid tools. Returns false, and
  * writes nothing, when all tools are valid. The caller checks out->failed. */
 bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- token.c ---- */
 
-segue_status sgi_token_write(segue_request *request, sgi_buf *out);
+segue_status sgi_resume_token_write(segue_request *request, sgi_buf *out);
 /* Makes a request from a resume token. The request continues at the position that the
  * token contains. */
-segue_status sgi_request_from_token(segue_session *session, const char *token,
-                                    const segue_request_options *options,
-                                    const segue_request_events *events,
-                                    segue_request **out);
+segue_status sgi_request_new_from_token(segue_session *session, const char *token,
+                                        const segue_request_options *options,
+                                        const segue_request_events *events,
+                                        segue_request **out);
 /* Makes a task handle from a resume token. */
-segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
-                                        segue_task **out);
-/* Like sgi_request_from_token. The token is the one from which the task handle was
+segue_status sgi_task_handle_new_from_token(segue_session *session, const char *token,
+                                            segue_task **out);
+/* Like sgi_request_new_from_token. The token is the one from which the task handle was
  * made. */
-segue_status sgi_task_handle_watch_token(segue_task *task,
-                                         const segue_request_options *options,
-                                         const segue_request_events *events,
-                                         segue_request **out);
+segue_status sgi_task_handle_watch_by_token(segue_task *task,
+                                            const segue_request_options *options,
+                                            const segue_request_events *events,
+                                            segue_request **out);
 
 /* ---- task_handle.c ---- */
 
@@ -333,10 +333,10 @@ struct segue_task {
     int32_t state;
     /* the dialect of the task; NULL = the version of the session decides on the
      * dialect */
-    const sgi_cli_following *follower;
+    const sgi_cli_follow_ops *follower;
     /* for the handle of a resumable request: the functions that ask for its state; NULL =
      * the handle is that of a task */
-    const sgi_cli_inquiry *inquiry;
+    const sgi_cli_inquiry_ops *inquiry;
     /* a text (JSON) from the server, which the client must send back with each message
      * about the task; may be empty */
     sgi_buf echo;
@@ -350,7 +350,7 @@ struct segue_task {
 #define SGI_TASK_ID_MAX 4096
 
 /* Returns the state (segue_task_state) that the server's word `status` means. */
-int32_t sgi_task_state_of(sgi_json status);
+int32_t sgi_task_state_from_status(sgi_json status);
 static inline bool sgi_task_state_is_terminal(int32_t state)
 {
     return state == SEGUE_TASK_COMPLETED || state == SEGUE_TASK_FAILED ||
@@ -379,7 +379,7 @@ bool sgi_task_handle_check_session(segue_request *request);
 void sgi_task_handle_note_error(segue_request *request, sgi_json error);
 /* Sends tasks/get after the server has refused tasks/cancel, to learn the state of the
  * task. Returns false when the request was not tasks/cancel, or when out of memory. */
-bool sgi_task_handle_get_instead(segue_request *request, sgi_json error);
+bool sgi_task_handle_get_if_cancel_refused(segue_request *request, sgi_json error);
 /* Stores the state that this result shows in the task handle of the request. Does nothing
  * when the request was not made from a handle. */
 void sgi_task_handle_note_answer(segue_request *request, sgi_json result);

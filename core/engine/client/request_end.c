@@ -32,7 +32,7 @@ static void end(segue_request *request, segue_status status)
         request->error->view.unsent = !request->sent && !request->taken_over;
     sgi_engine_clear_timer(request->engine, &request->deadline);
     sgi_tries_stop(&request->tries);
-    sgi_questions_stop_sending(request);
+    sgi_questions_stop_sending_answers(request);
     if (request->calling)
         sgi_emitter_drop(request->calling, false);
     request->calling = NULL;
@@ -55,12 +55,12 @@ void sgi_request_finish(segue_request *request, sgi_json result)
     if (sgi_request_is_over(request))
         return;
     bool says_shown = request->numbering.voided || request->numbering.joined;
-    if (!says_shown || !sgi_result_write_without_void_members(result, &request->result))
+    if (!says_shown || !sgi_result_write_without_void_report(result, &request->result))
         sgi_buf_add_str(&request->result, result);
     end_well(request);
 }
 
-void sgi_request_finish_by(segue_request *request, sgi_buf *result)
+void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result)
 {
     if (sgi_request_is_over(request))
         return;
@@ -79,14 +79,14 @@ static void end_with(segue_request *request, segue_status status, const char *wh
     int64_t code = 0;
     sgi_buf text;
     sgi_buf_init(&text, mem);
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (what) {
         sgi_buf_add_str(&text, sgi_str_of(what));
         sgi_buf_add_lit(&text, ": ");
     }
     if (!sgi_json_decode_without_nul(sgi_json_get(error, "message"), &text) ||
         text.failed)
-        sgi_buf_cut(&text, 0);
+        sgi_buf_truncate(&text, 0);
     request->error = sgi_error_new(
         mem, status, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
         sgi_buf_str(&text), sgi_json_get(error, "data"));
@@ -103,13 +103,13 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
  * together with the error that ended the request. */
 static void keep_received(segue_request *request)
 {
-    if (!sgi_cli_has_received(request) && !request->fold.count &&
+    if (!sgi_cli_has_received_result_part(request) && !request->fold.count &&
         sgi_fields_is_empty(&request->fold.fields))
         return;
     sgi_jw w = sgi_jw_to(&request->result);
-    sgi_buf_cut(&request->result, 0);
+    sgi_buf_truncate(&request->result, 0);
     sgi_jw_open(&w, '{');
-    if (!sgi_cli_write_received(request, &w))
+    if (!sgi_cli_write_received_result_part(request, &w))
         sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
     sgi_jw_close(&w, '}');
     if (!sgi_buf_terminate(&request->result) || request->result.failed)
@@ -141,7 +141,7 @@ void sgi_request_fail_limit(segue_request *request, segue_status status, const c
     sgi_request_fail(request, status, sgi_limit_describe(what, limit, "limit").text);
 }
 
-void sgi_request_fail_size(segue_request *request)
+void sgi_request_fail_too_large(segue_request *request)
 {
     sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
     sgi_limit_text told = sgi_limit_describe_with_advice(

@@ -13,10 +13,10 @@ void sgi_request_free(segue_request *request)
     sgi_server_questions_clear(request);
     sgi_text_free(mem, request->method);
     if (request->params)
-        sgi_release(mem, request->params, request->params_len + 1);
+        sgi_free(mem, request->params, request->params_len + 1);
     sgi_text_free(mem, request->log_level);
     sgi_text_free(mem, request->key.text);
-    sgi_cli_states_free(request);
+    sgi_cli_dialect_states_free(request);
     sgi_text_free(mem, request->task_id);
     sgi_fold_free(&request->fold);
     sgi_buf_free(&request->delivery.inbox);
@@ -26,7 +26,7 @@ void sgi_request_free(segue_request *request)
     if (request->task)
         sgi_task_handle_unref(request->task);
     segue_session *session = request->session;
-    sgi_release(mem, request, sizeof *request);
+    sgi_free(mem, request, sizeof *request);
     sgi_session_unref(session);
 }
 
@@ -45,5 +45,5 @@ void sgi_request_queue_callbacks(segue_request *request)
 {
     if (!request->ready.queued)
         request->refs++;
-    sgi_ready_add(request->engine, &request->ready);
+    sgi_ready_queue_add(request->engine, &request->ready);
 }

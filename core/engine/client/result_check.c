@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-const char *sgi_result_list_name(const segue_request *request)
+const char *sgi_result_list_member(const segue_request *request)
 {
     static const char *const lists[][2] = {
         {"tools/call", "content"},
@@ -73,7 +73,7 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
  * list. */
 static bool has_list(const segue_request *request)
 {
-    const char *name = sgi_result_list_name(request);
+    const char *name = sgi_result_list_member(request);
     sgi_json list = {0};
     if (name)
         list = sgi_json_get(sgi_buf_str(&request->result), name);
@@ -98,7 +98,7 @@ static void check_schema(segue_request *request)
     sgi_buf_free(&tool);
 }
 
-void sgi_result_check(segue_request *request)
+void sgi_request_validate_result(segue_request *request)
 {
     if (request->status != SEGUE_OK)
         return;

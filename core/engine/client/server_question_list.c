@@ -9,10 +9,10 @@ void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_qu
     sgi_text_free(mem, server_question->id);
     sgi_text_free(mem, server_question->key);
     sgi_text_free(mem, server_question->related);
-    sgi_defaults_free(&server_question->defaults, mem);
+    sgi_form_defaults_free(&server_question->defaults, mem);
     if (server_question->answer)
-        sgi_release(mem, server_question->answer, server_question->answer_len + 1);
-    sgi_release(mem, server_question, sizeof *server_question);
+        sgi_free(mem, server_question->answer, server_question->answer_len + 1);
+    sgi_free(mem, server_question, sizeof *server_question);
 }
 
 void sgi_server_questions_clear(segue_request *request)
@@ -66,7 +66,7 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
     if (problem) {
         sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
     } else {
-        sgi_send_result(&sending, conn, id, NULL);
+        sgi_send_begin_result(&sending, conn, id, NULL);
         sgi_send_end(&sending);
     }
     sgi_session_send_message(session, conn);

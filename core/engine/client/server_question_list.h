@@ -17,7 +17,7 @@ struct sgi_server_question {
     /* JSON text of the task id that the question names; NULL = the question names no
      * task */
     char *related;
-    sgi_defaults defaults;
+    sgi_form_defaults defaults;
     char *answer; /* JSON text of the application's answer; NULL = not answered */
     size_t answer_len;
     int32_t wire_session;

@@ -148,7 +148,7 @@ static sgi_server_question *make(segue_session *session, sgi_str id, sgi_json ta
 static bool add(segue_request *request, sgi_server_question *server_question,
                 const sgi_message *msg)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_INPUT};
     char room[SGI_NAME_MAX];
     sgi_str method = sgi_method_text(msg->method, room);
     sgi_buf text;
@@ -159,9 +159,9 @@ static bool add(segue_request *request, sgi_server_question *server_question,
     sgi_buf_add_char(&text, 0);
     sgi_buf_add_str(&text, msg->params.n ? msg->params : SGI_STR("{}"));
     bool ok = !text.failed &&
-              sgi_defaults_remember(&server_question->defaults, request->session, method,
-                                    msg->params) &&
-              sgi_deliver(request, &head, sgi_buf_str(&text));
+              sgi_form_defaults_store(&server_question->defaults, request->session,
+                                      method, msg->params) &&
+              sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (!ok)
         return false;
@@ -259,7 +259,7 @@ bool sgi_server_question_withdraw(segue_session *session, sgi_json params)
     if (!sgi_id_is_usable(number))
         return false;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
-    sgi_id_canonical(number, &id);
+    sgi_id_write_canonical(number, &id);
     sgi_server_question *server_question =
         id.failed ? NULL : find(session, sgi_buf_str(&id));
     sgi_buf_free(&id);
@@ -275,12 +275,14 @@ bool sgi_server_question_withdraw(segue_session *session, sgi_json params)
 static void write_answer(sgi_jw *w, const sgi_server_question *server_question)
 {
     sgi_json answer = {server_question->answer, server_question->answer_len};
-    sgi_jw_members(w, answer, server_question->related ? SGI_JSON_NAMES("_meta") : NULL);
+    sgi_jw_copy_members(w, answer,
+                        server_question->related ? SGI_JSON_NAMES("_meta") : NULL);
     if (!server_question->related)
         return;
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
-    sgi_jw_members(w, sgi_json_get(answer, "_meta"), SGI_JSON_NAMES(SGI_RELATED_TASK));
+    sgi_jw_copy_members(w, sgi_json_get(answer, "_meta"),
+                        SGI_JSON_NAMES(SGI_RELATED_TASK));
     sgi_jw_key(w, SGI_RELATED_TASK);
     sgi_jw_open(w, '{');
     sgi_jw_member_raw(w, "taskId", sgi_str_of(server_question->related));
@@ -311,7 +313,7 @@ static segue_status send_answer(segue_session *session,
         sgi_json error = {server_question->answer, server_question->answer_len};
         sent = sgi_send_error_object(conn, sgi_str_of(server_question->id), error);
     } else {
-        sgi_send_result(&sending, conn, sgi_str_of(server_question->id), NULL);
+        sgi_send_begin_result(&sending, conn, sgi_str_of(server_question->id), NULL);
         write_answer(&sending.w, server_question);
         sent = sgi_send_end(&sending);
     }
@@ -344,7 +346,7 @@ static segue_status give_answer(segue_session *session,
     server_question->failed = failed;
     segue_status status = send_answer(session, server_question);
     if (status != SEGUE_OK) {
-        sgi_release(sgi_engine_mem(session->engine), answer, len + 1);
+        sgi_free(sgi_engine_mem(session->engine), answer, len + 1);
         server_question->answer = NULL;
     }
     return status;
@@ -357,10 +359,10 @@ segue_status sgi_server_question_answer(segue_request *request, const char *key,
     size_t len;
     if (!server_question)
         return SEGUE_E_NOT_FOUND;
-    if (!sgi_answer_is_possible(server_question->elicits, answer))
+    if (!sgi_answer_is_well_formed(server_question->elicits, answer))
         return SEGUE_E_INVALID;
-    char *filled = sgi_defaults_fill(&server_question->defaults,
-                                     sgi_engine_mem(request->engine), answer, &len);
+    char *filled = sgi_form_defaults_fill_answer(
+        &server_question->defaults, sgi_engine_mem(request->engine), answer, &len);
     return give_answer(request->session, server_question, filled, len, false);
 }
 
@@ -421,7 +423,7 @@ static void cannot_answer(segue_session *session)
     if (!session->conn->exchanging)
         sgi_conn_close(session->conn);
     else if (session->hearing)
-        sgi_emitter_lost(session->hearing, "out of memory", false);
+        sgi_emitter_on_lost_exchange(session->hearing, "out of memory", false);
 }
 
 /* Handles a request of the server. Only versions that begin with `initialize` have such
@@ -437,7 +439,7 @@ void sgi_server_question_handle(segue_session *session, const sgi_message *msg)
         return;
     }
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
-    sgi_id_canonical(msg->id, &id);
+    sgi_id_write_canonical(msg->id, &id);
     bool is_ping = sgi_json_string_is(msg->method, SGI_STR("ping"));
     if (!is_ping && !id.failed)
         code = take(session, msg, sgi_buf_str(&id), &problem);
@@ -455,7 +457,7 @@ void sgi_server_question_refuse_malformed(segue_session *session, const sgi_mess
         (session->conn->exchanging && sgi_facts(session->version)->is_stateless))
         return;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
-    sgi_id_canonical(msg->id, &id);
+    sgi_id_write_canonical(msg->id, &id);
     if (id.failed)
         cannot_answer(session);
     else

@@ -30,15 +30,15 @@ static bool batch(void *self, sgi_str text);
 static void lost(void *self, const char *why);
 static bool wants_input(void *self);
 static void detached(void *self);
-static int32_t deliver(sgi_ready *ready, int32_t budget);
+static int32_t deliver(sgi_ready_object *ready, int32_t budget);
 
-static const sgi_role asking = {.start = start,
-                                .message = message,
-                                .bad_input = bad_input,
-                                .batch = batch,
-                                .lost = lost,
-                                .wants_input = wants_input,
-                                .detached = detached};
+static const sgi_conn_role asking = {.start = start,
+                                     .message = message,
+                                     .bad_input = bad_input,
+                                     .batch = batch,
+                                     .lost = lost,
+                                     .wants_input = wants_input,
+                                     .detached = detached};
 
 /* ---- life ---- */
 
@@ -63,12 +63,12 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
     segue_server *host = session->options.host;
     session->conn = sgi_conn_new(session->engine, &asking, session, transport);
     if (!session->conn || !copy_texts(session) ||
-        !sgi_cli_session_states_begin(session) ||
-        !sgi_handshake_prepare(session, capabilities))
+        !sgi_cli_dialect_session_states_new(session) ||
+        !sgi_handshake_write_declarations(session, capabilities))
         return SEGUE_E_NOMEM;
     /* cleared, because the application may free the host before the session */
     session->options.host = NULL;
-    return sgi_hosting_join(session, host);
+    return sgi_question_host_join(session, host);
 }
 
 segue_status sgi_session_new(sgi_engine *engine, void *transport,
@@ -91,7 +91,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_tool_headers_init(&session->tools.headers, engine);
     sgi_tool_schemas_init(&session->tools.schemas, engine, events && events->on_validate);
-    sgi_cache_init(&session->cache, engine, options->cache_bytes);
+    sgi_result_cache_init(&session->cache, engine, options->cache_bytes);
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->handshake.capabilities, mem);
     sgi_buf_init(&session->peer, mem);
@@ -123,9 +123,9 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     }
     if (sgi_str_eq(method, SGI_STR("notifications/cancelled")) &&
         (sgi_server_question_withdraw(session, msg->params) ||
-         sgi_hosting_takes(session, msg)))
+         sgi_question_host_takes(session, msg)))
         return;
-    sgi_cache_note_notification(session, method, msg->params);
+    sgi_result_cache_drop_by_notification(session, method, msg->params);
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
         sgi_tool_schemas_clear(&session->tools.schemas);
     if (!sgi_requests_take_notification(session, method, msg))
@@ -146,15 +146,15 @@ static void message(void *self, const sgi_message *msg)
              * so the answer is dropped (AS-118) */
             session->engine->warnings++;
         else if (msg->kind == SGI_MESSAGE_RESULT)
-            sgi_emitter_result(emitter, msg->result);
+            sgi_emitter_on_result(emitter, msg->result);
         else
-            sgi_emitter_error(emitter, msg->error);
+            sgi_emitter_on_error(emitter, msg->error);
         break;
     case SGI_MESSAGE_NOTIFICATION:
         handle_notification(session, msg);
         break;
     case SGI_MESSAGE_REQUEST:
-        if (!sgi_hosting_takes(session, msg))
+        if (!sgi_question_host_takes(session, msg))
             sgi_server_question_handle(session, msg);
         break;
     case SGI_MESSAGE_INVALID:
@@ -164,9 +164,9 @@ static void message(void *self, const sgi_message *msg)
                        msg->problem);
         emitter = msg->id.n && !msg->is_call ? sgi_emitter_find(session, msg->id) : NULL;
         if (emitter && msg->is_cut)
-            sgi_emitter_too_large(emitter);
+            sgi_emitter_on_too_large_answer(emitter);
         else if (emitter)
-            sgi_emitter_malformed(emitter);
+            sgi_emitter_on_malformed_answer(emitter);
         else if (msg->is_call)
             sgi_server_question_refuse_malformed(session, msg);
         if (!msg->id.n)
@@ -194,13 +194,13 @@ bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_st
     if (!sgi_facts(session->version)->has_batches ||
         !sgi_conn_is_batch(session->engine, text))
         return false;
-    sgi_conn_take_batch(conn, text);
+    sgi_conn_handle_batch(conn, text);
     return true;
 }
 
 static bool wants_input(void *self)
 {
-    return !sgi_session_is_behind(self) && sgi_hosting_wants_input(self);
+    return !sgi_session_is_behind(self) && sgi_question_host_wants_input(self);
 }
 
 /* ---- connection ---- */
@@ -211,16 +211,16 @@ static void start(void *self)
     if (sgi_session_is_closed(session))
         return;
     if (session->handshake.agreed)
-        sgi_session_opened(session);
-    else if (sgi_hosting_is_ready(session))
+        sgi_session_on_opened(session);
+    else if (sgi_question_host_is_ready(session))
         sgi_handshake_begin(session);
 }
 
 static void lose_emitters(segue_session *session, const char *why)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&session->in_flight)))
-        sgi_emitter_lost(SGI_OWNER(node, sgi_emitter, node), why, false);
+    while ((node = sgi_map_any_node(&session->in_flight)))
+        sgi_emitter_on_lost_exchange(SGI_OWNER(node, sgi_emitter, node), why, false);
 }
 
 /* ---- the GET stream, on which the server sends its own messages ---- */
@@ -243,7 +243,7 @@ static void listen_again(sgi_timer *timer)
         sgi_exchange_open_session_stream(session);
 }
 
-void sgi_session_stream_ended(segue_session *session, bool brought_input)
+void sgi_session_on_stream_ended(segue_session *session, bool brought_input)
 {
     stop_listening(session);
     session->listening.failures = brought_input ? 1 : session->listening.failures + 1;
@@ -259,12 +259,12 @@ static void try_again(sgi_timer *timer)
     sgi_engine *engine = session->engine;
     if (session->stage == SGI_STAGE_LOST &&
         !engine->host.reopen(engine->host.user, session->conn))
-        sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the connection is lost");
+        sgi_session_fail(session, SEGUE_E_DISCONNECTED, "the connection is lost");
 }
 
 static void lost(void *self, const char *why)
 {
-    sgi_session_lost(self, why);
+    sgi_session_on_connection_lost(self, why);
 }
 
 static void try_later(segue_session *session, int64_t ms, const char *why)
@@ -281,15 +281,15 @@ static void end_attempts(segue_session *session, const char *why)
              session->reach.was_open ? "max_reconnects"
                                      : "max_reconnects or first_attempts",
              why);
-    sgi_session_failed(session, SEGUE_E_DISCONNECTED,
-                       session->reach.attempts > 1 ? text : why);
+    sgi_session_fail(session, SEGUE_E_DISCONNECTED,
+                     session->reach.attempts > 1 ? text : why);
 }
 
 static void out_of_reach(segue_session *session, const char *why)
 {
     char text[SGI_WHY_MAX];
     sgi_explain_unreachable(session, text, why);
-    sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
+    sgi_session_fail(session, SEGUE_E_DISCONNECTED, text);
 }
 
 /* Sets the count of attempts to 0 if the server has worked: it has answered, or its
@@ -316,7 +316,7 @@ static int32_t most_attempts(const segue_session *session)
     return first ? first - 1 : session->options.max_reconnects;
 }
 
-void sgi_session_lost(segue_session *session, const char *why)
+void sgi_session_on_connection_lost(segue_session *session, const char *why)
 {
     note_works(session);
     int32_t most = most_attempts(session);
@@ -334,13 +334,13 @@ void sgi_session_lost(segue_session *session, const char *why)
     sgi_session_ref(session);
     lose_emitters(session, why);
     stop_listening(session);
-    sgi_hosting_cut(session, why);
+    sgi_question_host_cut(session, why);
     if (session->handshake.agreed)
         /* another session carries this session and starts it again, so nothing is done
          * here */
         ;
     else if (!session->conn->can_reopen)
-        sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
+        sgi_session_fail(session, SEGUE_E_DISCONNECTED, why);
     else if (++session->reach.attempts > most)
         end_attempts(session, why);
     else if (left <= 0)
@@ -352,7 +352,7 @@ void sgi_session_lost(segue_session *session, const char *why)
     sgi_session_unref(session);
 }
 
-void sgi_session_renew(segue_session *session, const char *why)
+void sgi_session_renew_wire_session(segue_session *session, const char *why)
 {
     if (!sgi_session_is_open(session))
         return;
@@ -360,7 +360,7 @@ void sgi_session_renew(segue_session *session, const char *why)
                    "the client begins a new session with the server: %s", why);
     sgi_session_set_stage(session, SGI_STAGE_LOST);
     stop_listening(session);
-    sgi_hosting_cut(session, why);
+    sgi_question_host_cut(session, why);
     int64_t ms = sgi_backoff_random_ms(&reconnecting, session->reach.renewals++,
                                        &session->engine->env);
     sgi_engine_set_timer(session->engine, &session->reach.timer, ms, try_again);
@@ -370,8 +370,8 @@ static void detached(void *self)
 {
     segue_session *session = self;
     sgi_conn *conn = session->conn;
-    sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the transport has ended");
-    sgi_exchanges_forget(session);
+    sgi_session_fail(session, SEGUE_E_DISCONNECTED, "the transport has ended");
+    sgi_exchanges_clear_queue(session);
     sgi_conn_unref(conn);
     sgi_session_unref(session);
 }
@@ -380,12 +380,12 @@ static void detached(void *self)
  * may have missed notifications of their changes. */
 static void tell_open(segue_session *session)
 {
-    sgi_cache_clear(&session->cache);
+    sgi_result_cache_clear(&session->cache);
     sgi_tool_schemas_clear(&session->tools.schemas);
     session->open_due = true;
     if (!session->ready.queued)
         sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
+    sgi_ready_queue_add(session->engine, &session->ready);
 }
 
 void sgi_session_on_server_replaced(segue_session *session)
@@ -394,11 +394,11 @@ void sgi_session_on_server_replaced(segue_session *session)
         return;
     sgi_engine_log(session->engine, SEGUE_LOG_INFO,
                    "another server has taken over the session");
-    sgi_log_wish_again(session);
+    sgi_session_set_log_level_again(session);
     tell_open(session);
 }
 
-void sgi_session_opened(segue_session *session)
+void sgi_session_on_opened(segue_session *session)
 {
     sgi_session_set_stage(session, SGI_STAGE_OPEN);
     session->reach.was_open = true;
@@ -408,21 +408,21 @@ void sgi_session_opened(segue_session *session)
         session->reach.attempts = 0;
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     tell_open(session);
-    sgi_hosting_open(session);
+    sgi_question_host_open(session);
     if (session->conn->exchanging && !sgi_facts(session->version)->is_stateless)
         sgi_exchange_open_session_stream(session);
     sgi_withdrawals_on_session_open(session);
     sgi_requests_on_session_open(session);
 }
 
-void sgi_session_failed(segue_session *session, segue_status status, const char *text)
+void sgi_session_fail(segue_session *session, segue_status status, const char *text)
 {
     segue_request *request;
     if (sgi_session_is_closed(session))
         return;
     if (status == SEGUE_E_CLOSED)
         TAILQ_FOREACH(request, &session->requests, link)
-            sgi_request_withdraw(request);
+            sgi_request_cancel_at_close(request);
     sgi_withdrawals_on_session_close(session);
     sgi_session_set_stage(session, SGI_STAGE_CLOSED);
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
@@ -431,19 +431,19 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
                                        sgi_str_of(text), (sgi_str){0});
     if (!session->ready.queued)
         sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
+    sgi_ready_queue_add(session->engine, &session->ready);
     /* the requests are closed first, because a lost exchange would end its request with
      * another status */
     sgi_requests_on_session_close(session, status, text);
     lose_emitters(session, text);
     stop_listening(session);
-    sgi_hosting_end(session);
+    sgi_question_host_end(session);
     sgi_conn_close(session->conn);
 }
 
 void sgi_session_close(segue_session *session)
 {
-    sgi_session_failed(session, SEGUE_E_CLOSED, "the session was closed");
+    sgi_session_fail(session, SEGUE_E_CLOSED, "the session was closed");
 }
 
 /* ---- callbacks of the application ---- */
@@ -478,7 +478,7 @@ static int32_t deliver_retry(segue_session *session)
     return 1;
 }
 
-static int32_t deliver(sgi_ready *ready, int32_t budget)
+static int32_t deliver(sgi_ready_object *ready, int32_t budget)
 {
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;

@@ -70,7 +70,7 @@ typedef struct sgi_connecting {
 
 /* The GET stream over HTTP, on which the server sends its own requests and
  * notifications. */
-typedef struct sgi_session_stream {
+typedef struct sgi_cli_get_stream {
     /* the conversation of the GET request; NULL = the stream is not open */
     sgi_conn *conn;
     sgi_timer again; /* fires when the stream has to be opened again */
@@ -78,7 +78,7 @@ typedef struct sgi_session_stream {
     int32_t failures;
     /* name of the server process that sends the stream; "" = not known */
     char server_name[SGI_SERVER_NAME_MAX + 1];
-} sgi_session_stream;
+} sgi_cli_get_stream;
 
 /* The messages under way that get no answer: answers to questions of the server, and
  * notifications. */
@@ -121,7 +121,7 @@ typedef struct sgi_session_tools {
     sgi_tool_schemas schemas;
 } sgi_session_tools;
 
-typedef struct sgi_cli_state sgi_cli_state;
+typedef struct sgi_cli_dialect_state sgi_cli_dialect_state;
 
 /* Calls that the client withdraws, because the application no longer wants them. A call
  * stays in the list until the server knows of the withdrawal (withdrawal.h). */
@@ -134,7 +134,7 @@ typedef struct sgi_withdrawals {
 } sgi_withdrawals;
 
 /* The features that the server has declared. */
-typedef struct sgi_server_declared {
+typedef struct sgi_declared_server_features {
     bool tasks;
     bool streams; /* true when the server offers event streams of tasks (SEP-2694) */
     bool idempotency;
@@ -147,10 +147,10 @@ typedef struct sgi_server_declared {
     /* the response modes (SEP-1905) that the server declares; a set of
      * sgi_response_mode */
     uint8_t modes;
-} sgi_server_declared;
+} sgi_declared_server_features;
 
 /* Log messages in the versions that begin with `initialize` (log_wish.c). */
-typedef struct sgi_session_log {
+typedef struct sgi_session_log_level {
     /* the log level that is set at the server; SGI_LOG_LEVELS = no level is set */
     int32_t level;
     /* the exchange of logging/setLevel; NULL = no such exchange is under way */
@@ -158,7 +158,7 @@ typedef struct sgi_session_log {
     int32_t wish_level; /* the level that logging/setLevel asks for */
     /* number of the wire session in which logging/setLevel was sent */
     int32_t wish_session;
-} sgi_session_log;
+} sgi_session_log_level;
 
 /* Notifications that belong to no request and wait for the application
  * (notifications.c). */
@@ -192,13 +192,13 @@ struct segue_session {
     int64_t last_id;
     /* for a session that carries a question as a task (reverse/question_task.c): the
      * question's id, which is the first part of the ids of the session's messages */
-    sgi_question_id question;
+    sgi_question_id_text question;
     /* the host, which answers requests of the MCP server (hosting.h); NULL = the session
      * has no host */
-    struct sgi_hosting *hosting;
+    struct sgi_question_host *hosting;
     /* over HTTP: the exchanges that the transport has to handle next */
     TAILQ_HEAD(, sgi_exchange) exchanges;
-    sgi_session_stream listening;
+    sgi_cli_get_stream listening;
     sgi_answers_under_way answers;
     /* over HTTP: the emitter whose exchange brought the message that is being handled */
     struct sgi_emitter *hearing;
@@ -206,7 +206,7 @@ struct segue_session {
     int32_t wire_session;
     sgi_cli_handshake handshake;
     sgi_session_tools tools;
-    sgi_cache cache;
+    sgi_result_cache cache;
     /* the largest number of pieces without content in a row: SGI_EMPTY_PIECES_MAX; tests
      * set a smaller limit */
     int32_t max_empty_pieces;
@@ -226,13 +226,13 @@ struct segue_session {
     sgi_buf meta; /* the members of _meta that every request of 2026-07-28 has, as text */
     sgi_version version;
     sgi_buf peer; /* the description of the server that segue_session_peer returns */
-    sgi_server_declared server;
-    sgi_session_log log;
+    sgi_declared_server_features server;
+    sgi_session_log_level log;
     /* the states of the dialects for this session, as a list (dialects.h) */
-    sgi_cli_state *states;
+    sgi_cli_dialect_state *states;
 
     /* The following members are for the report of events to the application. */
-    sgi_ready ready;
+    sgi_ready_object ready;
     sgi_waiting_notifications notifications;
     sgi_retry_notice retry;
     bool open_due; /* true when on_open is due; on_open runs before on_closed */
@@ -286,18 +286,18 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                               int64_t ms, const char *why);
 /* Handles a lost connection or a failed handshake: connects again, or ends the
  * session. */
-void sgi_session_lost(segue_session *session, const char *why);
+void sgi_session_on_connection_lost(segue_session *session, const char *why);
 /* Returns the delay in ms before the next attempt: `ms`, or more if the server has asked
  * for a longer pause. */
 int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
 /* Begins a new wire session for an open session whose wire session is gone. Exchanges
  * under way continue in the old wire session. */
-void sgi_session_renew(segue_session *session, const char *why);
+void sgi_session_renew_wire_session(segue_session *session, const char *why);
 /* Opens the session. Called when the server has accepted notifications/initialized. */
 void sgi_session_on_initialized_accepted(segue_session *session);
 /* Handles the end of the GET stream. brought_input: a part of the response had
  * arrived. */
-void sgi_session_stream_ended(segue_session *session, bool brought_input);
+void sgi_session_on_stream_ended(segue_session *session, bool brought_input);
 
 /* True while callbacks of the application must run before more input is read. */
 static inline bool sgi_session_is_behind(const segue_session *session)
@@ -321,16 +321,16 @@ void sgi_session_set_stage(segue_session *session, sgi_stage to);
 
 /* Sets the log level of the session's options. Called when the server has declared its
  * capabilities (log_wish.c). */
-void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
+void sgi_session_set_first_log_level(segue_session *session, sgi_json capabilities);
 /* Sets the log level again, because another server process has taken over the session. */
-void sgi_log_wish_again(segue_session *session);
+void sgi_session_set_log_level_again(segue_session *session);
 
 /* ---- handshake.c ---- */
 void sgi_handshake_begin(segue_session *session);
-bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities);
+bool sgi_handshake_write_declarations(segue_session *session, sgi_json capabilities);
 /* Sends the waiting requests. Called when the session can be used. */
-void sgi_session_opened(segue_session *session);
+void sgi_session_on_opened(segue_session *session);
 /* Ends the session with an error, because it cannot be used. */
-void sgi_session_failed(segue_session *session, segue_status status, const char *text);
+void sgi_session_fail(segue_session *session, segue_status status, const char *text);
 
 #endif

@@ -11,14 +11,14 @@ void sgi_session_free(segue_session *session)
     session->handle.magic = SGI_MAGIC_FREED;
     if (session->gone)
         session->gone(session, session->gone_user);
-    sgi_hosting_free(session);
+    sgi_question_host_free(session);
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     sgi_engine_clear_timer(session->engine, &session->listening.again);
     sgi_map_free(&session->in_flight);
     sgi_tool_headers_free(&session->tools.headers);
     sgi_tool_schemas_free(&session->tools.schemas);
-    sgi_cli_session_states_free(session);
-    sgi_cache_free(&session->cache);
+    sgi_cli_dialect_session_states_free(session);
+    sgi_result_cache_free(&session->cache);
     sgi_text_free(mem, session->handshake.refusal);
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->handshake.capabilities);
@@ -27,7 +27,7 @@ void sgi_session_free(segue_session *session)
     sgi_error_free(session->error);
     for (size_t i = 0; i < 2; i++)
         sgi_text_free(mem, session->texts[i]);
-    sgi_release(mem, session, sizeof *session);
+    sgi_free(mem, session, sizeof *session);
 }
 
 void sgi_session_ref(segue_session *session)
@@ -74,7 +74,7 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                     what ? what : "", what ? ": " : "", why);
     if (!session->ready.queued)
         sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
+    sgi_ready_queue_add(session->engine, &session->ready);
 }
 
 void sgi_explain_unreachable(const segue_session *session, char text[SGI_WHY_MAX],

@@ -29,7 +29,7 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
     }
     if (request->calling)
         sgi_exchange_resume_input(request->calling->conn);
-    const sgi_emitter *streaming = sgi_cli_streaming(request);
+    const sgi_emitter *streaming = sgi_cli_streaming_exchange(request);
     /* of the exchanges about a task, only the one that streams the result waits for room
      * in the inbox */
     if (streaming)

@@ -5,7 +5,7 @@
  * requests. */
 #include "engine/client/dialects.h"
 
-int32_t sgi_task_state_of(sgi_json status)
+int32_t sgi_task_state_from_status(sgi_json status)
 {
     static const struct {
         const char *name;
@@ -31,7 +31,7 @@ static void free_task(segue_task *task)
     sgi_text_free(mem, task->token);
     sgi_text_free(mem, task->resume_token);
     sgi_buf_free(&task->echo);
-    sgi_release(mem, task, sizeof *task);
+    sgi_free(mem, task, sizeof *task);
 }
 
 static bool copy_spec(segue_task *task, const sgi_request_spec *spec, sgi_str token)

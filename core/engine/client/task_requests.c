@@ -6,8 +6,8 @@ bool sgi_task_handle_check_session(segue_request *request)
 {
     const segue_task *task = request->task;
     if (task->inquiry)
-        return sgi_cli_can_send_again(request);
-    if (!task->follower || task->follower == sgi_cli_following_of(request->session))
+        return sgi_cli_can_ask_answer_again(request);
+    if (!task->follower || task->follower == sgi_cli_follow_ops_of(request->session))
         return true;
     sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
                      "the task belongs to another protocol version than this session");
@@ -61,7 +61,7 @@ segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options
                                    segue_request **out)
 {
     if (task->token)
-        return sgi_task_handle_watch_token(task, options, events, out);
+        return sgi_task_handle_watch_by_token(task, options, events, out);
     sgi_request_spec spec = {.method = SGI_STR("tools/call"),
                              .options = options,
                              .events = events,
@@ -79,8 +79,9 @@ void sgi_task_handle_note_answer(segue_request *request, sgi_json result)
         return;
     /* a result means that a resumable request is completed */
     int32_t state = sgi_cli_is_resumable(request) ? SEGUE_TASK_COMPLETED
-                    : task->inquiry               ? task->inquiry->state(result)
-                                    : sgi_task_state_of(sgi_json_get(result, "status"));
+                    : task->inquiry
+                        ? task->inquiry->state(result)
+                        : sgi_task_state_from_status(sgi_json_get(result, "status"));
     if (state == SEGUE_TASK_UNKNOWN)
         return;
     sgi_task_handle_set_state(task, state);
@@ -91,11 +92,11 @@ void sgi_task_handle_note_answer(segue_request *request, sgi_json result)
 /* Sends tasks/get after the server has refused tasks/cancel. Before 2026-07-28 a server
  * refuses to cancel an ended task with the error code of an unknown task (R-2557-36). So
  * the error does not show the state of the task. */
-bool sgi_task_handle_get_instead(segue_request *request, sgi_json error)
+bool sgi_task_handle_get_if_cancel_refused(segue_request *request, sgi_json error)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (!request->task || code != SGI_RPC_INVALID_PARAMS ||
         !sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/cancel")))
         return false;

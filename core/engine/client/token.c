@@ -67,7 +67,7 @@ static void write_state(const segue_request *request, sgi_buf *out)
     sgi_jw_open(&w, '{');
     if (request->task_id) {
         request->follower->write_token(request, &w);
-    } else if (sgi_cli_write_token(request, &w)) {
+    } else if (sgi_cli_write_token_part(request, &w)) {
         write_position(request, &w);
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
@@ -79,7 +79,7 @@ static void write_state(const segue_request *request, sgi_buf *out)
     sgi_jw_close(&w, '}');
 }
 
-segue_status sgi_token_write(segue_request *request, sgi_buf *out)
+segue_status sgi_resume_token_write(segue_request *request, sgi_buf *out)
 {
     sgi_engine *engine = request->engine;
     uint8_t digest[SGI_DIGEST_SIZE];
@@ -127,8 +127,8 @@ static bool read_position(sgi_json state, sgi_request_spec *spec)
 {
     int64_t voided = 0;
     int64_t segment = 1;
-    sgi_json_int(sgi_json_get(state, "s"), &segment);
-    sgi_json_int(sgi_json_get(state, "v"), &voided);
+    sgi_json_read_int(sgi_json_get(state, "s"), &segment);
+    sgi_json_read_int(sgi_json_get(state, "v"), &voided);
     if (segment > 0 && segment <= spec->seen)
         segment = spec->seen + 1;
     spec->next_segment = (uint64_t)segment;
@@ -174,7 +174,7 @@ static segue_status open_token(sgi_engine *engine, sgi_str text, opened *o)
     if (!sgi_buf_add_unbase64(&o->bytes, text) || !verify(engine, &o->bytes, &state))
         return o->bytes.failed ? SEGUE_E_NOMEM : SEGUE_E_INVALID;
     o->spec.room = &o->id;
-    if (sgi_cli_read_token(state, &o->spec, &status))
+    if (sgi_cli_read_token_part(state, &o->spec, &status))
         return status == SEGUE_OK && !read_position(state, &o->spec) ? SEGUE_E_INVALID
                                                                      : status;
     return read_call(state, &o->spec);
@@ -205,19 +205,19 @@ static segue_status resume(segue_session *session, const char *token, opened *o,
     return status;
 }
 
-segue_status sgi_request_from_token(segue_session *session, const char *token,
-                                    const segue_request_options *options,
-                                    const segue_request_events *events,
-                                    segue_request **out)
+segue_status sgi_request_new_from_token(segue_session *session, const char *token,
+                                        const segue_request_options *options,
+                                        const segue_request_events *events,
+                                        segue_request **out)
 {
     opened o = {.spec = {.options = options, .events = events}};
     return resume(session, token, &o, out);
 }
 
-segue_status sgi_task_handle_watch_token(segue_task *task,
-                                         const segue_request_options *options,
-                                         const segue_request_events *events,
-                                         segue_request **out)
+segue_status sgi_task_handle_watch_by_token(segue_task *task,
+                                            const segue_request_options *options,
+                                            const segue_request_events *events,
+                                            segue_request **out)
 {
     opened o = {.spec = {.options = options, .events = events, .task = task}};
     return resume(task->session, task->token, &o, out);
@@ -226,8 +226,8 @@ segue_status sgi_task_handle_watch_token(segue_task *task,
 /* Makes a task handle from a token. The token of a call without a task and without a
  * resume token of the server is refused. The client cannot ask for the state of such a
  * call; it can only send the call again. */
-segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
-                                        segue_task **out)
+segue_status sgi_task_handle_new_from_token(segue_session *session, const char *token,
+                                            segue_task **out)
 {
     opened o = {.bytes = {0}};
     sgi_str text = sgi_str_of(token);

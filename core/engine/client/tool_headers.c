@@ -24,7 +24,7 @@ static void free_tool(const sgi_mem *mem, tool *gone)
 {
     sgi_mcp_params_free(&gone->params);
     sgi_text_free(mem, gone->name);
-    sgi_release(mem, gone, sizeof *gone);
+    sgi_free(mem, gone, sizeof *gone);
 }
 
 static void forget(sgi_tool_headers *headers, sgi_map_node *node)
@@ -38,7 +38,7 @@ static void forget(sgi_tool_headers *headers, sgi_map_node *node)
 static void forget_all(sgi_tool_headers *headers)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&headers->tools)))
+    while ((node = sgi_map_any_node(&headers->tools)))
         forget(headers, node);
 }
 
@@ -193,10 +193,10 @@ void sgi_tool_headers_write(const sgi_tool_headers *headers, sgi_str tool_name,
         sgi_buf_add_lit(out, SGI_MCP_PARAM_PREFIX);
         sgi_buf_add_str(out, sgi_mcp_params_name(params, i));
         sgi_buf_add_char(out, 0);
-        sgi_mcp_write written =
-            sgi_mcp_add_param(out, sgi_mcp_params_value(params, i, arguments));
+        sgi_mcp_write written = sgi_mcp_add_param_value(
+            out, sgi_mcp_params_find_argument(params, i, arguments));
         sgi_buf_add_char(out, 0);
         if (written != SGI_MCP_WRITTEN && !out->failed)
-            sgi_buf_cut(out, mark);
+            sgi_buf_truncate(out, mark);
     }
 }

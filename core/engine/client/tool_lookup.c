@@ -58,10 +58,10 @@ static bool send_list(segue_request *request, sgi_json cursor)
     return true;
 }
 
-bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error)
+bool sgi_request_look_up_tool_headers(segue_request *request, sgi_json error)
 {
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (code != SGI_RPC_HEADER_MISMATCH || !request->is_call || request->pages ||
         !has_headers(request->session))
         return false;
@@ -77,12 +77,12 @@ static bool is_list(const segue_request *request, bool *begins)
     return sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list"));
 }
 
-void sgi_tool_lookup_learn(segue_request *request, sgi_json result)
+void sgi_request_store_listed_tools(segue_request *request, sgi_json result)
 {
     bool begins;
     if (!is_list(request, &begins))
         return;
-    sgi_cli_tools_listed(request, result);
+    sgi_cli_note_listed_tools(request, result);
     sgi_tool_schemas_learn(&request->session->tools.schemas, result, begins);
 }
 

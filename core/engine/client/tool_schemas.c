@@ -22,13 +22,13 @@ static void forget(sgi_tool_schemas *schemas, sgi_map_node *node)
     tool *gone = SGI_OWNER(node, tool, node);
     sgi_map_remove(&schemas->tools, node);
     schemas->bytes -= gone->size;
-    sgi_release(sgi_engine_mem(schemas->engine), gone, gone->size);
+    sgi_free(sgi_engine_mem(schemas->engine), gone, gone->size);
 }
 
 void sgi_tool_schemas_clear(sgi_tool_schemas *schemas)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&schemas->tools)))
+    while ((node = sgi_map_any_node(&schemas->tools)))
         forget(schemas, node);
 }
 

@@ -9,7 +9,7 @@
 #include "engine/client/request.h"
 #include "wire/json_copy.h"
 
-bool sgi_trace_is_member(const sgi_json_member *member)
+bool sgi_meta_member_is_trace(const sgi_json_member *member)
 {
     static const char *const names[] = {"traceparent", "tracestate", "baggage"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -30,8 +30,8 @@ void sgi_trace_write(const segue_request *request, sgi_jw *w)
     sgi_json meta = meta_of(request);
     sgi_json_member member;
     for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);) {
-        if (sgi_trace_is_member(&member))
-            sgi_jw_member(w, &member);
+        if (sgi_meta_member_is_trace(&member))
+            sgi_jw_copy_member(w, &member);
     }
 }
 
@@ -40,7 +40,7 @@ bool sgi_trace_is_set(const segue_request *request)
     sgi_json meta = meta_of(request);
     sgi_json_member member;
     for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);)
-        if (sgi_trace_is_member(&member))
+        if (sgi_meta_member_is_trace(&member))
             return true;
     return false;
 }

@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 
 /* True when this member of _meta is part of the trace. */
-bool sgi_trace_is_member(const sgi_json_member *member);
+bool sgi_meta_member_is_trace(const sgi_json_member *member);
 /* Writes the members of _meta that belong to the trace of a request, for a message that
  * the library sends on behalf of the request. */
 void sgi_trace_write(const segue_request *request, sgi_jw *w);

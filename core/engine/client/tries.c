@@ -30,7 +30,7 @@ static void go_again(sgi_timer *timer)
 int64_t sgi_error_retry_after_ms(sgi_json error)
 {
     int64_t ms = 0;
-    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
+    sgi_json_read_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
     return ms < 0 ? 0 : ms > RETRY_AFTER_MAX_MS ? RETRY_AFTER_MAX_MS : ms;
 }
 
@@ -179,7 +179,7 @@ static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *wh
     }
 }
 
-void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome)
+void sgi_tries_retry_idempotent(sgi_tries *tries, const sgi_outcome *outcome)
 {
     segue_request *request = tries->request;
     int64_t asked = 0;

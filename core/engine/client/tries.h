@@ -72,6 +72,6 @@ void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
 /* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. Such an
  * exchange is also tried again after an error, after a missing or invalid answer, and
  * after a temporary HTTP status. */
-void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome);
+void sgi_tries_retry_idempotent(sgi_tries *tries, const sgi_outcome *outcome);
 
 #endif

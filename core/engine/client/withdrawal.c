@@ -70,10 +70,10 @@ static bool tell(segue_session *session, const sgi_withdrawn_call *call)
         sgi_session_is_open(session) ? sgi_session_begin_message(session) : NULL;
     if (!conn)
         return false;
-    sgi_send_notification(&sending, conn, "notifications/cancelled");
+    sgi_send_begin_notification(&sending, conn, "notifications/cancelled");
     if (*session->question.text)
         sgi_jw_member_raw(&sending.w, "requestId",
-                          sgi_question_id_json(&session->question, call->id, room));
+                          sgi_question_id_write_json(&session->question, call->id, room));
     else
         sgi_jw_member_int(&sending.w, "requestId", call->id);
     if (call->reason)
@@ -92,7 +92,7 @@ static void free_withdrawal(const sgi_mem *mem, struct sgi_withdrawal *w)
 {
     sgi_text_free(mem, w->key);
     sgi_text_free(mem, w->token);
-    sgi_release(mem, w, sizeof *w);
+    sgi_free(mem, w, sizeof *w);
 }
 
 static void drop(struct sgi_withdrawal *w)
@@ -205,7 +205,7 @@ static bool resume(struct sgi_withdrawal *w)
     segue_session *session = w->session;
     if (!sgi_session_is_open(session) || sgi_emitter_id_is_in_flight(session, w->id))
         return false;
-    w->resuming = sgi_cli_resume(session, w->id, sgi_str_of(w->token));
+    w->resuming = sgi_cli_resume_ended_call(session, w->id, sgi_str_of(w->token));
     if (!w->resuming)
         return false;
     w->resuming->late = true;
@@ -295,7 +295,7 @@ void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call)
  * Status 404 means that the wire session is gone. A call with a token is then resumed in
  * the next wire session. While the call is being resumed, resume_ended ends the
  * withdrawal instead. */
-void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
+void sgi_withdrawal_on_settled(segue_session *session, int64_t id, int32_t status)
 {
     struct sgi_withdrawal *w = find(session, id);
     if (w && status == 404 && w->token)
@@ -306,14 +306,14 @@ void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
 
 /* Sends the withdrawal again after a pause. After until_ms, timer_fired drops the
  * withdrawal and logs that the server did not get it. */
-void sgi_withdrawal_lost(segue_session *session, int64_t id)
+void sgi_withdrawal_on_lost(segue_session *session, int64_t id)
 {
     struct sgi_withdrawal *w = find(session, id);
     if (w && w->state != SGI_WITHDRAWAL_RESUMES)
         wait(w);
 }
 
-void sgi_withdrawal_resumed(segue_session *session, int64_t id)
+void sgi_withdrawal_on_resumed(segue_session *session, int64_t id)
 {
     struct sgi_withdrawal *w = find(session, id);
     if (!w || w->state != SGI_WITHDRAWAL_RESUMES)

@@ -55,10 +55,10 @@ void sgi_withdrawals_on_session_close(segue_session *session);
 /* Used over HTTP. These functions report the end of the exchange that carries the
  * withdrawal of the call with this id. settled: the server has answered with a final
  * status. lost: the exchange was lost, or was refused for a temporary reason. */
-void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status);
-void sgi_withdrawal_lost(segue_session *session, int64_t id);
+void sgi_withdrawal_on_settled(segue_session *session, int64_t id, int32_t status);
+void sgi_withdrawal_on_lost(segue_session *session, int64_t id);
 /* Used over HTTP. Reports that the server has begun to answer the requests/resume of the
  * call with this id. */
-void sgi_withdrawal_resumed(segue_session *session, int64_t id);
+void sgi_withdrawal_on_resumed(segue_session *session, int64_t id);
 
 #endif

@@ -15,23 +15,23 @@
 #define FEED_MAX SGI_THRESHOLD(feed_max)
 #define AGAIN_MS SGI_THRESHOLD(command_again_ms)
 
-void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer)
+void sgi_change_feed_reset(sgi_change_feed *feed, const sgi_committer *committer)
 {
-    *feed = (sgi_feed){.mem = sgi_engine_mem(committer->engine),
-                       .commands = committer->cluster->command_count,
-                       .command_bytes = committer->cluster->command_bytes};
+    *feed = (sgi_change_feed){.mem = sgi_engine_mem(committer->engine),
+                              .commands = committer->cluster->command_count,
+                              .command_bytes = committer->cluster->command_bytes};
     TAILQ_INIT(&feed->list);
 }
 
-static bool has_room(const sgi_feed *feed)
+static bool has_room(const sgi_change_feed *feed)
 {
     return feed->commands < SGI_COMMANDS_WAITING_MAX &&
            feed->command_bytes < SGI_COMMANDS_WAITING_BYTES;
 }
 
-int32_t sgi_feed_add(void *user, const segue_store_news *what)
+int32_t sgi_change_feed_add(void *user, const segue_store_news *what)
 {
-    sgi_feed *feed = user;
+    sgi_change_feed *feed = user;
     bool is_letter = what->kind == SEGUE_STORE_LETTER;
     if (feed->count == FEED_MAX || (is_letter && !has_room(feed)))
         return 1;
@@ -54,10 +54,10 @@ int32_t sgi_feed_add(void *user, const segue_store_news *what)
 
 static void free_one(sgi_feed_change *change)
 {
-    sgi_release(change->mem, change, sizeof *change + change->what.data_len);
+    sgi_free(change->mem, change, sizeof *change + change->what.data_len);
 }
 
-void sgi_feed_changes_free(struct sgi_feed_change_list *list)
+void sgi_feed_change_list_free(struct sgi_feed_change_list *list)
 {
     sgi_feed_change *change, *next;
     SGI_TAILQ_EACH(change, list, link, next)
@@ -93,10 +93,10 @@ static segue_status deal_with(sgi_op *op, const segue_store_news *command)
 
 static void deal_again(sgi_timer *timer)
 {
-    sgi_commands_run_waiting(SGI_OWNER(timer, sgi_cluster, commands_timer));
+    sgi_forwarded_commands_run_waiting(SGI_OWNER(timer, sgi_cluster, commands_timer));
 }
 
-void sgi_commands_run_waiting(sgi_cluster *cluster)
+void sgi_forwarded_commands_run_waiting(sgi_cluster *cluster)
 {
     sgi_feed_change *change, *next;
     sgi_cluster_ref(cluster);
@@ -170,7 +170,7 @@ static void grew(sgi_cluster *cluster, const uint8_t *id)
 
 /* ---- the whole feed ---- */
 
-void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
+void sgi_change_feed_apply(sgi_committer *committer, sgi_change_feed *feed)
 {
     sgi_cluster *cluster = committer->cluster;
     sgi_feed_change *change, *next;
@@ -198,7 +198,7 @@ void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
         free_one(change);
     }
     if (!TAILQ_EMPTY(&cluster->commands))
-        sgi_commands_run_waiting(cluster);
+        sgi_forwarded_commands_run_waiting(cluster);
     feed->count = 0;
     sgi_cluster_unref(cluster);
 }

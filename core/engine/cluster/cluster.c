@@ -30,7 +30,7 @@ void sgi_cluster_free(sgi_cluster *cluster)
 {
     sgi_cluster_close(cluster);
     sgi_claims_free(cluster);
-    sgi_feed_changes_free(&cluster->commands);
+    sgi_feed_change_list_free(&cluster->commands);
     sgi_map_free(&cluster->by_task);
     sgi_map_free(&cluster->by_id);
     sgi_map_free(&cluster->claims_by_id);

@@ -94,7 +94,7 @@ struct sgi_cluster {
     size_t followed;
     /* the operations that other servers run and this server follows; the least recently
      * used operation is first */
-    struct sgi_shared_list followed_ops;
+    struct sgi_cluster_op_list followed_ops;
     LIST_HEAD(, sgi_rebuilding) rebuilds;
 
     /* The members below hold the commands that this server forwards or has received. */

@@ -44,7 +44,7 @@ static bool is_looked_at(const sgi_op *op)
 
 static void move_to_end(sgi_op *op)
 {
-    struct sgi_shared_list *all = &sgi_op_cluster(op)->followed_ops;
+    struct sgi_cluster_op_list *all = &sgi_op_cluster(op)->followed_ops;
     TAILQ_REMOVE(all, op->shared, link);
     TAILQ_INSERT_TAIL(all, op->shared, link);
 }
@@ -63,10 +63,10 @@ static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
     }
 }
 
-void sgi_followed_begin(sgi_op *op)
+void sgi_followed_add(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
-    op->shared->state = SGI_SHARED_FOLLOWED;
+    op->shared->state = SGI_CLUSTER_OP_FOLLOWED;
     TAILQ_INSERT_TAIL(&cluster->followed_ops, op->shared, link);
     cluster->followed++;
     set_timer(op, KEEP_MS);
@@ -75,16 +75,16 @@ void sgi_followed_begin(sgi_op *op)
 
 void sgi_followed_note_use(sgi_op *op)
 {
-    if (op->shared->state != SGI_SHARED_FOLLOWED)
+    if (op->shared->state != SGI_CLUSTER_OP_FOLLOWED)
         return;
     move_to_end(op);
     set_timer(op, KEEP_MS);
 }
 
-static void left(sgi_job *job)
+static void left(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     sgi_cluster_unref(cluster);
 }
 
@@ -92,9 +92,9 @@ static void left(sgi_job *job)
  * store is not asked; its next report of growth causes another attempt. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 {
-    sgi_job *job = NULL;
+    sgi_store_job *job = NULL;
     if (!cluster->committer->closed && !sgi_rebuild_is_running(cluster, id))
-        job = sgi_job_new(cluster->committer, SGI_JOB_LEAVE, left, cluster);
+        job = sgi_store_job_new(cluster->committer, SGI_STORE_JOB_LEAVE, left, cluster);
     if (!job)
         return;
     memcpy(job->id, id, sizeof job->id);
@@ -105,9 +105,9 @@ void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 void sgi_followed_end(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
-    if (op->shared->state != SGI_SHARED_FOLLOWED)
+    if (op->shared->state != SGI_CLUSTER_OP_FOLLOWED)
         return;
-    op->shared->state = SGI_SHARED_KNOWN;
+    op->shared->state = SGI_CLUSTER_OP_KNOWN;
     TAILQ_REMOVE(&cluster->followed_ops, op->shared, link);
     cluster->followed--;
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
@@ -157,7 +157,7 @@ static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json
  * must first get the outcome that no answer will come. */
 static bool is_being_left(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->bound && !input->delivered)
             return true;
@@ -166,7 +166,7 @@ static bool is_being_left(const sgi_op *op)
 
 static void free_inputs(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         input->bound = input->delivered = false;
 }
@@ -194,7 +194,7 @@ static void went_wrong(sgi_op *op, segue_status status)
     if (status == SEGUE_E_NOT_FOUND) {
         end_here(op, SGI_ENTRY_EXPIRED, "Task TTL expired", (sgi_json){0});
     } else if (status == SEGUE_E_STORE_CORRUPT) {
-        sgi_refusal refusal = sgi_refusal_of(SGI_UNREADABLE, status);
+        sgi_store_refusal refusal = sgi_store_refusal_of(SGI_UNREADABLE, status);
         end_here(op, SGI_ENTRY_ERROR, refusal.text, sgi_str_of(refusal.data));
     } else {
         SGI_RARE(follow_failed);
@@ -216,15 +216,15 @@ static void look_on(sgi_op *op, segue_status status, bool more)
 
 /* ---- reading the log ---- */
 
-static void arrived(sgi_job *job)
+static void arrived(sgi_store_job *job)
 {
     sgi_op *op = job->user;
     bool more = job->bytes >= job->max_bytes;
     segue_status status = job->status;
     note_read(op);
     if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status == SEGUE_OK)
-        status = sgi_op_append_followed(op, &job->entries);
-    sgi_job_free(job);
+        status = sgi_followed_append_entries(op, &job->entries);
+    sgi_store_job_free(job);
     look_on(op, status, more);
     sgi_op_unref(op);
 }
@@ -242,7 +242,7 @@ static void refreshed(void *user, sgi_op *fresh, segue_status status)
     sgi_op_unref(op);
 }
 
-static void record_found(sgi_job *job)
+static void record_found(sgi_store_job *job)
 {
     sgi_op *op = job->user;
     sgi_found_record *found = TAILQ_FIRST(&job->found);
@@ -250,18 +250,18 @@ static void record_found(sgi_job *job)
     if (status == SEGUE_OK && !found)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
-        sgi_rebuild_copy(sgi_op_cluster(op), &found->record, refreshed, op);
+        sgi_rebuild_op_copy(sgi_op_cluster(op), &found->record, refreshed, op);
     else
         refreshed(op, NULL, status);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
 }
 
-static sgi_job *make_job(sgi_op *op)
+static sgi_store_job *make_job(sgi_op *op)
 {
     sgi_committer *committer = op->committer;
-    sgi_job *job;
+    sgi_store_job *job;
     if (!op->shared->stale) {
-        job = sgi_job_new(committer, SGI_JOB_READ, arrived, op);
+        job = sgi_store_job_new(committer, SGI_STORE_JOB_READ, arrived, op);
         if (!job)
             return NULL;
         memcpy(job->id, op->id, sizeof job->id);
@@ -269,12 +269,12 @@ static sgi_job *make_job(sgi_op *op)
         job->max_bytes = op->committer->read_bytes;
         return job;
     }
-    job = sgi_job_new(committer, SGI_JOB_FIND, record_found, op);
+    job = sgi_store_job_new(committer, SGI_STORE_JOB_FIND, record_found, op);
     if (job)
         job->task_id = sgi_text_dup(job->mem, sgi_str_of(op->task_id));
     if (!job || job->task_id)
         return job;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     return NULL;
 }
 
@@ -283,9 +283,9 @@ void sgi_followed_read_more(sgi_op *op)
     if (!sgi_op_runs_elsewhere(op) || !sgi_op_is_known(op))
         return;
     note_growth(op);
-    if (is_reading(op) || op->lent)
+    if (is_reading(op) || op->pins)
         return;
-    sgi_job *job = make_job(op);
+    sgi_store_job *job = make_job(op);
     if (!job) {
         set_timer(op, RETRY_MS);
         return;
@@ -295,22 +295,22 @@ void sgi_followed_read_more(sgi_op *op)
     sgi_committer_add_job(op->committer, job);
 }
 
-void sgi_op_lend(sgi_op *op)
+void sgi_op_pin_head(sgi_op *op)
 {
-    op->lent++;
+    op->pins++;
 }
 
-void sgi_op_give_back(sgi_op *op)
+void sgi_op_unpin_head(sgi_op *op)
 {
-    if (--op->lent == 0)
+    if (--op->pins == 0)
         sgi_followed_read_more(op);
 }
 
 void sgi_followed_read_all(sgi_cluster *cluster)
 {
-    sgi_shared *shared = TAILQ_FIRST(&cluster->followed_ops);
+    sgi_cluster_op_data *shared = TAILQ_FIRST(&cluster->followed_ops);
     while (shared) {
-        sgi_shared *next = TAILQ_NEXT(shared, link);
+        sgi_cluster_op_data *next = TAILQ_NEXT(shared, link);
         sgi_followed_read_more(shared->op);
         shared = next;
     }
@@ -318,7 +318,7 @@ void sgi_followed_read_all(sgi_cluster *cluster)
 
 static void on_timer(sgi_timer *timer)
 {
-    sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
+    sgi_op *op = SGI_OWNER(timer, sgi_cluster_op_data, timer)->op;
     sgi_op_ref(op);
     if (is_due(op) || is_looked_at(op)) {
         set_timer(op, KEEP_MS);

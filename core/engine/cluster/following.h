@@ -22,7 +22,7 @@
 
 /* Begins to follow an operation that another server runs: adds it to the list of followed
  * operations and starts its timer. */
-void sgi_followed_begin(sgi_op *op);
+void sgi_followed_add(sgi_op *op);
 /* Notes that a client asks now for an operation that another server runs, so that
  * operations for which no client has asked lately are forgotten first. */
 void sgi_followed_note_use(sgi_op *op);
@@ -48,14 +48,14 @@ void sgi_followed_take_over(sgi_op *op);
 void sgi_op_give_up_to_new_owner(sgi_op *op);
 
 /* Keep the bytes of the operation's head valid while a callback of the application reads
- * them without the lock. sgi_op_lend is called before the callback, sgi_op_give_back
+ * them without the lock. sgi_op_pin_head is called before the callback, sgi_op_unpin_head
  * after the callback. Between both calls the head of the operation is not replaced. */
-void sgi_op_lend(sgi_op *op);
-void sgi_op_give_back(sgi_op *op);
+void sgi_op_pin_head(sgi_op *op);
+void sgi_op_unpin_head(sgi_op *op);
 
 /* Appends entries that were read from the store to the log of an operation that another
  * server runs. Removes each appended entry from `list`. */
-segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list);
+segue_status sgi_followed_append_entries(sgi_op *op, struct sgi_entry_list *list);
 /* Moves the head of `fresh` (the state that follows from the log) into the operation.
  * `fresh` is a second copy of the operation that was rebuilt from the same log. */
 void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh);

@@ -5,7 +5,7 @@
 #include "engine/log/op_head.h"
 #include "engine/log/record.h"
 
-segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
+segue_status sgi_followed_append_entries(sgi_op *op, struct sgi_entry_list *list)
 {
     uint64_t before = op->durable;
     sgi_entry *entry, *next;
@@ -15,7 +15,7 @@ segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
             /* the log already has this entry, because two reads can return the same
              * entry */
             continue;
-        status = sgi_op_apply(op, entry);
+        status = sgi_op_apply_stored_entry(op, entry);
         if (status != SEGUE_OK)
             continue;
         TAILQ_REMOVE(list, entry, link);
@@ -24,23 +24,23 @@ segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
         sgi_op_hold_bytes(op, entry->len);
     }
     if (op->durable > before)
-        sgi_op_became_visible(op, before, op->durable);
+        sgi_op_on_entries_visible(op, before, op->durable);
     return status;
 }
 
 void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
 {
     uint64_t before = op->durable;
-    sgi_watch *watch, *next;
+    sgi_op_watch *watch, *next;
     sgi_entry *entry;
     /* the whole old tail is removed, because entries between the old tail and the new
      * head may be missing */
     while ((entry = TAILQ_FIRST(&op->tail)))
         sgi_op_tail_remove(op, entry);
-    sgi_head_swap(op, fresh);
+    sgi_op_head_swap(op, fresh);
     sgi_op_cluster(op)->observer->adopted(op, fresh);
     sgi_op_ref(op);
-    sgi_op_became_visible(op, before, op->durable);
+    sgi_op_on_entries_visible(op, before, op->durable);
     for (watch = LIST_FIRST(&op->watches); watch; watch = next) {
         next = LIST_NEXT(watch, link);
         watch->changed(watch, op);
@@ -53,9 +53,9 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
  * succeeded. */
 static void was_created(sgi_op *op)
 {
-    sgi_record_free_written(op);
+    sgi_op_record_free_written(op);
     sgi_op_set_stored(op, SGI_STORED_YES);
-    sgi_op_fire_due(op, SEGUE_OK);
+    sgi_op_fire_due_waiters(op, SEGUE_OK);
 }
 
 /* Entries that are not durable are removed from the log. No client has seen these
@@ -75,7 +75,7 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
         sgi_op_unref(op);
         return;
     }
-    sgi_op_drop_pending(op);
+    sgi_op_drop_unwritten_entries(op);
     op->releasing = op->deleting = op->doubted = false;
     /* the new owner runs the forwarded commands whose effect is not in the store */
     op->commands_taken = op->commands_taken_stored;
@@ -84,9 +84,9 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
     op->torn = false;
     op->behind_hole = 0;
     cluster->observer->fenced(op);
-    sgi_op_fire_lost(op);
+    sgi_op_fire_lost_waiters(op);
     if (sgi_op_is_known(op)) {
-        sgi_followed_begin(op);
+        sgi_followed_add(op);
         cluster->observer->moved(op);
         sgi_followed_read_more(op);
     }

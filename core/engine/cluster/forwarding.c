@@ -25,7 +25,7 @@ typedef struct sgi_forward {
      * question */
     char *key;
     bool awaited;
-    sgi_job *job;
+    sgi_store_job *job;
     sgi_timer timer;
 } sgi_forward;
 
@@ -76,7 +76,7 @@ static void end_forward(sgi_forward *forward)
     LIST_REMOVE(forward, link);
     sgi_engine_clear_timer(op->engine, &forward->timer);
     sgi_text_free(mem, forward->key);
-    sgi_release(mem, forward, sizeof *forward);
+    sgi_free(mem, forward, sizeof *forward);
     sgi_op_unref(op);
 }
 
@@ -107,20 +107,21 @@ static bool is_done(const sgi_forward *forward)
 {
     const sgi_op *op = forward->op;
     bool ended = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
-    const sgi_input *input =
-        forward->key ? sgi_op_find_input((sgi_op *)op, sgi_str_of(forward->key)) : NULL;
-    return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
+    const sgi_op_question *input =
+        forward->key ? sgi_op_find_question((sgi_op *)op, sgi_str_of(forward->key))
+                     : NULL;
+    return ended || (forward->key && !(input && sgi_op_question_is_open(op, input)));
 }
 
 /* Called when the job that writes a command to the store has ended. If the operation has
  * ended or is gone, a failure is ignored, because the log has the outcome. */
-static void posted(sgi_job *job)
+static void posted(sgi_store_job *job)
 {
     sgi_forward *forward = job->user;
     segue_status status = job->status;
     if (!forward)
         count_out(job->committer->cluster, job->bytes);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (!forward)
         return;
     sgi_op *op = forward->op;
@@ -144,16 +145,16 @@ static sgi_forward *make(sgi_op *op, const char *key)
     sgi_forward *forward = sgi_zalloc(mem, sizeof *forward);
     if (!forward)
         return NULL;
-    forward->job = sgi_job_new(op->committer, SGI_JOB_POST, posted, forward);
+    forward->job = sgi_store_job_new(op->committer, SGI_STORE_JOB_POST, posted, forward);
     forward->key = key ? sgi_text_dup(mem, sgi_str_of(key)) : NULL;
     if (forward->job && (forward->key || !key)) {
         memcpy(forward->job->id, op->id, sizeof forward->job->id);
         return forward;
     }
     if (forward->job)
-        sgi_job_free(forward->job);
+        sgi_store_job_free(forward->job);
     sgi_text_free(mem, forward->key);
-    sgi_release(mem, forward, sizeof *forward);
+    sgi_free(mem, forward, sizeof *forward);
     return NULL;
 }
 
@@ -168,7 +169,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
     sgi_forward *forward = make(op, key);
     if (!forward)
         return SEGUE_E_NOMEM;
-    sgi_job *job = forward->job;
+    sgi_store_job *job = forward->job;
     sgi_jw w = sgi_jw_to(&job->command);
     sgi_jw_open(&w, '{');
     sgi_jw_member_raw(&w, what, value);
@@ -184,7 +185,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
     LIST_INSERT_HEAD(&op->shared->forwards, forward, link);
     count_in(forward, sizeof *forward + job->command.len);
     if (job->command.failed) {
-        sgi_job_free(job);
+        sgi_store_job_free(job);
         forward->job = NULL;
         end_forward(forward);
         return SEGUE_E_NOMEM;
@@ -213,7 +214,7 @@ void sgi_forward_presence(sgi_op *op, bool away)
         post(op, NULL, false, "away", away ? SGI_STR("1") : SGI_STR("0"));
 }
 
-bool sgi_forward_has_answer(const sgi_op *op, const char *key)
+bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key)
 {
     const sgi_forward *forward;
     LIST_FOREACH(forward, &op->shared->forwards, link)
@@ -244,7 +245,7 @@ void sgi_forwards_end_done(sgi_op *op)
     sgi_op_unref(op);
 }
 
-void sgi_forwards_end(sgi_op *op)
+void sgi_forwards_drop_all(sgi_op *op)
 {
     sgi_forward *forward;
     sgi_op_ref(op);
@@ -260,15 +261,15 @@ static bool is_visible(const sgi_op *op, const sgi_waiter *waiter)
     return !sgi_forwards_are_open(op, waiter->number);
 }
 
-void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter)
+void sgi_op_wait_for_requested_changes(sgi_op *op, sgi_waiter *waiter)
 {
     if (!sgi_op_runs_elsewhere(op) && LIST_EMPTY(&op->shared->forwards)) {
-        sgi_op_wait(op, waiter, op->head.next_log - 1);
+        sgi_op_wait_until_visible(op, waiter, op->head.next_log - 1);
         return;
     }
     waiter->is_due = is_visible;
     waiter->number = sgi_op_cluster(op)->forward_number;
-    sgi_op_wait_until(op, waiter);
+    sgi_op_wait_until_due(op, waiter);
 }
 
 static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t number)

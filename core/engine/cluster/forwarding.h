@@ -1,8 +1,8 @@
 /* Forwarded commands: changes that clients of this server request of an operation which
  * another server runs. The store carries a command to the owner of the operation, and
  * keeps the command until an owner has run it, even if the owner changes. A command is
- * done when its effect is in the log. A waiter (sgi_op_wait_done) is called when the
- * command is done, or after a timeout. */
+ * done when its effect is in the log. A waiter (sgi_op_wait_for_requested_changes) is
+ * called when the command is done, or after a timeout. */
 #ifndef SGI_FORWARDS_H
 #define SGI_FORWARDS_H
 
@@ -28,7 +28,7 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
                                 bool awaited);
 /* True when an answer to this question was forwarded and the answer is not in the log
  * yet. */
-bool sgi_forward_has_answer(const sgi_op *op, const char *key);
+bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key);
 /* For a lasting call, whose client can leave and come back (server/lasting.h): sends the
  * owner a command that says whether the client of the call is connected to this server
  * (away = false) or has gone (away = true). No code waits for this command. */
@@ -40,13 +40,13 @@ bool sgi_forwards_are_open(const sgi_op *op, uint64_t number);
  * become visible. */
 void sgi_forwards_end_done(sgi_op *op);
 /* Drops all commands of the operation. The caller ensures that no code waits for them. */
-void sgi_forwards_end(sgi_op *op);
+void sgi_forwards_drop_all(sgi_op *op);
 
 /* Calls the waiter when all changes that clients requested before this call are visible:
  * the entries of this server are durable, and the forwarded commands are done. The waiter
  * gets SEGUE_E_TIMEOUT when a command is durable and its effect was not seen in time,
  * SEGUE_E_FENCED when entries of this server could not be written, and any other status
  * when a command could not be stored. */
-void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter);
+void sgi_op_wait_for_requested_changes(sgi_op *op, sgi_waiter *waiter);
 
 #endif

@@ -55,7 +55,7 @@ static void hand_over(sgi_rebuilding *build)
     sgi_op_set_hold(op, is_mine ? SGI_HOLD_HERE : SGI_HOLD_ELSEWHERE);
     cluster->observer->known(op);
     if (follows)
-        sgi_followed_begin(op);
+        sgi_followed_add(op);
     sgi_op_ref(op);
     cluster->observer->rebuilt(op);
     build->done(build->user, op, SEGUE_OK);
@@ -100,7 +100,7 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     sgi_op *known = find_known(cluster, op->task_id, torn);
     LIST_REMOVE(build, link);
     sgi_cluster_ref(cluster);
-    if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
+    if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_whole_result(op))
         /* the log lacks an entry that the result needs, so the log in the store is
          * damaged */
         status = SEGUE_E_STORE_CORRUPT;
@@ -120,11 +120,11 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
         build->done(build->user, NULL, status);
     }
     sgi_op_unref(op);
-    sgi_release(sgi_engine_mem(engine), build, sizeof *build);
+    sgi_free(sgi_engine_mem(engine), build, sizeof *build);
     sgi_cluster_unref(cluster);
 }
 
-static void entries_arrived(sgi_job *job)
+static void entries_arrived(sgi_store_job *job)
 {
     sgi_rebuilding *build = job->user;
     sgi_op *op = build->op;
@@ -133,9 +133,9 @@ static void entries_arrived(sgi_job *job)
     bool more = job->bytes >= job->max_bytes;
     TAILQ_FOREACH(entry, &job->entries, link) {
         if (status == SEGUE_OK)
-            status = sgi_op_apply(op, entry);
+            status = sgi_op_apply_stored_entry(op, entry);
     }
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (status == SEGUE_OK && more) {
         SGI_RARE(read_in_chunks);
         read_more(build);
@@ -147,7 +147,8 @@ static void entries_arrived(sgi_job *job)
 static void read_more(sgi_rebuilding *build)
 {
     sgi_op *op = build->op;
-    sgi_job *job = sgi_job_new(op->committer, SGI_JOB_READ, entries_arrived, build);
+    sgi_store_job *job =
+        sgi_store_job_new(op->committer, SGI_STORE_JOB_READ, entries_arrived, build);
     if (!job) {
         end_rebuild(build, SEGUE_E_NOMEM);
         return;
@@ -166,9 +167,9 @@ static void rebuild(sgi_cluster *cluster, const segue_store_record *record, use 
     sgi_op *op = NULL;
     sgi_rebuilding *build = sgi_alloc(mem, sizeof *build);
     segue_status status =
-        build ? sgi_record_read(cluster->committer, record, &op) : SEGUE_E_NOMEM;
+        build ? sgi_op_new_from_record(cluster->committer, record, &op) : SEGUE_E_NOMEM;
     if (status != SEGUE_OK) {
-        sgi_release(mem, build, sizeof *build);
+        sgi_free(mem, build, sizeof *build);
         done(user, NULL, status);
         return;
     }
@@ -181,20 +182,20 @@ static void rebuild(sgi_cluster *cluster, const segue_store_record *record, use 
     read_more(build);
 }
 
-void sgi_rebuild(sgi_cluster *cluster, const segue_store_record *record,
-                 sgi_found_fn done, void *user)
+void sgi_rebuild_op(sgi_cluster *cluster, const segue_store_record *record,
+                    sgi_found_fn done, void *user)
 {
     rebuild(cluster, record, FOR_GOOD, done, user);
 }
 
-void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
-                      sgi_found_fn done, void *user)
+void sgi_rebuild_op_once(sgi_cluster *cluster, const segue_store_record *record,
+                         sgi_found_fn done, void *user)
 {
     rebuild(cluster, record, FOR_ONCE, done, user);
 }
 
-void sgi_rebuild_copy(sgi_cluster *cluster, const segue_store_record *record,
-                      sgi_found_fn done, void *user)
+void sgi_rebuild_op_copy(sgi_cluster *cluster, const segue_store_record *record,
+                         sgi_found_fn done, void *user)
 {
     rebuild(cluster, record, COPY, done, user);
 }
@@ -232,7 +233,7 @@ static void one_done(sgi_cluster *cluster)
 {
     if (--cluster->recovering == 0) {
         cluster->observer->recovered(cluster);
-        sgi_commands_run_waiting(cluster);
+        sgi_forwarded_commands_run_waiting(cluster);
     }
     sgi_cluster_unref(cluster);
 }
@@ -248,7 +249,7 @@ static void drop_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     TAILQ_REMOVE(&cluster->claims, found, link);
     sgi_map_remove(&cluster->claims_by_id, &found->by_id);
-    sgi_release(sgi_engine_mem(cluster->engine), found, found->size);
+    sgi_free(sgi_engine_mem(cluster->engine), found, found->size);
 }
 
 void sgi_claims_free(sgi_cluster *cluster)
@@ -309,7 +310,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
  * the last entry that this server knows to be durable, and this server did not make that
  * entry. An entry that this server made can also be in the store, when the store's answer
  * to the commit was lost. */
-static bool has_moved_on(const sgi_op *op, const sgi_job *job)
+static bool has_moved_on(const sgi_op *op, const sgi_store_job *job)
 {
     const sgi_entry *stored = TAILQ_FIRST(&job->entries), *own;
     if (!stored || stored->seq <= op->durable)
@@ -321,10 +322,11 @@ static bool has_moved_on(const sgi_op *op, const sgi_job *job)
            memcmp(own->data, stored->data, own->len) != 0;
 }
 
-static bool read_behind(sgi_cluster *cluster, const sgi_op *op, void (*done)(sgi_job *),
-                        void *user)
+static bool read_behind(sgi_cluster *cluster, const sgi_op *op,
+                        void (*done)(sgi_store_job *), void *user)
 {
-    sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_READ, done, user);
+    sgi_store_job *job =
+        sgi_store_job_new(cluster->committer, SGI_STORE_JOB_READ, done, user);
     if (!job)
         return false;
     memcpy(job->id, op->id, sizeof job->id);
@@ -340,7 +342,7 @@ static bool is_own(const sgi_op *op)
     return op && !sgi_op_runs_elsewhere(op) && !sgi_op_has_ended(op);
 }
 
-static void compared(sgi_job *job)
+static void compared(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
     sgi_str id = {(const char *)job->id, sizeof job->id};
@@ -349,7 +351,7 @@ static void compared(sgi_job *job)
     if (is_own(op))
         op->shared->compare =
             moved || job->status != SEGUE_OK ? SGI_COMPARE_NOT : SGI_COMPARE_WHOLE;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (moved) {
         SGI_RARE(moved_on);
         sgi_op_give_up_to_new_owner(op);
@@ -360,7 +362,7 @@ static void compared(sgi_job *job)
 
 bool sgi_op_may_have_moved_on(sgi_op *op)
 {
-    sgi_shared *shared = op->shared;
+    sgi_cluster_op_data *shared = op->shared;
     bool was_compared = shared->compare == SGI_COMPARE_WHOLE;
     if (was_compared)
         shared->compare = SGI_COMPARE_NOT;
@@ -378,14 +380,14 @@ static void take(sgi_cluster *cluster, sgi_found_record *found);
  * server, because its lease (the time for which a silent server stays the owner) had
  * expired. If another server has continued the operation meanwhile and has gone, this
  * server takes over the operation with the new entries. */
-static void compared_claim(sgi_job *job)
+static void compared_claim(sgi_store_job *job)
 {
     sgi_found_record *found = job->user;
     sgi_cluster *cluster = found->user;
     sgi_op *op = find_known(cluster, found->record.task_id, is_torn(found));
     segue_status status = job->status;
     bool moved = is_own(op) && status == SEGUE_OK && has_moved_on(op, job);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     found->busy = false;
     if (moved) {
         SGI_RARE(moved_on);
@@ -438,7 +440,7 @@ static void add_claim(sgi_cluster *cluster, sgi_found_record *found)
     if (known && known->busy) {
         if (is_torn(found))
             known->record.ended = SEGUE_STORE_TORN;
-        sgi_release(sgi_engine_mem(cluster->engine), found, found->size);
+        sgi_free(sgi_engine_mem(cluster->engine), found, found->size);
         return;
     }
     if (known)
@@ -479,15 +481,15 @@ static void claim_ended(sgi_cluster *cluster)
     sgi_cluster_unref(cluster);
 }
 
-static void released(sgi_job *job)
+static void released(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     try_later(cluster);
     claim_ended(cluster);
 }
 
-static void claimed(sgi_job *job)
+static void claimed(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
     if (job->status != SEGUE_OK)
@@ -500,7 +502,7 @@ static void claimed(sgi_job *job)
      * to other servers. The same job object is used again, because this needs no further
      * memory. */
     if (job->lost) {
-        job->kind = SGI_JOB_RELEASE;
+        job->kind = SGI_STORE_JOB_RELEASE;
         job->status = SEGUE_OK;
         job->lost = false;
         job->done = released;
@@ -509,14 +511,15 @@ static void claimed(sgi_job *job)
     }
     if (job->status != SEGUE_OK)
         try_later(cluster);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     claim_ended(cluster);
 }
 
 /* Asks the store for operations whose owner is gone. Returns false when out of memory. */
 static bool claim(sgi_cluster *cluster)
 {
-    sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_CLAIM, claimed, cluster);
+    sgi_store_job *job =
+        sgi_store_job_new(cluster->committer, SGI_STORE_JOB_CLAIM, claimed, cluster);
     if (!job)
         return false;
     cluster->claiming = true;
@@ -526,7 +529,7 @@ static bool claim(sgi_cluster *cluster)
     return true;
 }
 
-void sgi_recover(sgi_cluster *cluster)
+void sgi_recover_ops(sgi_cluster *cluster)
 {
     cluster->takes = true;
     cluster->recovering = 1;

@@ -7,18 +7,18 @@
 
 /* Makes an operation from its record and its log. The operation enters the server's maps,
  * and is followed while another server runs it. If the maps already have the operation,
- * `done` gets the operation of the maps. `done` runs once, perhaps before sgi_rebuild
+ * `done` gets the operation of the maps. `done` runs once, perhaps before sgi_rebuild_op
  * returns. */
-void sgi_rebuild(sgi_cluster *cluster, const segue_store_record *record,
-                 sgi_found_fn done, void *user);
+void sgi_rebuild_op(sgi_cluster *cluster, const segue_store_record *record,
+                    sgi_found_fn done, void *user);
 /* Rebuilds an operation that is used once, in `done`. If another server runs the
  * operation, it leaves the maps after `done` and is not followed. */
-void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
-                      sgi_found_fn done, void *user);
+void sgi_rebuild_op_once(sgi_cluster *cluster, const segue_store_record *record,
+                         sgi_found_fn done, void *user);
 /* Rebuilds a second copy of an operation that is in the maps. Only `done` gets the copy.
  * From then on, the change feed reports growth of the operation. */
-void sgi_rebuild_copy(sgi_cluster *cluster, const segue_store_record *record,
-                      sgi_found_fn done, void *user);
+void sgi_rebuild_op_copy(sgi_cluster *cluster, const segue_store_record *record,
+                         sgi_found_fn done, void *user);
 /* True while this operation is being rebuilt. */
 bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id);
 /* Reports that an operation's log in the store has grown. Returns true when the operation
@@ -28,7 +28,7 @@ bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id);
 /* Claims the operations that an earlier process left unfinished. Tools that are marked as
  * restartable run again from their last segment; every other operation ends with an
  * error. When all claimed operations are handled, the server opens. */
-void sgi_recover(sgi_cluster *cluster);
+void sgi_recover_ops(sgi_cluster *cluster);
 /* Claims the operations of servers that have gone. Called while this server is open. */
 void sgi_recover_orphans(sgi_cluster *cluster);
 /* Frees the records of claimed operations that were not rebuilt yet. */

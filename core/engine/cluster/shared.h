@@ -8,15 +8,16 @@
 #include "engine/log/op.h"
 
 /* Says whether an operation is in the maps of its server. */
-typedef enum sgi_shared_state {
-    SGI_SHARED_UNKNOWN = 0, /* the operation is in no map, so clients cannot name it */
-    SGI_SHARED_KNOWN,       /* the operation is in the maps */
+typedef enum sgi_cluster_op_state {
+    /* the operation is in no map, so clients cannot name it */
+    SGI_CLUSTER_OP_UNKNOWN = 0,
+    SGI_CLUSTER_OP_KNOWN, /* the operation is in the maps */
     /* the operation is in the maps; another server runs it, and the store reports its
      * growth */
-    SGI_SHARED_FOLLOWED,
+    SGI_CLUSTER_OP_FOLLOWED,
     /* the operation is in the maps and has ended; it leaves the maps after a while */
-    SGI_SHARED_LINGERS
-} sgi_shared_state;
+    SGI_CLUSTER_OP_LINGERS
+} sgi_cluster_op_state;
 
 /* Says how much was read of the log of an operation that another server runs. */
 typedef enum sgi_growth {
@@ -35,13 +36,13 @@ typedef enum sgi_compare {
     SGI_COMPARE_WHOLE /* compared: no other server has written to the operation */
 } sgi_compare;
 
-typedef struct sgi_shared {
+typedef struct sgi_cluster_op_data {
     sgi_op *op; /* the operation to which this data belongs */
     sgi_map_node by_task;
     sgi_map_node by_id;
     /* Bit fields keep the block small: malloc is slower for blocks of more than 1,008
      * bytes, and the block of an operation that a server serves has 1,000 bytes. */
-    sgi_shared_state state : 8;
+    sgi_cluster_op_state state : 8;
     sgi_growth growth : 8;
     /* another server has taken over the operation, so the head of the operation must be
      * rebuilt before more entries are read */
@@ -59,26 +60,26 @@ typedef struct sgi_shared {
     LIST_HEAD(, sgi_forward) forwards;
     /* link in the list of ended operations (LINGERS), or of operations that other servers
      * run (FOLLOWED) */
-    TAILQ_ENTRY(sgi_shared) link;
-} sgi_shared;
+    TAILQ_ENTRY(sgi_cluster_op_data) link;
+} sgi_cluster_op_data;
 
-TAILQ_HEAD(sgi_shared_list, sgi_shared);
+TAILQ_HEAD(sgi_cluster_op_list, sgi_cluster_op_data);
 
 /* True when clients can name the operation. */
 static inline bool sgi_op_is_known(const sgi_op *op)
 {
-    return op->shared->state != SGI_SHARED_UNKNOWN;
+    return op->shared->state != SGI_CLUSTER_OP_UNKNOWN;
 }
 
 /* Return the operation that contains this map node. NULL gives NULL. */
 static inline sgi_op *sgi_op_by_task(sgi_map_node *node)
 {
-    return node ? SGI_OWNER(node, sgi_shared, by_task)->op : NULL;
+    return node ? SGI_OWNER(node, sgi_cluster_op_data, by_task)->op : NULL;
 }
 
 static inline sgi_op *sgi_op_by_id(sgi_map_node *node)
 {
-    return node ? SGI_OWNER(node, sgi_shared, by_id)->op : NULL;
+    return node ? SGI_OWNER(node, sgi_cluster_op_data, by_id)->op : NULL;
 }
 
 #endif

@@ -27,7 +27,7 @@ static void free_batch(const sgi_mem *mem, sgi_batch_answer *batch)
 {
     sgi_buf_free(&batch->waiting);
     sgi_buf_free(&batch->kept);
-    sgi_release(mem, batch, sizeof *batch);
+    sgi_free(mem, batch, sizeof *batch);
 }
 
 static void unlink_batch(sgi_conn *conn, const sgi_batch_answer *batch)
@@ -61,10 +61,10 @@ static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
     if (!batch->asks) {
         /* a batch that consists only of notifications and answers gets no answer */
     } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
-        sgi_send_array(conn, sgi_buf_str(&batch->kept));
+        sgi_send_batch_array(conn, sgi_buf_str(&batch->kept));
     } else if (conn->frames != SGI_FRAMES_LINES) {
         /* every HTTP exchange needs an answer, even an answer without a message */
-        sgi_send_no_answer(conn);
+        sgi_send_end_without_answer(conn);
     }
     free_batch(sgi_engine_mem(conn->engine), batch);
 }
@@ -91,7 +91,7 @@ static char *find_slot(const sgi_batch_answer *batch, sgi_str id)
     return NULL;
 }
 
-sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
+sgi_batch_answer *sgi_batch_of_request(const sgi_conn *conn, sgi_str id)
 {
     sgi_batch_answer *batch = conn->batches;
     while (batch && !find_slot(batch, id))
@@ -102,7 +102,7 @@ sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
 /* Collects an answer of the batch. Returns false when out of memory. If an HTTP exchange
  * lost its connection before it became an event stream, the answer is dropped, because
  * the client cannot ask for this answer again. */
-bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
+bool sgi_batch_keep_answer(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
 {
     size_t before = batch->kept.len;
     if (!conn->transport)
@@ -110,14 +110,14 @@ bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
     sgi_buf_add_str(&batch->kept, message);
     sgi_buf_add_char(&batch->kept, '\n');
     if (batch->kept.failed) {
-        sgi_buf_cut(&batch->kept, before);
+        sgi_buf_truncate(&batch->kept, before);
         return false;
     }
     conn->batch_bytes += batch->kept.len - before;
     return true;
 }
 
-void sgi_batch_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id)
+void sgi_batch_note_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id)
 {
     sgi_buf *waiting = &batch->waiting;
     char *slot = find_slot(batch, id);
@@ -127,16 +127,16 @@ void sgi_batch_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id)
     maybe_end(conn, batch);
 }
 
-void sgi_batch_drop(sgi_conn *conn, sgi_str id)
+void sgi_batch_note_no_answer(sgi_conn *conn, sgi_str id)
 {
-    sgi_batch_answer *batch = sgi_batch_of(conn, id);
+    sgi_batch_answer *batch = sgi_batch_of_request(conn, id);
     if (batch)
-        sgi_batch_answered(conn, batch, id);
+        sgi_batch_note_answered(conn, batch, id);
 }
 
 /* Sends the collected answers as events. Only HTTP exchanges call this function; an
  * exchange has at most one batch. */
-void sgi_batch_release(sgi_conn *conn)
+void sgi_batch_send_collected(sgi_conn *conn)
 {
     sgi_batch_answer *batch = conn->batches;
     if (!batch)
@@ -174,7 +174,7 @@ bool sgi_batch_expect(sgi_batch_answer *batch, sgi_str id)
     sgi_buf_add_char(&batch->waiting, 0);
     if (!batch->waiting.failed)
         return true;
-    sgi_buf_cut(&batch->waiting, before);
+    sgi_buf_truncate(&batch->waiting, before);
     return false;
 }
 

@@ -34,19 +34,19 @@ void sgi_batch_close(sgi_conn *conn, sgi_batch_answer *batch);
 
 /* Returns the batch with the unanswered request that has this id, or NULL when there is
  * no such batch. */
-sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id);
+sgi_batch_answer *sgi_batch_of_request(const sgi_conn *conn, sgi_str id);
 /* Stores an answer until all answers of the batch are collected. Returns false when out
  * of memory. */
-bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message);
+bool sgi_batch_keep_answer(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message);
 /* Notes that the answer to this id was collected or sent. Frees the batch if no other
  * request of the batch waits for an answer. */
-void sgi_batch_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id);
+void sgi_batch_note_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id);
 /* Notes that the request with this id gets no answer, so that the batch does not wait for
  * the answer. */
-void sgi_batch_drop(sgi_conn *conn, sgi_str id);
+void sgi_batch_note_no_answer(sgi_conn *conn, sgi_str id);
 /* Sends the answers that were collected so far. Called when the exchange has become an
  * event stream. */
-void sgi_batch_release(sgi_conn *conn);
+void sgi_batch_send_collected(sgi_conn *conn);
 /* Frees all batches of a conversation that was lost. */
 void sgi_batches_free(sgi_conn *conn);
 

@@ -11,7 +11,7 @@
  * start again */
 #define SPARE_ROOM 1024
 
-sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
+sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_conn_role *role, void *self,
                        void *transport)
 {
     sgi_conn *conn = sgi_zalloc(sgi_engine_mem(engine), sizeof *conn);
@@ -45,9 +45,9 @@ void sgi_conn_unref(sgi_conn *conn)
     sgi_text_free(sgi_engine_mem(conn->engine), conn->lacks);
     if (conn->replay) {
         sgi_replay_free(conn->replay);
-        sgi_release(sgi_engine_mem(conn->engine), conn->replay, sizeof *conn->replay);
+        sgi_free(sgi_engine_mem(conn->engine), conn->replay, sizeof *conn->replay);
     }
-    sgi_release(sgi_engine_mem(conn->engine), conn, sizeof *conn);
+    sgi_free(sgi_engine_mem(conn->engine), conn, sizeof *conn);
 }
 
 void *sgi_conn_transport(const sgi_conn *conn)
@@ -142,7 +142,7 @@ static void take_message(sgi_conn *conn, sgi_str text)
         conn->role->bad_input(conn->self, code, problem);
 }
 
-void sgi_conn_take_batch(sgi_conn *conn, sgi_str batch)
+void sgi_conn_handle_batch(sgi_conn *conn, sgi_str batch)
 {
     sgi_json items = sgi_json_trim(batch), item;
     size_t at = 0;
@@ -177,7 +177,7 @@ static void refuse_long(sgi_conn *conn, sgi_str beginning)
     refuse_input(conn, SGI_RPC_PARSE_ERROR, told.text);
 }
 
-void sgi_conn_message(sgi_conn *conn, sgi_str text)
+void sgi_conn_add_message(sgi_conn *conn, sgi_str text)
 {
     if (!conn->up)
         return;
@@ -197,7 +197,7 @@ void sgi_conn_add_input(sgi_conn *conn, const char *bytes, size_t len)
     sgi_conn_ref(conn);
     while ((event = sgi_ndjson_next(&conn->framing, &input, &line)) != SGI_NDJSON_MORE) {
         if (event == SGI_NDJSON_LINE)
-            sgi_conn_message(conn, line);
+            sgi_conn_add_message(conn, line);
         else if (event == SGI_NDJSON_TOO_LONG)
             refuse_long(conn, line);
         else
@@ -231,14 +231,14 @@ void sgi_conn_resume_input(sgi_conn *conn)
         conn->engine->host.input(conn->engine->host.user, conn);
 }
 
-void sgi_conn_lost(sgi_conn *conn, const char *why)
+void sgi_conn_on_lost(sgi_conn *conn, const char *why)
 {
     if (!conn->up)
         return;
-    sgi_source *source;
+    sgi_output_source *source;
     conn->up = false;
     while ((source = TAILQ_FIRST(&conn->sources)))
-        sgi_source_remove(conn, source);
+        sgi_output_source_remove(conn, source);
     sgi_buf_reset(&conn->out, SPARE_ROOM);
     sgi_batches_free(conn);
     sgi_conn_ref(conn);
@@ -250,7 +250,7 @@ void sgi_conn_detach(sgi_conn *conn)
 {
     if (conn->detached)
         return;
-    sgi_conn_lost(conn, "closed");
+    sgi_conn_on_lost(conn, "closed");
     conn->detached = true;
     conn->transport = NULL;
     conn->outer_conn = NULL;
@@ -262,19 +262,19 @@ void sgi_conn_set_outer(sgi_conn *conn, sgi_outer_conn *outer_conn)
     conn->outer_conn = outer_conn;
 }
 
-void sgi_conn_set_sole(sgi_conn *conn)
+void sgi_conn_set_uses_stdio(sgi_conn *conn)
 {
     conn->sole = true;
 }
 
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t endpoint, const char *name)
+void sgi_conn_use_http_exchanges(sgi_conn *conn, uint64_t endpoint, const char *name)
 {
     conn->exchanging = true;
     conn->endpoint_name = name;
     conn->endpoint = endpoint;
 }
 
-void sgi_conn_new_credentials(sgi_conn *conn)
+void sgi_conn_on_credentials_changed(sgi_conn *conn)
 {
     conn->credentials++;
 }
@@ -294,9 +294,9 @@ void sgi_conn_notify_output(sgi_conn *conn)
 
 static void ask_sources(sgi_conn *conn)
 {
-    sgi_source *source;
+    sgi_output_source *source;
     while (conn->out.len < FILL_BYTES && (source = TAILQ_FIRST(&conn->sources))) {
-        sgi_source_remove(conn, source);
+        sgi_output_source_remove(conn, source);
         if (source->fill(source, FILL_BYTES - conn->out.len) && conn->up &&
             !source->queued) {
             source->queued = true;
@@ -305,7 +305,7 @@ static void ask_sources(sgi_conn *conn)
     }
 }
 
-void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
+void sgi_conn_take_output(sgi_conn *conn, sgi_buf *into)
 {
     if (!conn->up)
         return;
@@ -332,7 +332,7 @@ void sgi_conn_close(sgi_conn *conn)
         conn->engine->host.close(conn->engine->host.user, conn);
 }
 
-void sgi_source_queue(sgi_conn *conn, sgi_source *source)
+void sgi_output_source_queue(sgi_conn *conn, sgi_output_source *source)
 {
     if (source->queued || !conn->up)
         return;
@@ -341,7 +341,7 @@ void sgi_source_queue(sgi_conn *conn, sgi_source *source)
     sgi_conn_notify_output(conn);
 }
 
-void sgi_source_remove(sgi_conn *conn, sgi_source *source)
+void sgi_output_source_remove(sgi_conn *conn, sgi_output_source *source)
 {
     if (!source->queued)
         return;

@@ -19,17 +19,17 @@
 #include "wire/ndjson.h"
 #include "wire/version.h"
 
-typedef struct sgi_source {
-    TAILQ_ENTRY(sgi_source) link;
+typedef struct sgi_output_source {
+    TAILQ_ENTRY(sgi_output_source) link;
     bool queued;
     /* Appends messages of about `room` bytes to conn->out. Returns true when the source
      * can write more messages now. */
-    bool (*fill)(struct sgi_source *source, size_t room);
-} sgi_source;
+    bool (*fill)(struct sgi_output_source *source, size_t room);
+} sgi_output_source;
 
 /* The functions of a role, which handle the messages and the end of a conversation. All
  * functions are called under the lock. */
-typedef struct sgi_role {
+typedef struct sgi_conn_role {
     void (*start)(void *self);
     void (*message)(void *self, const sgi_message *message);
     /* Called when input is not a message and contains no request id. */
@@ -51,7 +51,7 @@ typedef struct sgi_role {
     /* Called when an event was stored for a client that is not connected (replay.h). NULL
      * = no call, because the role stores no events. */
     void (*kept)(void *self);
-} sgi_role;
+} sgi_conn_role;
 
 /* Functions for a conversation that another conversation of this engine carries instead
  * of a transport (engine/reverse). Each function is called under the lock, only notes
@@ -61,7 +61,7 @@ typedef struct sgi_outer_conn {
      * carries it */
     sgi_conn *outer;
     /* called when output is ready; the outer conversation takes the output by
-     * sgi_conn_output */
+     * sgi_conn_take_output */
     void (*output)(struct sgi_outer_conn *outer_conn);
     /* called when the conversation can receive messages again */
     void (*input)(struct sgi_outer_conn *outer_conn);
@@ -87,13 +87,13 @@ typedef struct sgi_batch_answer sgi_batch_answer;
 struct sgi_conn {
     sgi_engine *engine;
     int32_t refs;
-    const sgi_role *role;
+    const sgi_conn_role *role;
     void *self;
     void *transport;
     /* carries the conversation instead of a transport; NULL = a transport carries the
      * conversation */
     sgi_outer_conn *outer_conn;
-    /* the conversation is connected: sgi_conn_lost was not called since the last
+    /* the conversation is connected: sgi_conn_on_lost was not called since the last
      * sgi_conn_start */
     bool up;
     /* the transport must close the connection when it has sent the output */
@@ -105,7 +105,7 @@ struct sgi_conn {
     bool sole;            /* the peer has no other connection to this process */
     sgi_ndjson framing;
     sgi_buf out;
-    TAILQ_HEAD(, sgi_source) sources;
+    TAILQ_HEAD(, sgi_output_source) sources;
     /* the open batches, a linked list (batch.h); NULL = there is no open batch */
     sgi_batch_answer *batches;
     /* number of bytes of the answers that the open batches have collected */
@@ -147,7 +147,7 @@ struct sgi_conn {
     sgi_exchange *exchange;
 };
 
-sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
+sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_conn_role *role, void *self,
                        void *transport);
 /* Closes the connection when the queued output has been sent. */
 void sgi_conn_close(sgi_conn *conn);
@@ -166,14 +166,14 @@ bool sgi_conn_is_batch(sgi_engine *engine, sgi_str text);
  * is not counted. */
 bool sgi_conn_parse_batch_item(sgi_engine *engine, sgi_json item, sgi_message *message);
 /* Handles each message of a batch as if the message had arrived alone. */
-void sgi_conn_take_batch(sgi_conn *conn, sgi_str batch);
+void sgi_conn_handle_batch(sgi_conn *conn, sgi_str batch);
 
 /* Makes outer_conn->outer carry this conversation. Each message of the output is one
  * line. */
 void sgi_conn_set_outer(sgi_conn *conn, sgi_outer_conn *outer_conn);
 
-void sgi_source_queue(sgi_conn *conn, sgi_source *source);
-void sgi_source_remove(sgi_conn *conn, sgi_source *source);
+void sgi_output_source_queue(sgi_conn *conn, sgi_output_source *source);
+void sgi_output_source_remove(sgi_conn *conn, sgi_output_source *source);
 
 /* True when the unsent output has reached its limit. The caller can then omit messages
  * that are not necessary, such as progress. */

@@ -12,13 +12,13 @@ void sgi_conn_start(sgi_conn *conn);
 
 /* Notes that the conversation uses the standard input and output of this process, so that
  * the peer has no other connection to this process. Called before sgi_conn_start. */
-void sgi_conn_set_sole(sgi_conn *conn);
+void sgi_conn_set_uses_stdio(sgi_conn *conn);
 
 /* Hands over bytes that were received from the peer, in order. */
 void sgi_conn_add_input(sgi_conn *conn, const char *bytes, size_t len);
 
 /* Hands over one whole message. Called by a transport that does the framing itself. */
-void sgi_conn_message(sgi_conn *conn, sgi_str text);
+void sgi_conn_add_message(sgi_conn *conn, sgi_str text);
 
 /* Returns false when the conversation accepts no more input now. The transport must then
  * stop reading until host.input is called. */
@@ -31,15 +31,15 @@ void sgi_conn_drop_output(sgi_conn *conn);
 /* Moves all output into `into`, which must be empty. Memory that `into` owns is used
  * again for later output. `into` stays empty when there is no output; host.output then
  * reports new output. */
-void sgi_conn_output(sgi_conn *conn, sgi_buf *into);
+void sgi_conn_take_output(sgi_conn *conn, sgi_buf *into);
 
 /* Reports that the connection has ended. After this call only sgi_conn_start (after a
  * reopen) and sgi_conn_detach may be called. */
-void sgi_conn_lost(sgi_conn *conn, const char *why);
+void sgi_conn_on_lost(sgi_conn *conn, const char *why);
 
-/* Reports that the transport will not carry this conversation again. Calls sgi_conn_lost
- * if that was not done before. After this call the transport must not use the
- * conversation. */
+/* Reports that the transport will not carry this conversation again. Calls
+ * sgi_conn_on_lost if that was not done before. After this call the transport must not
+ * use the conversation. */
 void sgi_conn_detach(sgi_conn *conn);
 
 /* Returns the pointer that the transport gave when the conversation was made. For an HTTP
@@ -62,9 +62,9 @@ void sgi_conn_unref(sgi_conn *conn);
  * message. Called before sgi_conn_start. endpoint: a number that identifies the endpoint
  * and is not 0; the era memory stores the server's era under this number. name: the URL
  * of the endpoint without secrets; must stay valid as long as the transport. */
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t endpoint, const char *name);
+void sgi_conn_use_http_exchanges(sgi_conn *conn, uint64_t endpoint, const char *name);
 /* Notes that the credentials have changed. Later requests may belong to another user, so
  * the cached results of the earlier user are not used any more. */
-void sgi_conn_new_credentials(sgi_conn *conn);
+void sgi_conn_on_credentials_changed(sgi_conn *conn);
 
 #endif

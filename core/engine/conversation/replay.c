@@ -53,9 +53,9 @@ void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out)
     sgi_sse_write_priming(out, sgi_str_of(id), -1);
 }
 
-static sgi_replay_mark mark_of(const sgi_replay *replay, uint64_t event)
+static sgi_replay_event_end mark_of(const sgi_replay *replay, uint64_t event)
 {
-    sgi_replay_mark mark;
+    sgi_replay_event_end mark;
     memcpy(&mark, replay->ends.p + (event - replay->first) * sizeof mark, sizeof mark);
     return mark;
 }
@@ -77,7 +77,8 @@ static void note_lost(sgi_replay *replay, uint64_t event)
 
 void sgi_replay_drop_all(sgi_replay *replay)
 {
-    note_lost(replay, replay->first + replay->ends.len / sizeof(sgi_replay_mark) - 1);
+    note_lost(replay,
+              replay->first + replay->ends.len / sizeof(sgi_replay_event_end) - 1);
     sgi_buf_reset(&replay->kept, 0);
     sgi_buf_reset(&replay->ends, 0);
     replay->first = replay->next;
@@ -96,10 +97,10 @@ static void drop_upto(sgi_replay *replay, uint64_t event)
 {
     size_t cut = end_of(replay, event);
     size_t count = (size_t)(replay->next - event - 1);
-    sgi_replay_mark mark;
+    sgi_replay_event_end mark;
     note_lost(replay, event);
-    sgi_buf_drop(&replay->ends, (size_t)(event + 1 - replay->first) * sizeof mark);
-    sgi_buf_drop(&replay->kept, cut);
+    sgi_buf_drop_front(&replay->ends, (size_t)(event + 1 - replay->first) * sizeof mark);
+    sgi_buf_drop_front(&replay->kept, cut);
     replay->first = event + 1;
     for (size_t i = 0; i < count; i++) {
         memcpy(&mark, replay->ends.p + i * sizeof mark, sizeof mark);
@@ -126,7 +127,7 @@ void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note)
         make_room(replay, event.n);
     if (fits)
         sgi_buf_add_str(&replay->kept, event);
-    const sgi_replay_mark mark = {.end = replay->kept.len, .is_note = is_note};
+    const sgi_replay_event_end mark = {.end = replay->kept.len, .is_note = is_note};
     sgi_buf_add(&replay->ends, &mark, sizeof mark);
     replay->next++;
     if (fits && !replay->kept.failed && !replay->ends.failed)
@@ -189,7 +190,7 @@ void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out)
     sgi_buf_add(out, replay->kept.p + from, replay->kept.len - from);
 }
 
-bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
+bool sgi_replay_parse_id(sgi_str id, int64_t *stream, uint64_t *event)
 {
     uint64_t part[2] = {0, 0};
     size_t digits[2] = {0, 0};
@@ -211,7 +212,7 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
     return which == 1 && digits[0] && digits[1];
 }
 
-bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at)
+bool sgi_replay_parse_id_position(sgi_str id, char tag[9], uint64_t *at)
 {
     const char *mark = id.n ? memchr(id.p, '~', id.n) : NULL;
     /* the id ends with "~", 8 characters of the tag, "~" and digits */

@@ -34,13 +34,13 @@ typedef struct sgi_replay {
      * event */
     uint64_t at;
     sgi_buf kept; /* the stored events, one after another, as they were sent */
-    sgi_buf ends; /* an array with one sgi_replay_mark for each stored event */
+    sgi_buf ends; /* an array with one sgi_replay_event_end for each stored event */
 } sgi_replay;
 
-typedef struct sgi_replay_mark {
+typedef struct sgi_replay_event_end {
     size_t end; /* position in `kept` at which the event ends */
     bool is_note;
-} sgi_replay_mark;
+} sgi_replay_event_end;
 
 /* Makes an empty replay. most: maximum number of bytes; 0 = SGI_REPLAY_MAX. */
 void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, size_t most, int64_t stream,
@@ -80,10 +80,10 @@ static inline bool sgi_replay_has_gap(const sgi_replay *replay, uint64_t after)
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
 /* Reads the numbers of stream and event from an event id. Returns false when this library
  * did not make the id. */
-bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event);
+bool sgi_replay_parse_id(sgi_str id, int64_t *stream, uint64_t *event);
 /* Reads the tag of a lasting call (8 characters and a NUL) from an event id, and the
  * position up to which the log of the call was sent. Returns false when the id has no
  * tag. */
-bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at);
+bool sgi_replay_parse_id_position(sgi_str id, char tag[9], uint64_t *at);
 
 #endif

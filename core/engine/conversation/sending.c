@@ -26,7 +26,7 @@ sgi_str sgi_frame_tail(const sgi_conn *conn)
     return conn->frames == SGI_FRAMES_LINES ? SGI_STR("\n") : (sgi_str){0};
 }
 
-void sgi_frame_flatten(sgi_buf *out, size_t from)
+void sgi_frame_blank_line_ends(sgi_buf *out, size_t from)
 {
     static const char ends[] = {'\n', '\r'};
     if (!out->p)
@@ -39,7 +39,7 @@ void sgi_frame_flatten(sgi_buf *out, size_t from)
     }
 }
 
-void sgi_send_open_events(sgi_conn *conn)
+void sgi_send_open_event_stream(sgi_conn *conn)
 {
     size_t mark = conn->out.len;
     if (conn->frames != SGI_FRAMES_OPEN || conn->no_events || !conn->up)
@@ -49,14 +49,14 @@ void sgi_send_open_events(sgi_conn *conn)
         sgi_replay_write_priming_event(conn->replay, &conn->out);
     if (conn->out.failed)
         /* without memory for the first event, the stream begins without an event id */
-        sgi_buf_cut(&conn->out, mark);
-    sgi_batch_release(conn);
+        sgi_buf_truncate(&conn->out, mark);
+    sgi_batch_send_collected(conn);
     sgi_conn_notify_output(conn);
 }
 
-void sgi_send_no_answer(sgi_conn *conn)
+void sgi_send_end_without_answer(sgi_conn *conn)
 {
-    sgi_send_open_events(conn);
+    sgi_send_open_event_stream(conn);
     if (conn->frames == SGI_FRAMES_OPEN) {
         conn->frames = SGI_FRAMES_BODY;
         conn->http_status = 202;
@@ -93,7 +93,7 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
     sending->id = (sgi_str){0};
     if (conn->frames == SGI_FRAMES_OPEN) {
         if (!last)
-            sgi_send_open_events(conn);
+            sgi_send_open_event_stream(conn);
         /* an answer of a batch does not decide the form, because it waits for the other
          * answers */
         else if (!conn->batches)
@@ -121,12 +121,12 @@ static void keep_stand_in(const sgi_sending *sending)
         "The answer is too large to be sent again",
         (sgi_limit){"max_replay_bytes", (int64_t)conn->replay->most}, "answer_gone");
     begin_event(conn);
-    sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
-                          sgi_str_of(told.text), sgi_str_of(told.data));
+    sgi_write_rpc_error(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
+                        sgi_str_of(told.text), sgi_str_of(told.data));
     end_event(conn);
     sgi_replay_keep(conn->replay,
                     event_from(conn, conn->out.failed ? sending->mark : end), false);
-    sgi_buf_cut(&conn->out, end);
+    sgi_buf_truncate(&conn->out, end);
 }
 
 /* Stores the complete event, so that the client can resume the stream. While the client
@@ -143,7 +143,7 @@ static void keep(const sgi_sending *sending)
     if (!conn->transport)
         sgi_buf_reset(&conn->out, PARKED_ROOM);
     else if (conn->parting)
-        sgi_buf_cut(&conn->out, sending->mark);
+        sgi_buf_truncate(&conn->out, sending->mark);
 }
 
 /* Removes the message from the output, because there is no peer, no memory or no event
@@ -153,7 +153,7 @@ static bool undo(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
     bool failed = conn->out.failed;
-    sgi_buf_cut(&conn->out, sending->mark);
+    sgi_buf_truncate(&conn->out, sending->mark);
     if (failed) {
         sgi_engine_log(conn->engine, SEGUE_LOG_ERROR,
                        "out of memory for a message: the conversation is closed");
@@ -174,17 +174,17 @@ static bool collect(sgi_sending *sending, sgi_batch_answer *batch)
         sgi_limit_text told =
             sgi_limit_describe("The answers of the batch are together too large",
                                (sgi_limit){"max_message_bytes", (int64_t)most}, "limit");
-        sgi_buf_cut(&conn->out, sending->body);
-        sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
-                              sgi_str_of(told.text), sgi_str_of(told.data));
+        sgi_buf_truncate(&conn->out, sending->body);
+        sgi_write_rpc_error(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
+                            sgi_str_of(told.text), sgi_str_of(told.data));
     }
     if (conn->out.failed ||
-        !sgi_batch_keep(conn, batch, event_from(conn, sending->body))) {
+        !sgi_batch_keep_answer(conn, batch, event_from(conn, sending->body))) {
         conn->out.failed = true;
         return undo(sending);
     }
-    sgi_buf_cut(&conn->out, sending->mark);
-    sgi_batch_answered(conn, batch, sending->id);
+    sgi_buf_truncate(&conn->out, sending->mark);
+    sgi_batch_note_answered(conn, batch, sending->id);
     return true;
 }
 
@@ -192,9 +192,9 @@ static bool finish(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
     sgi_batch_answer *batch = NULL;
-    sgi_frame_flatten(&conn->out, sending->body);
+    sgi_frame_blank_line_ends(&conn->out, sending->body);
     if (conn->batches && sending->last && !sending->kept)
-        batch = sgi_batch_of(conn, sending->id);
+        batch = sgi_batch_of_request(conn, sending->id);
     if (batch && conn->frames != SGI_FRAMES_EVENTS)
         return collect(sending, batch);
     end_event(conn);
@@ -204,7 +204,7 @@ static bool finish(sgi_sending *sending)
     if (conn->replay)
         keep(sending);
     if (batch)
-        sgi_batch_answered(conn, batch, sending->id);
+        sgi_batch_note_answered(conn, batch, sending->id);
     else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
     if (conn->replay && !conn->transport && conn->role->kept)
@@ -223,7 +223,7 @@ static void open_message(sgi_sending *sending, sgi_conn *conn, bool last)
     sending->w.comma = true;
 }
 
-void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last)
+void sgi_send_begin_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last)
 {
     open_message(sending, conn, last);
     sending->id = id;
@@ -233,15 +233,15 @@ void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool la
     sending->depth = 2;
 }
 
-void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
-                     const char *result_type)
+void sgi_send_begin_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
+                           const char *result_type)
 {
-    sgi_send_response(sending, conn, id, true);
+    sgi_send_begin_response(sending, conn, id, true);
     if (result_type)
         sgi_jw_member_string(&sending->w, "resultType", sgi_str_of(result_type));
 }
 
-void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
+void sgi_send_begin_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
 {
     open_message(sending, conn, false);
     sending->is_note = true;
@@ -262,8 +262,8 @@ void sgi_send_notification_members(sgi_conn *conn, sgi_str members)
     sgi_send_end(&sending);
 }
 
-void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
-                         sgi_str method)
+void sgi_send_begin_request_with_id(sgi_sending *sending, sgi_conn *conn, sgi_json id,
+                                    sgi_str method)
 {
     open_message(sending, conn, false);
     sgi_jw_member_raw(&sending->w, "id", id);
@@ -273,7 +273,8 @@ void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
     sending->depth = 2;
 }
 
-void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method)
+void sgi_send_begin_request(sgi_sending *sending, sgi_conn *conn, int64_t id,
+                            sgi_str method)
 {
     open_message(sending, conn, false);
     sgi_jw_member_int(&sending->w, "id", id);
@@ -290,7 +291,7 @@ bool sgi_send_end(sgi_sending *sending)
     return finish(sending);
 }
 
-void sgi_send_text(sgi_conn *conn, sgi_str message)
+void sgi_send_message_text(sgi_conn *conn, sgi_str message)
 {
     sgi_sending sending;
     begin(&sending, conn, false);
@@ -326,7 +327,7 @@ void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
     begin(&sending, conn, true);
     sending.id = id;
     set_status(conn, code);
-    sgi_rpc_error_message(&conn->out, id, code, message, data);
+    sgi_write_rpc_error(&conn->out, id, code, message, data);
     finish(&sending);
 }
 
@@ -336,7 +337,7 @@ bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
     int64_t code = 0;
     open_message(&sending, conn, true);
     sending.id = id;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (conn->stateless)
         /* in versions before 2026-07-28, the HTTP status does not depend on the error */
         set_status(conn, code);
@@ -354,7 +355,7 @@ static void begin_kept(sgi_sending *sending, sgi_conn *conn)
     sending->kept = true;
 }
 
-void sgi_send_array(sgi_conn *conn, sgi_str messages)
+void sgi_send_batch_array(sgi_conn *conn, sgi_str messages)
 {
     sgi_sending sending;
     begin_kept(&sending, conn);

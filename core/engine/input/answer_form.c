@@ -78,8 +78,8 @@ static int64_t length_of(sgi_json string)
 static bool is_within(sgi_json schema, const char *least, const char *most, int64_t n)
 {
     int64_t bound;
-    return !(sgi_json_int(sgi_json_get(schema, least), &bound) && n < bound) &&
-           !(sgi_json_int(sgi_json_get(schema, most), &bound) && n > bound);
+    return !(sgi_json_read_int(sgi_json_get(schema, least), &bound) && n < bound) &&
+           !(sgi_json_read_int(sgi_json_get(schema, most), &bound) && n > bound);
 }
 
 /* True when the number is within the schema's range. A number that is too large for a
@@ -87,9 +87,9 @@ static bool is_within(sgi_json schema, const char *least, const char *most, int6
 static bool is_in_range(sgi_json schema, sgi_json number)
 {
     double n, least, most;
-    bool has_least = sgi_json_double(sgi_json_get(schema, "minimum"), &least);
-    bool has_most = sgi_json_double(sgi_json_get(schema, "maximum"), &most);
-    if (!sgi_json_double(number, &n))
+    bool has_least = sgi_json_read_double(sgi_json_get(schema, "minimum"), &least);
+    bool has_most = sgi_json_read_double(sgi_json_get(schema, "maximum"), &most);
+    if (!sgi_json_read_double(number, &n))
         return number.p[0] == '-' ? !has_least : !has_most;
     return !(has_least && n < least) && !(has_most && n > most);
 }
@@ -99,8 +99,8 @@ static bool is_whole(sgi_json number)
 {
     int64_t whole;
     double n;
-    return sgi_json_int(number, &whole) || !sgi_json_double(number, &n) || n > 9.3e18 ||
-           n < -9.3e18;
+    return sgi_json_read_int(number, &whole) || !sgi_json_read_double(number, &n) ||
+           n > 9.3e18 || n < -9.3e18;
 }
 
 /* ---- lists of choices ---- */

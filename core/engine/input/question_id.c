@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool sgi_question_id_make(sgi_question_id *id, sgi_engine *engine, sgi_str of,
+bool sgi_question_id_make(sgi_question_id_text *id, sgi_engine *engine, sgi_str of,
                           uint64_t position)
 {
     char chance[SGI_RANDOM_TEXT + 1];
@@ -15,8 +15,8 @@ bool sgi_question_id_make(sgi_question_id *id, sgi_engine *engine, sgi_str of,
     return true;
 }
 
-sgi_json sgi_question_id_json(const sgi_question_id *id, int64_t number,
-                              char room[SGI_QUESTION_JSON])
+sgi_json sgi_question_id_write_json(const sgi_question_id_text *id, int64_t number,
+                                    char room[SGI_QUESTION_JSON])
 {
     int n =
         number ? snprintf(room, SGI_QUESTION_JSON, "\"%s/%" PRId64 "\"", id->text, number)
@@ -57,11 +57,11 @@ static bool take_char(sgi_str *text, char c)
     return true;
 }
 
-bool sgi_question_id_read(sgi_json id, sgi_question_parts *parts)
+bool sgi_question_id_parse(sgi_json id, sgi_question_id_parts *parts)
 {
     sgi_str text, chance;
     uint64_t number = 0;
-    *parts = (sgi_question_parts){0};
+    *parts = (sgi_question_id_parts){0};
     if (!sgi_json_plain_string(id, &text))
         return false;
     const char *from = text.p;

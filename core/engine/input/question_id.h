@@ -27,12 +27,12 @@
 #define SGI_QUESTION_ID_MAX (2 * SGI_RANDOM_TEXT + SGI_POSITION_DIGITS + 2)
 #define SGI_QUESTION_JSON (SGI_QUESTION_ID_MAX + SGI_POSITION_DIGITS + 4)
 
-typedef struct sgi_question_id {
+typedef struct sgi_question_id_text {
     char text[SGI_QUESTION_ID_MAX + 1]; /* the id without quotes; "" = no id was made */
-} sgi_question_id;
+} sgi_question_id_text;
 
 /* The parts of an id that a client has sent. The texts point into that id. */
-typedef struct sgi_question_parts {
+typedef struct sgi_question_id_parts {
     sgi_str whole;     /* the id without the "/" and the number after it */
     sgi_str operation; /* id of the operation, or name of the server */
     /* position of the question in its log; 0 = the operation is not in the store */
@@ -42,18 +42,18 @@ typedef struct sgi_question_parts {
     /* the id has no random part, so it belongs to a question of a lasting call (its
      * client can leave and come back) */
     bool is_lasting;
-} sgi_question_parts;
+} sgi_question_id_parts;
 
 /* Makes an id. of: the id of the operation or the name of the server, SGI_RANDOM_TEXT
- * characters. position: as in sgi_question_parts. Returns false when no random bytes are
- * available. */
-bool sgi_question_id_make(sgi_question_id *id, sgi_engine *engine, sgi_str of,
+ * characters. position: as in sgi_question_id_parts. Returns false when no random bytes
+ * are available. */
+bool sgi_question_id_make(sgi_question_id_text *id, sgi_engine *engine, sgi_str of,
                           uint64_t position);
 /* Writes the id as a JSON string into `room`, and returns this string. number = 0: the
  * string has no number. */
-sgi_json sgi_question_id_json(const sgi_question_id *id, int64_t number,
-                              char room[SGI_QUESTION_JSON]);
+sgi_json sgi_question_id_write_json(const sgi_question_id_text *id, int64_t number,
+                                    char room[SGI_QUESTION_JSON]);
 /* Splits an id into its parts. Returns false when the id has none of the forms above. */
-bool sgi_question_id_read(sgi_json id, sgi_question_parts *parts);
+bool sgi_question_id_parse(sgi_json id, sgi_question_id_parts *parts);
 
 #endif

@@ -2,10 +2,10 @@
  * basic/utilities/tasks: the server is the requestor). A question task is the object that
  * asks one such question. engine/reverse makes question tasks. The server calls a
  * question task only through this table of functions, which the engine has
- * (sgi_engine.question_tasks). A question task belongs to its question (sgi_input), and
- * can outlive the wire session in which it was made. When the wire session ends, `cut`
- * disconnects the question task. Later `join` connects it to another wire session, where
- * its task continues. */
+ * (sgi_engine.question_tasks). A question task belongs to its question (sgi_op_question),
+ * and can outlive the wire session in which it was made. When the wire session ends,
+ * `cut` disconnects the question task. Later `join` connects it to another wire session,
+ * where its task continues. */
 #ifndef SGI_QUESTION_TASK_H
 #define SGI_QUESTION_TASK_H
 
@@ -14,7 +14,7 @@
 
 typedef struct sgi_question_task sgi_question_task;
 typedef struct sgi_op sgi_op;
-typedef struct sgi_input sgi_input;
+typedef struct sgi_op_question sgi_op_question;
 
 /* The ways in which a question task can end. */
 typedef enum sgi_question_task_end {
@@ -33,20 +33,21 @@ typedef struct sgi_question_task_events {
     /* Called when the question task has messages to send (sgi_question_task_send). */
     void (*has_output)(sgi_op *op);
     /* Called once, from the ready queue, when the question task has ended. */
-    void (*ended)(sgi_op *op, sgi_input *input, sgi_question_task_end how, sgi_json json);
+    void (*ended)(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,
+                  sgi_json json);
 } sgi_question_task_events;
 
 /* The functions of a question task. All functions are called under the lock. */
 typedef struct sgi_question_task_ops {
     /* Makes a question task and the request that asks its question. params: the params of
      * the question, including the member `task`. Returns NULL when out of memory. */
-    sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
+    sgi_question_task *(*make)(sgi_op *op, sgi_op_question *input, sgi_json params,
                                const sgi_question_task_events *events);
     void (*free)(sgi_question_task *question_task);
     /* Connects the question task to a client. question: the id with which the ids of all
      * later messages begin. modes: the response modes (SEP-1905) that the client has
      * declared. */
-    void (*join)(sgi_question_task *question_task, const sgi_question_id *question,
+    void (*join)(sgi_question_task *question_task, const sgi_question_id_text *question,
                  uint8_t modes);
     /* Disconnects the question task from its client, because the client has gone. */
     void (*cut)(sgi_question_task *question_task);
@@ -73,8 +74,8 @@ struct sgi_question_task {
 };
 
 static inline sgi_question_task *
-sgi_question_task_new(sgi_engine *engine, sgi_op *op, sgi_input *input, sgi_json params,
-                      const sgi_question_task_events *events)
+sgi_question_task_new(sgi_engine *engine, sgi_op *op, sgi_op_question *input,
+                      sgi_json params, const sgi_question_task_events *events)
 {
     return engine->question_tasks->make(op, input, params, events);
 }
@@ -85,7 +86,7 @@ static inline void sgi_question_task_free(sgi_question_task *question_task)
 }
 
 static inline void sgi_question_task_connect(sgi_question_task *question_task,
-                                             const sgi_question_id *question,
+                                             const sgi_question_id_text *question,
                                              uint8_t modes)
 {
     question_task->table->join(question_task, question, modes);

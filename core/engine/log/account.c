@@ -3,7 +3,8 @@
  * not make room. */
 #include "engine/log/account.h"
 
-bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit)
+bool sgi_byte_account_allows(const sgi_byte_account *account, size_t bytes,
+                             sgi_limit *limit)
 {
     bool allows = true;
     for (; account; account = account->above) {
@@ -15,7 +16,7 @@ bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *lim
     return allows;
 }
 
-bool sgi_account_slows_producers(const sgi_account *account)
+bool sgi_byte_account_slows_producers(const sgi_byte_account *account)
 {
     for (; account; account = account->above)
         if (account->bytes >= (size_t)account->limit.value / 2)

@@ -35,7 +35,7 @@ const sgi_call_kind *sgi_question_kind(sgi_str method)
     return NULL;
 }
 
-const char *sgi_shape_text(const sgi_call_kind *kind)
+const char *sgi_call_kind_shape_text(const sgi_call_kind *kind)
 {
     switch (kind->shape) {
     case SGI_SHAPE_BLOCK:

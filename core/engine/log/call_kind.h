@@ -19,10 +19,10 @@ enum sgi_shape {
 
 /* A member that every result of a kind has, with the value for a handler that sets
  * none. */
-typedef struct sgi_call_default {
+typedef struct sgi_call_default_member {
     const char *name;
     const char *json;
-} sgi_call_default;
+} sgi_call_default_member;
 
 typedef struct sgi_call_kind {
     const char *method;
@@ -33,7 +33,7 @@ typedef struct sgi_call_kind {
     uint32_t shape;
     /* a member that every result of this kind has; name = NULL: there is no such
      * member */
-    sgi_call_default standard;
+    sgi_call_default_member standard;
     /* in 2026-07-28 the result has ttlMs and cacheScope, from the options of the called
      * item */
     bool ages;
@@ -52,7 +52,7 @@ extern const sgi_call_kind sgi_call_prompt;     /* the kind of prompts/get */
 extern const sgi_call_kind sgi_call_completion; /* the kind of completion/complete */
 
 /* Returns a description of the segments of this kind, for error messages. */
-const char *sgi_shape_text(const sgi_call_kind *kind);
+const char *sgi_call_kind_shape_text(const sgi_call_kind *kind);
 
 /* The two kinds below belong to questions that a server asks its client
  * (engine/reverse). */

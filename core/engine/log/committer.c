@@ -58,7 +58,7 @@ static uint64_t read_place(const char **p, const char *end)
 
 /* Reads data of the form "[place,block]". Returns false for data that is only a block,
  * which is an object. */
-bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
+bool sgi_entry_read_indexed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
 {
     const char *p = entry->data;
     const char *end = p + entry->len;
@@ -76,7 +76,7 @@ bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_
 
 void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry)
 {
-    sgi_release(mem, entry, sizeof *entry + entry->len);
+    sgi_free(mem, entry, sizeof *entry + entry->len);
 }
 
 void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list)
@@ -100,11 +100,11 @@ void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
 
 void sgi_committer_free(sgi_committer *committer)
 {
-    sgi_job *job, *next;
+    sgi_store_job *job, *next;
     sgi_engine_clear_timer(committer->engine, &committer->retry);
     sgi_engine_clear_timer(committer->engine, &committer->purge);
     SGI_TAILQ_EACH(job, &committer->jobs, link, next)
-        sgi_job_free(job);
+        sgi_store_job_free(job);
     TAILQ_INIT(&committer->jobs);
 }
 
@@ -138,8 +138,8 @@ void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op)
 
 void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
 {
-    sgi_release(mem, batch->writes, batch->cap * sizeof *batch->writes);
-    sgi_release(mem, batch->ops, batch->op_cap * sizeof *batch->ops);
+    sgi_free(mem, batch->writes, batch->cap * sizeof *batch->writes);
+    sgi_free(mem, batch->ops, batch->op_cap * sizeof *batch->ops);
     *batch = (sgi_commit){0};
 }
 
@@ -148,8 +148,8 @@ static segue_store_write *add_write(const sgi_mem *mem, sgi_commit *batch, int32
 {
     if (batch->count == batch->cap) {
         size_t cap = batch->cap ? batch->cap * 2 : 64;
-        void *writes = sgi_resize(mem, batch->writes, batch->cap * sizeof *batch->writes,
-                                  cap * sizeof *batch->writes);
+        void *writes = sgi_realloc(mem, batch->writes, batch->cap * sizeof *batch->writes,
+                                   cap * sizeof *batch->writes);
         if (!writes)
             return NULL;
         batch->writes = writes;
@@ -166,8 +166,8 @@ static struct sgi_commit_op *add_op(const sgi_mem *mem, sgi_commit *batch, sgi_o
 {
     if (batch->op_count == batch->op_cap) {
         size_t cap = batch->op_cap ? batch->op_cap * 2 : 16;
-        void *ops = sgi_resize(mem, batch->ops, batch->op_cap * sizeof *batch->ops,
-                               cap * sizeof *batch->ops);
+        void *ops = sgi_realloc(mem, batch->ops, batch->op_cap * sizeof *batch->ops,
+                                cap * sizeof *batch->ops);
         if (!ops)
             return NULL;
         batch->ops = ops;
@@ -197,7 +197,7 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
 {
     memset(dropped, 0, SGI_DROPS * sizeof *dropped);
     for (int what = 0; what < SGI_DROPS && upto + 1 == op->head.next_log; what++) {
-        segue_store_entry entry = sgi_op_drop_write(op, (sgi_drop)what, upto);
+        segue_store_entry entry = sgi_op_next_drop_write(op, (sgi_drop)what, upto);
         if (!entry.seq)
             continue;
         segue_store_write *write = add_write(mem, batch, SEGUE_STORE_DROP, op);
@@ -324,7 +324,7 @@ static void give_up(sgi_committer *committer)
     }
 }
 
-bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch)
+bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch)
 {
     const sgi_mem *mem = sgi_engine_mem(committer->engine);
     sgi_op *op;
@@ -354,7 +354,7 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
 {
     sgi_op *op = row->op;
     if (!sgi_op_is_created(op)) {
-        sgi_record_free_written(op);
+        sgi_op_record_free_written(op);
         sgi_op_set_stored(op, SGI_STORED_YES);
     }
     if (row->releases || sgi_op_has_ended(op))
@@ -366,10 +366,10 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
     op->commands_taken_stored = row->taken;
     bool more = op->commands_taken > op->commands_taken_stored && !sgi_op_has_ended(op);
     for (int what = 0; what < SGI_DROPS; what++) {
-        sgi_op_drop_written(op, (sgi_drop)what, row->dropped[what]);
-        more |= sgi_op_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
+        sgi_op_on_drop_written(op, (sgi_drop)what, row->dropped[what]);
+        more |= sgi_op_next_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
     }
-    sgi_op_became_durable(op, row->upto);
+    sgi_op_on_entries_durable(op, row->upto);
     if (op->pending || op->releasing || op->deleting || op->doubted || more)
         sgi_committer_mark_dirty(committer, op);
 }
@@ -421,10 +421,10 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         only_drops) {
         /* The failed commit contained only deletions for this operation. A later deletion
          * includes the same entries. */
-        sgi_op_drop_failed(op);
+        sgi_op_on_drop_failed(op);
         return;
     }
-    sgi_op_write_failed(op, status);
+    sgi_op_on_write_failed(op, status);
     if (!(again && put_off(committer, op)) && op->pending)
         sgi_committer_mark_dirty(committer, op);
 }
@@ -448,11 +448,11 @@ static void count(sgi_committer *committer, const sgi_commit *batch, segue_statu
     committer->counts.commits++;
     committer->counts.writes += status == SEGUE_OK ? batch->count : 0;
     committer->counts.failures += status != SEGUE_OK;
-    sgi_tally_add(&committer->counts.took, batch->took_us);
+    sgi_duration_tally_add(&committer->counts.took, batch->took_us);
 }
 
-void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
-                              segue_status status)
+void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
+                                  segue_status status)
 {
     count(committer, batch, status);
     sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
@@ -482,11 +482,11 @@ void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
 
 /* ---- jobs ---- */
 
-sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
-                     void *user)
+sgi_store_job *sgi_store_job_new(sgi_committer *committer, sgi_store_job_kind kind,
+                                 void (*done)(sgi_store_job *), void *user)
 {
     const sgi_mem *mem = sgi_engine_mem(committer->engine);
-    sgi_job *job = sgi_zalloc(mem, sizeof *job);
+    sgi_store_job *job = sgi_zalloc(mem, sizeof *job);
     if (!job)
         return NULL;
     job->kind = kind;
@@ -500,34 +500,34 @@ sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(s
     return job;
 }
 
-void sgi_job_free(sgi_job *job)
+void sgi_store_job_free(sgi_store_job *job)
 {
     sgi_found_record *found, *next;
     SGI_TAILQ_EACH(found, &job->found, link, next)
-        sgi_release(job->mem, found, found->size);
+        sgi_free(job->mem, found, found->size);
     sgi_entry_list_free(job->mem, &job->entries);
     sgi_buf_free(&job->command);
     sgi_text_free(job->mem, job->task_id);
-    sgi_release(job->mem, job, sizeof *job);
+    sgi_free(job->mem, job, sizeof *job);
 }
 
-void sgi_committer_add_job(sgi_committer *committer, sgi_job *job)
+void sgi_committer_add_job(sgi_committer *committer, sgi_store_job *job)
 {
     TAILQ_INSERT_TAIL(&committer->jobs, job, link);
     call_host(committer);
 }
 
-sgi_job *sgi_committer_take_job(sgi_committer *committer)
+sgi_store_job *sgi_committer_take_job(sgi_committer *committer)
 {
-    sgi_job *job = TAILQ_FIRST(&committer->jobs);
+    sgi_store_job *job = TAILQ_FIRST(&committer->jobs);
     if (job)
         TAILQ_REMOVE(&committer->jobs, job, link);
     return job;
 }
 
-int32_t sgi_job_record(void *user, const segue_store_record *record)
+int32_t sgi_store_job_add_record(void *user, const segue_store_record *record)
 {
-    sgi_job *job = user;
+    sgi_store_job *job = user;
     size_t id_len = strlen(record->task_id);
     size_t size = sizeof(sgi_found_record) + id_len + 1 + record->data_len + 1;
     sgi_found_record *found = sgi_alloc(job->mem, size);
@@ -551,9 +551,9 @@ int32_t sgi_job_record(void *user, const segue_store_record *record)
     return ++job->found_count == job->max_found;
 }
 
-int32_t sgi_job_entry(void *user, const segue_store_entry *entry)
+int32_t sgi_store_job_add_entry(void *user, const segue_store_entry *entry)
 {
-    sgi_job *job = user;
+    sgi_store_job *job = user;
     sgi_entry *copy = sgi_entry_new(job->mem, entry->kind, entry->data, entry->data_len);
     if (!copy) {
         job->status = SEGUE_E_NOMEM;

@@ -3,8 +3,8 @@
  * never calls the store. The host (the runtime) takes a commit or a job, works on it
  * without the lock, and reports the outcome:
  *     engine marks an operation dirty -> host.store(committer)
- *     host: lock, sgi_committer_take_batch, unlock, commit,
- *           lock, sgi_committer_batch_done, unlock
+ *     host: lock, sgi_committer_fill_commit, unlock, commit,
+ *           lock, sgi_committer_on_commit_done, unlock
  *     host: lock, sgi_committer_take_job, unlock, ask, lock, job->done, unlock
  *
  * A commit contains all operations that are dirty when the host takes the commit (group
@@ -41,12 +41,13 @@ void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
  * Returns false when the segment names no index; its block is then appended to the
  * list. */
 #define SGI_NO_PLACE UINT64_MAX
-bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place);
+bool sgi_entry_read_indexed_block(const sgi_entry *entry, sgi_str *block,
+                                  uint64_t *place);
 void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
 
 /* One commit: the writes, and the operations to which the writes belong. The struct is
  * used again for each commit. The writes point into entries and records, which stay in
- * memory until sgi_committer_batch_done. */
+ * memory until sgi_committer_on_commit_done. */
 typedef struct sgi_commit {
     segue_store_write *writes;
     size_t count;
@@ -63,31 +64,32 @@ typedef struct sgi_committer_counts {
     uint64_t commits;
     uint64_t writes;
     uint64_t failures;
-    sgi_tally took;
+    sgi_duration_tally took;
     /* the statistics that the store gave after the last commit; the runtime sets this
      * member */
     segue_store_stats store;
 } sgi_committer_counts;
 
-typedef enum sgi_job_kind {
-    SGI_JOB_FIND = 1, /* finds an operation by task_id; if task_id is NULL, by `key` */
+typedef enum sgi_store_job_kind {
+    /* finds an operation by task_id; if task_id is NULL, by `key` */
+    SGI_STORE_JOB_FIND = 1,
     /* reads the log of the operation `id` behind position `after`; `follows` takes effect
      * before the read */
-    SGI_JOB_READ,
-    SGI_JOB_CLAIM,
+    SGI_STORE_JOB_READ,
+    SGI_STORE_JOB_CLAIM,
     /* deletes the operations whose purge time is now_ms or earlier; sets next_ms */
-    SGI_JOB_PURGE,
+    SGI_STORE_JOB_PURGE,
     /* lists operations of the principal `key` that come after (now_ms, task_id);
      * max_found is the maximum number */
-    SGI_JOB_LIST,
+    SGI_STORE_JOB_LIST,
     /* asks the store not to report growth of the operation `id` any more */
-    SGI_JOB_LEAVE,
+    SGI_STORE_JOB_LEAVE,
     /* sends the forwarded command in `command` to the owner of the operation `id` */
-    SGI_JOB_POST,
-    SGI_JOB_RELEASE, /* lets other servers claim the operation `id` */
+    SGI_STORE_JOB_POST,
+    SGI_STORE_JOB_RELEASE, /* lets other servers claim the operation `id` */
     /* does nothing; when this job is done, the commits before it are also done */
-    SGI_JOB_NOTHING
-} sgi_job_kind;
+    SGI_STORE_JOB_NOTHING
+} sgi_store_job_kind;
 
 /* A record that was copied from the store. */
 typedef struct sgi_found_record {
@@ -104,13 +106,13 @@ typedef struct sgi_found_record {
 
 TAILQ_HEAD(sgi_found_record_list, sgi_found_record);
 
-typedef struct sgi_job {
-    TAILQ_ENTRY(sgi_job) link;
-    sgi_job_kind kind;
+typedef struct sgi_store_job {
+    TAILQ_ENTRY(sgi_store_job) link;
+    sgi_store_job_kind kind;
     sgi_committer *committer;
     const sgi_mem *mem;
     /* called under the lock when the job is done; must free the job */
-    void (*done)(struct sgi_job *job);
+    void (*done)(struct sgi_store_job *job);
     void *user;
     char *task_id;
     uint8_t key[SEGUE_STORE_HASH_SIZE];
@@ -131,7 +133,7 @@ typedef struct sgi_job {
     struct sgi_found_record_list found;
     struct sgi_entry_list entries;
     size_t bytes;
-} sgi_job;
+} sgi_store_job;
 
 struct sgi_committer {
     sgi_engine *engine;
@@ -139,8 +141,8 @@ struct sgi_committer {
     const struct sgi_log_observer *observer;
     /* the cluster that shares operations with other servers; NULL = no cluster */
     struct sgi_cluster *cluster;
-    sgi_account *account; /* the account that counts the bytes of all operations */
-    sgi_limits limits;    /* the limits that apply to each operation */
+    sgi_byte_account *account; /* the account that counts the bytes of all operations */
+    sgi_op_limits limits;      /* the limits that apply to each operation */
     sgi_retention_limits retention;
     /* maximum number of bytes of a log that one job reads from the store */
     size_t read_bytes;
@@ -150,7 +152,7 @@ struct sgi_committer {
     /* operations that wait for `retry`, because their end could not be written or because
      * their store has leases and cannot be reached */
     TAILQ_HEAD(, sgi_op) broken;
-    TAILQ_HEAD(, sgi_job) jobs;
+    TAILQ_HEAD(, sgi_store_job) jobs;
     /* number of operations at the front of the dirty list that each get a separate
      * commit, because their common commit failed */
     size_t solo;
@@ -181,28 +183,28 @@ void sgi_committer_shut_down(sgi_committer *committer);
 /* Puts an operation on the dirty list, because it must write to the store. Does nothing
  * for an operation that another server runs. */
 void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op);
-sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
-                     void *user);
-void sgi_job_free(sgi_job *job);
-void sgi_committer_add_job(sgi_committer *committer, sgi_job *job);
+sgi_store_job *sgi_store_job_new(sgi_committer *committer, sgi_store_job_kind kind,
+                                 void (*done)(sgi_store_job *), void *user);
+void sgi_store_job_free(sgi_store_job *job);
+void sgi_committer_add_job(sgi_committer *committer, sgi_store_job *job);
 
 /* ---- functions for the host ---- */
 
 void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch);
 /* Fills the commit with everything that must be written. Returns false when there is
  * nothing to write. The caller holds the lock. */
-bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch);
+bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch);
 /* Reports the outcome of a commit. If a commit of several operations has failed, each
  * operation is then tried alone. SEGUE_E_EXISTS means that another operation already has
  * the task id or idempotency key of a new operation. The caller holds the lock. */
-void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
-                              segue_status status);
+void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
+                                  segue_status status);
 /* Returns the next job and removes the job from the list. Returns NULL when no job waits.
  * The caller holds the lock. */
-sgi_job *sgi_committer_take_job(sgi_committer *committer);
+sgi_store_job *sgi_committer_take_job(sgi_committer *committer);
 /* Callbacks for the store, which calls them without the lock. They copy a record or an
- * entry into the job. user: the sgi_job. Both return 1 when the store must stop. */
-int32_t sgi_job_record(void *user, const segue_store_record *record);
-int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
+ * entry into the job. user: the sgi_store_job. Both return 1 when the store must stop. */
+int32_t sgi_store_job_add_record(void *user, const segue_store_record *record);
+int32_t sgi_store_job_add_entry(void *user, const segue_store_entry *entry);
 
 #endif

@@ -6,7 +6,7 @@
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
                                          SGI_ENTRY_PRESENCE};
 
-void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
+void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq)
 {
     if (seq <= op->drop_upto[what] || !sgi_op_is_logged(op))
         return;
@@ -18,7 +18,8 @@ void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
 /* Returns the write that deletes dropped entries from the store, or a write with seq 0
  * when there is nothing to delete. Entries of an ended operation are not deleted, because
  * its whole log is purged later. */
-segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
+segue_store_entry sgi_op_next_drop_write(const sgi_op *op, sgi_drop what,
+                                         uint64_t durable)
 {
     segue_store_entry entry = {.kind = kinds[what]};
     if (op->drop_upto[what] <= op->gone_upto[what] || sgi_op_has_ended(op) ||
@@ -28,7 +29,7 @@ segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t du
     return entry;
 }
 
-void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
+void sgi_op_on_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
 {
     if (seq > op->gone_upto[what])
         op->gone_upto[what] = seq;
@@ -36,24 +37,24 @@ void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
 
 /* Handles a failed deletion. The deletion is not repeated, because a later deletion
  * includes the same entries. */
-void sgi_op_drop_failed(sgi_op *op)
+void sgi_op_on_drop_failed(sgi_op *op)
 {
     memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
 }
 
-bool sgi_op_log_has_result(const sgi_op *op)
+bool sgi_op_log_has_whole_result(const sgi_op *op)
 {
     return op->drop_upto[SGI_DROP_SEGMENTS] <= op->head.voided_seq;
 }
 
-bool sgi_op_may_have_gaps(const sgi_op *op)
+bool sgi_op_log_can_have_gaps(const sgi_op *op)
 {
     return op->drops || op->retention;
 }
 
 /* ---- events ---- */
 
-void sgi_op_retain(sgi_op *op)
+void sgi_op_limit_retained_events(sgi_op *op)
 {
     const sgi_retention_limits *limits = &op->committer->retention;
     const sgi_entry *entry;
@@ -66,12 +67,12 @@ void sgi_op_retain(sgi_op *op)
     op->retention->earliest = 1;
     TAILQ_FOREACH(entry, &op->tail, link)
         if (entry->event)
-            sgi_retention_add(op->retention, entry);
+            sgi_retention_count_event(op->retention, entry);
 }
 
 void sgi_op_free_retention(sgi_op *op)
 {
-    sgi_release(sgi_engine_mem(op->engine), op->retention, sizeof *op->retention);
+    sgi_free(sgi_engine_mem(op->engine), op->retention, sizeof *op->retention);
     op->retention = NULL;
 }
 
@@ -85,7 +86,7 @@ static void drop_void(sgi_op *op)
     op->head.log_bytes -=
         kept->gone_bytes < op->head.log_bytes ? kept->gone_bytes : op->head.log_bytes;
     kept->gone_bytes = 0;
-    sgi_op_drop(op, SGI_DROP_SEGMENTS, kept->seq);
+    sgi_op_drop_entries(op, SGI_DROP_SEGMENTS, kept->seq);
 }
 
 static void look(sgi_op *op)
@@ -98,7 +99,7 @@ void sgi_op_count_event(sgi_op *op, const sgi_entry *entry)
 {
     if (!op->retention)
         return;
-    sgi_retention_add(op->retention, entry);
+    sgi_retention_count_event(op->retention, entry);
     look(op);
 }
 

@@ -13,23 +13,25 @@
 
 /* Drops the entries of this kind up to position seq, because no client needs them any
  * more. */
-void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq);
-/* For the committer. sgi_op_drop_write returns the write that deletes dropped entries in
- * the durable part of the log; seq = 0 in the write: there is nothing to delete. The
- * committer then reports the outcome by sgi_op_drop_written or sgi_op_drop_failed. */
-segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable);
-void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
-void sgi_op_drop_failed(sgi_op *op);
+void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq);
+/* For the committer. sgi_op_next_drop_write returns the write that deletes dropped
+ * entries in the durable part of the log; seq = 0 in the write: there is nothing to
+ * delete. The committer then reports the outcome by sgi_op_on_drop_written or
+ * sgi_op_on_drop_failed. */
+segue_store_entry sgi_op_next_drop_write(const sgi_op *op, sgi_drop what,
+                                         uint64_t durable);
+void sgi_op_on_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
+void sgi_op_on_drop_failed(sgi_op *op);
 
 /* True while the log has all entries from which the result is made. */
-bool sgi_op_log_has_result(const sgi_op *op);
+bool sgi_op_log_has_whole_result(const sgi_op *op);
 /* True when entries may have been dropped from the operation's log in the store, so that
  * a reader has to expect gaps. */
-bool sgi_op_may_have_gaps(const sgi_op *op);
+bool sgi_op_log_can_have_gaps(const sgi_op *op);
 
 /* Limits the retained events of this task from now on, by the options of the server. When
  * out of memory, the events are not limited and stay as long as the log. */
-void sgi_op_retain(sgi_op *op);
+void sgi_op_limit_retained_events(sgi_op *op);
 void sgi_op_free_retention(sgi_op *op);
 /* Counts an event that was appended to the log. */
 void sgi_op_count_event(sgi_op *op, const sgi_entry *entry);

@@ -21,7 +21,7 @@ static void free_nested(sgi_fields *fields, sgi_field *field)
     if (!field->nested)
         return;
     sgi_fields_clear(field->nested);
-    sgi_release(fields->env->mem, field->nested, sizeof *field->nested);
+    sgi_free(fields->env->mem, field->nested, sizeof *field->nested);
     field->nested = NULL;
 }
 
@@ -30,7 +30,7 @@ static void free_field(sgi_fields *fields, sgi_field *field)
     TAILQ_REMOVE(&fields->all, field, link);
     free_nested(fields, field);
     sgi_buf_free(&field->text);
-    sgi_release(fields->env->mem, field, field->size);
+    sgi_free(fields->env->mem, field, field->size);
 }
 
 void sgi_fields_clear(sgi_fields *fields)
@@ -311,7 +311,7 @@ void sgi_fields_current_write(const sgi_fields_walk *walk, sgi_jw *w)
 {
     const sgi_field *field = walk->field;
     if (!field) {
-        sgi_jw_member(w, &walk->member);
+        sgi_jw_copy_member(w, &walk->member);
         return;
     }
     sgi_jw_key_json(w, (sgi_str){field->name, field->name_len});
@@ -333,5 +333,5 @@ void sgi_fields_current_write_members(const sgi_fields_walk *walk, sgi_jw *w)
         write_all(walk->field->nested, w);
         return;
     }
-    sgi_jw_members(w, value, NULL);
+    sgi_jw_copy_members(w, value, NULL);
 }

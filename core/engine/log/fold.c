@@ -109,7 +109,7 @@ void sgi_fold_add_segment(sgi_fold *fold, sgi_json block)
         append(fold, block);
 }
 
-bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block)
+bool sgi_fold_add_indexed_segment(sgi_fold *fold, uint64_t place, sgi_json block)
 {
     bool goes_on = place < fold->count;
     if (place > fold->count || (goes_on && !(sgi_block_is_text(block) &&
@@ -123,7 +123,7 @@ bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block)
     return true;
 }
 
-bool sgi_fold_has_joined(const sgi_fold *fold)
+bool sgi_fold_has_joined_segments(const sgi_fold *fold)
 {
     return !fold->is_message && fold->segments - fold->voided > fold->count;
 }
@@ -133,7 +133,7 @@ void sgi_fold_add_fields(sgi_fold *fold, sgi_json members)
     sgi_fields_add_object(&fold->fields, members);
 }
 
-void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
+void sgi_fold_drop_replaced(sgi_fold *fold, uint64_t upto)
 {
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->joints, SIZE_MAX);
@@ -283,7 +283,7 @@ void sgi_fold_write_blocks(const sgi_fold *fold, sgi_buf *out)
         chains c = {fold, room, room + fold->count};
         link_joints(&c);
         write_chained(&c, out);
-        sgi_release(out->mem, room, size);
+        sgi_free(out->mem, room, size);
     }
 }
 

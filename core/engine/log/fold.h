@@ -56,17 +56,17 @@ void sgi_fold_add_segment(sgi_fold *fold, sgi_json block);
 /* Adds a content block with its index in the list. place: the index. If a text block has
  * this index, the new text is appended to that block. If the index is the end of the
  * list, the block is appended. Returns false in all other cases. */
-bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block);
+bool sgi_fold_add_indexed_segment(sgi_fold *fold, uint64_t place, sgi_json block);
 /* True when the list has fewer blocks than segments, because a text was joined to a
  * block. */
-bool sgi_fold_has_joined(const sgi_fold *fold);
+bool sgi_fold_has_joined_segments(const sgi_fold *fold);
 /* Adds the members of an object. A new member replaces an earlier member of the same
  * name; _meta objects are merged key by key. */
 void sgi_fold_add_fields(sgi_fold *fold, sgi_json members);
 /* Drops all segments and fields that were added so far. upto: number of the last void
  * segment. This number can be higher than the number of added segments, because void
  * segments leave the log. */
-void sgi_fold_replace(sgi_fold *fold, uint64_t upto);
+void sgi_fold_drop_replaced(sgi_fold *fold, uint64_t upto);
 
 /* Writes the members of the result into an open JSON object: the list (if it has a name),
  * the fields, and isError if `is_error` is true. extra_meta: members without braces that

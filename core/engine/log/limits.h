@@ -5,12 +5,12 @@
 #include "base/base.h"
 
 /* The limits of each operation. */
-typedef struct sgi_limits {
+typedef struct sgi_op_limits {
     size_t max_result_bytes;
     size_t max_log_bytes;
     uint64_t max_segments;
     int32_t max_inputs;
-} sgi_limits;
+} sgi_op_limits;
 
 /* The limits of a task's retained events; see retention.h. */
 typedef struct sgi_retention_limits {

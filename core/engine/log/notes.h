@@ -1,6 +1,6 @@
 /* Counts the bytes of notes (progress and log messages) in a log. Notes can be dropped,
  * the oldest first, when the log is full or when the client has received them (R-975-19).
- * Notes are counted in shares: a share is a part of the log that is dropped as a whole.
+ * Notes are counted in groups: a group is a part of the log that is dropped as a whole.
  * Readers of the log skip dropped entries. Segments that a client has confirmed are
  * counted in the same way. */
 #ifndef SGI_NOTES_H
@@ -8,27 +8,29 @@
 
 #include "base/base.h"
 
-#define SGI_NOTES_SHARES 8
+#define SGI_DROPPABLE_GROUPS 8
 
-typedef struct sgi_notes {
+typedef struct sgi_droppable_entries {
     struct {
-        uint64_t upto; /* position of the share's last entry in the log */
+        uint64_t upto; /* position of the group's last entry in the log */
         size_t bytes;
-    } shares[SGI_NOTES_SHARES];
-    int32_t count;    /* number of shares in use; the oldest share has index 0 */
+    } groups[SGI_DROPPABLE_GROUPS];
+    int32_t count;    /* number of groups in use; the oldest group has index 0 */
     uint64_t dropped; /* position in the log up to which notes are dropped */
     /* number of bytes of all entries that were counted and are not dropped */
     size_t all_bytes;
-} sgi_notes;
+} sgi_droppable_entries;
 
-/* Counts an entry that was appended to the log. A new share begins when the newest share
- * has at least share_bytes bytes. */
-void sgi_notes_add(sgi_notes *notes, uint64_t seq, size_t bytes, size_t share_bytes);
-/* Drops the oldest share and subtracts its bytes from *bytes. Returns false when no share
+/* Counts an entry that was appended to the log. A new group begins when the newest group
+ * has at least group_bytes bytes. */
+void sgi_droppable_entries_add(sgi_droppable_entries *notes, uint64_t seq, size_t bytes,
+                               size_t group_bytes);
+/* Drops the oldest group and subtracts its bytes from *bytes. Returns false when no group
  * is left. */
-bool sgi_notes_drop(sgi_notes *notes, size_t *bytes);
-/* Drops the shares that end at or before position seq, except the newest share. Returns
- * false when no share was dropped. */
-bool sgi_notes_drop_upto(sgi_notes *notes, uint64_t seq, size_t *bytes);
+bool sgi_droppable_entries_drop_oldest(sgi_droppable_entries *notes, size_t *bytes);
+/* Drops the groups that end at or before position seq, except the newest group. Returns
+ * false when no group was dropped. */
+bool sgi_droppable_entries_drop_upto(sgi_droppable_entries *notes, uint64_t seq,
+                                     size_t *bytes);
 
 #endif

@@ -53,8 +53,8 @@ sgi_op *sgi_op_new(sgi_committer *committer)
     return op;
 }
 
-bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
-                    const uint8_t digest[SGI_DIGEST_SIZE])
+bool sgi_op_set_idempotency_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
+                                const uint8_t digest[SGI_DIGEST_SIZE])
 {
     op->key = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *op->key);
     if (!op->key)
@@ -83,14 +83,14 @@ static void free_op(sgi_op *op)
     sgi_op_release_bytes(op, op->held);
     committer->observer->freed(op);
     sgi_op_free_retention(op);
-    sgi_head_free(op);
+    sgi_op_head_free(op);
     sgi_text_blocks_free(&op->head.texts);
     sgi_entry_list_free(mem, &op->tail);
     sgi_text_free(mem, op->task_id);
     if (op->key)
-        sgi_release(mem, op->key, sizeof *op->key);
-    sgi_record_free_written(op);
-    sgi_release(mem, op, sizeof *op + committer->observer->room);
+        sgi_free(mem, op->key, sizeof *op->key);
+    sgi_op_record_free_written(op);
+    sgi_free(mem, op, sizeof *op + committer->observer->room);
     committer->observer->released(committer);
 }
 
@@ -106,9 +106,9 @@ void sgi_op_unref(sgi_op *op)
  * memory. */
 static bool take_entry(sgi_op *op, sgi_entry *entry)
 {
-    sgi_head_number_entry(op, entry);
+    sgi_op_head_number_entry(op, entry);
     entry->at_ms = sgi_wall_now(&op->engine->env);
-    if (!sgi_head_apply_entry(op, entry))
+    if (!sgi_op_head_apply_entry(op, entry))
         return false;
     TAILQ_INSERT_TAIL(&op->tail, entry, link);
     op->tail_bytes += entry->len;
@@ -142,7 +142,8 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
             sgi_op_is_logged(op) ? "max_log_bytes" : "max_result_bytes", (int64_t)limit};
     else if (segments > op->limits.max_segments)
         op->reached = (sgi_limit){"max_segments", (int64_t)op->limits.max_segments};
-    else if (sgi_op_is_logged(op) || sgi_account_allows(op->account, bytes, &op->reached))
+    else if (sgi_op_is_logged(op) ||
+             sgi_byte_account_allows(op->account, bytes, &op->reached))
         return SEGUE_OK;
     return SEGUE_E_LIMIT;
 }
@@ -229,7 +230,7 @@ segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
 {
     segue_status status = append_one(op, (int32_t)kind, payload, false);
     if (status == SEGUE_OK)
-        sgi_op_fire_ended(op);
+        sgi_op_fire_end_waiters(op);
     return status;
 }
 
@@ -268,14 +269,14 @@ void sgi_op_end_internal_error(sgi_op *op, const char *text)
         sgi_engine_set_timer(op->engine, &op->end_again, END_RETRY_MS, try_the_end_again);
     } else if (sgi_op_is_broken(op) && sgi_op_has_ended(op)) {
         op->head.updated_ms = op->head.ended_ms;
-        sgi_op_became_visible(op, op->durable, UINT64_MAX);
+        sgi_op_on_entries_visible(op, op->durable, UINT64_MAX);
     }
     sgi_op_unref(op);
 }
 
-segue_status sgi_op_make_stored(sgi_op *op)
+segue_status sgi_op_turn_into_stored(sgi_op *op)
 {
-    segue_status status = sgi_record_write(op);
+    segue_status status = sgi_op_record_make(op);
     if (status != SEGUE_OK)
         return status;
     sgi_op_set_stored(op, SGI_STORED_CREATING);
@@ -285,12 +286,12 @@ segue_status sgi_op_make_stored(sgi_op *op)
     return SEGUE_OK;
 }
 
-bool sgi_op_is_full(const sgi_op *op)
+bool sgi_op_handler_must_wait(const sgi_op *op)
 {
     const sgi_reader *only = op->frees_consumed ? TAILQ_FIRST(&op->readers) : NULL;
     uint64_t waiting = only ? sgi_reader_bytes_left(only) : op->pending_bytes;
     return waiting >= op->engine->max_queue ||
-           (op->pending && sgi_account_slows_producers(op->account));
+           (op->pending && sgi_byte_account_slows_producers(op->account));
 }
 
 /* ---- reports of the store ---- */
@@ -308,14 +309,14 @@ void sgi_op_tail_remove(sgi_op *op, sgi_entry *entry)
 {
     sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link)
-        sgi_reader_drop_entry(reader, entry);
+        sgi_reader_on_entry_removed(reader, entry);
     TAILQ_REMOVE(&op->tail, entry, link);
     op->tail_bytes -= entry->len;
     sgi_op_release_bytes(op, entry->len);
     sgi_entry_free(sgi_engine_mem(op->engine), entry);
 }
 
-void sgi_op_trim(sgi_op *op)
+void sgi_op_trim_tail(sgi_op *op)
 {
     bool ended = sgi_op_has_ended(op) && op->head.final_seq <= op->durable;
     size_t keep = is_followed(op) ? TAIL_KEEP : 0;
@@ -328,7 +329,7 @@ void sgi_op_trim(sgi_op *op)
     }
 }
 
-void sgi_op_free_consumed(sgi_op *op, uint64_t seq)
+void sgi_op_free_consumed_entries(sgi_op *op, uint64_t seq)
 {
     sgi_entry *entry;
     while (op->frees_consumed && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
@@ -342,9 +343,9 @@ void sgi_op_free_consumed(sgi_op *op, uint64_t seq)
 
 static void tell_watches(sgi_op *op)
 {
-    sgi_watch *watch = LIST_FIRST(&op->watches);
+    sgi_op_watch *watch = LIST_FIRST(&op->watches);
     while (watch) {
-        sgi_watch *next = LIST_NEXT(watch, link);
+        sgi_op_watch *next = LIST_NEXT(watch, link);
         watch->changed(watch, op);
         watch = next;
     }
@@ -370,7 +371,7 @@ void sgi_op_tell_waiters_fired(sgi_op *op)
     op->committer->observer->waiters_fired(op);
 }
 
-void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
+void sgi_op_on_entries_visible(sgi_op *op, uint64_t after, uint64_t upto)
 {
     const struct sgi_log_observer *observer = op->committer->observer;
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
@@ -380,31 +381,31 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
      * waiters are sent */
     wake_readers(op);
     observer->readers_woken(op);
-    sgi_op_fire_due(op, SEGUE_OK);
+    sgi_op_fire_due_waiters(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
     sgi_op_tell_waiters_fired(op);
-    sgi_op_trim(op);
+    sgi_op_trim_tail(op);
     sgi_op_unref(op);
 }
 
-void sgi_op_became_durable(sgi_op *op, uint64_t seq)
+void sgi_op_on_entries_durable(sgi_op *op, uint64_t seq)
 {
     uint64_t before = op->durable;
     while (op->pending && op->pending->seq <= seq) {
         op->pending_bytes -= op->pending->len;
-        sgi_head_note_visible(op, op->pending);
+        sgi_op_head_note_visible(op, op->pending);
         op->pending = TAILQ_NEXT(op->pending, link);
     }
     op->durable = seq;
-    sgi_op_became_visible(op, before, seq);
+    sgi_op_on_entries_visible(op, before, seq);
 }
 
 /* Removes entries that could not be written to the store. No peer has seen these entries,
  * because only durable entries are sent (AS-114). Restores only the parts of the
  * operation's head that a failing operation needs: numbers, questions, status messages,
  * the end. */
-void sgi_op_drop_pending(sgi_op *op)
+void sgi_op_drop_unwritten_entries(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     while (op->pending) {
@@ -424,7 +425,7 @@ void sgi_op_drop_pending(sgi_op *op)
         sgi_entry_free(mem, entry);
     }
     op->pending_bytes = 0;
-    sgi_head_revert(op);
+    sgi_op_head_revert(op);
 }
 
 void sgi_op_skip_lost_entries(sgi_op *op)
@@ -436,27 +437,27 @@ void sgi_op_skip_lost_entries(sgi_op *op)
     op->behind_hole = op->head.next_log;
 }
 
-void sgi_op_write_failed(sgi_op *op, segue_status status)
+void sgi_op_on_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
     if (sgi_op_is_broken(op)) {
         /* clients have already received the end, so the committer continues its attempts
          * to write the end */
     } else if (!sgi_op_is_created(op)) {
-        sgi_op_drop_pending(op);
+        sgi_op_drop_unwritten_entries(op);
         sgi_op_set_stored(op, SGI_STORED_NOT);
         op->head.final = SGI_FINAL_CANCELLED;
-        sgi_op_fire_due(op, status);
+        sgi_op_fire_due_waiters(op, status);
         op->committer->observer->lost(op, status);
     } else {
-        sgi_op_drop_pending(op);
+        sgi_op_drop_unwritten_entries(op);
         sgi_op_set_stored(op, SGI_STORED_BROKEN);
         if (status == SEGUE_E_STATE)
             sgi_op_skip_lost_entries(op);
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR,
                        "an operation ends, because the store could not write it: %s",
                        sgi_status_name(status));
-        sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
+        sgi_store_refusal refusal = sgi_store_refusal_of(SGI_UNSTORED, status);
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
         /* makes the end visible; when out of memory, another attempt follows later */
@@ -465,8 +466,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
     sgi_op_unref(op);
 }
 
-void sgi_op_fire_ended(sgi_op *op)
+void sgi_op_fire_end_waiters(sgi_op *op)
 {
     if (!sgi_op_is_logged(op))
-        sgi_op_became_visible(op, 0, UINT64_MAX);
+        sgi_op_on_entries_visible(op, 0, UINT64_MAX);
 }

@@ -11,12 +11,12 @@
  * The life of a segment: the handler's thread appends the segment under the lock (emit.c
  * -> sgi_op_append_list). The segment gets its number, and the operation is marked dirty
  * (committer.c). The host (the runtime) writes everything that is dirty to the store,
- * on a separate thread if the store blocks, and then calls sgi_op_became_durable. Now
+ * on a separate thread if the store blocks, and then calls sgi_op_on_entries_durable. Now
  * the segment is visible. First the readers of streams are called, then the code that
  * waits for a position. The reader of a stream makes its source ready (conn.c). When
  * the transport has room, it asks the source for bytes. So a segment waits only in the
  * log, never in a queue. Handlers wait while too many entries are not durable
- * (sgi_op_is_full), and streams wait while their clients do not read.
+ * (sgi_op_handler_must_wait), and streams wait while their clients do not read.
  *
  * A log has exactly one final entry, and appending after the final entry is refused. This
  * rule alone decides races between completing, cancelling and expiring (R-C-3). */
@@ -110,8 +110,8 @@ typedef enum sgi_hold {
 #define SGI_INPUT_KEY_MAX 64
 
 /* A question of the operation to its client. */
-typedef struct sgi_input {
-    TAILQ_ENTRY(sgi_input) link;
+typedef struct sgi_op_question {
+    TAILQ_ENTRY(sgi_op_question) link;
     char *key;
     char *method;
     char *params; /* the params of the question: a JSON object */
@@ -137,9 +137,9 @@ typedef struct sgi_input {
     /* the question task that asks the question (input/question_task.h); NULL = no
      * question task */
     struct sgi_question_task *question_task;
-} sgi_input;
+} sgi_op_question;
 
-TAILQ_HEAD(sgi_input_list, sgi_input);
+TAILQ_HEAD(sgi_op_question_list, sgi_op_question);
 
 /* A status message of the operation, with the position of its entry. */
 typedef struct sgi_status_message {
@@ -172,13 +172,13 @@ typedef enum sgi_output {
 
 /* The idempotency key of an operation, with the map node by which the operation is
  * found. */
-typedef struct sgi_op_key {
+typedef struct sgi_op_idempotency_key {
     sgi_map_node node; /* node of the server's map by_key */
     sgi_op *op;
     uint8_t key[SGI_DIGEST_SIZE];
     /* digest of the parameters of the request that first used the key */
     uint8_t digest[SGI_DIGEST_SIZE];
-} sgi_op_key;
+} sgi_op_idempotency_key;
 
 /* The head: the state of an operation, a fold over its log (R-C-1). op_head.c applies
  * entries to the operation's head, in the same way for appended entries and for entries
@@ -187,7 +187,7 @@ typedef struct sgi_op_key {
  * the end of an operation that was never created. Files that free entries early
  * (dropping.c and the file of lasting calls) reduce log_bytes. record.c sets the time of
  * creation. */
-typedef struct sgi_head {
+typedef struct sgi_op_head {
     /* The position of the next entry, the number of the next segment, and 1 + the number
      * of the next event. */
     uint64_t next_log, next_seg, next_evt;
@@ -230,11 +230,11 @@ typedef struct sgi_head {
 
     /* the visible status message, followed by later messages that are not visible yet */
     struct sgi_status_message_list remarks;
-    struct sgi_input_list inputs;
+    struct sgi_op_question_list inputs;
     int32_t input_count;
     void *checkpoint;
     size_t checkpoint_len;
-} sgi_head;
+} sgi_op_head;
 
 /* Says whether an operation is in the store. op_state.c has the allowed changes. */
 typedef enum sgi_stored {
@@ -258,27 +258,29 @@ typedef enum sgi_writing {
 struct sgi_op {
     sgi_committer *committer;
     sgi_engine *engine;
-    struct sgi_shared *shared; /* the data that the cluster keeps with the operation */
+    /* the data that the cluster keeps with the operation */
+    struct sgi_cluster_op_data *shared;
     /* the data that the server keeps with the operation; the observer's function `freed`
      * frees both */
-    struct sgi_served *served;
+    struct sgi_served_op_data *served;
     int32_t refs;
     /* number of running callbacks of the application that read bytes of the operation's
-     * head (sgi_op_lend) */
-    int32_t lent;
+     * head (sgi_op_pin_head) */
+    int32_t pins;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     /* id of the task, or of a stored operation; NULL = the operation is plain */
     char *task_id;
-    sgi_op_key *key;    /* the idempotency key; NULL = the operation has no key */
+    /* the idempotency key; NULL = the operation has no key */
+    sgi_op_idempotency_key *key;
     int64_t created_ms; /* wall clock time of the creation, in ms */
     int64_t ttl_ms;     /* time to live in ms from the creation; -1 = unlimited */
     /* fires when the engine must try again to end the operation after memory ran out */
     sgi_timer end_again;
 
     /* The members from here to `end_received` belong to the log. */
-    sgi_head head;
+    sgi_op_head head;
     uint64_t durable;
-    sgi_limits limits;
+    sgi_op_limits limits;
     /* the newest entries; the tail of a plain operation is the whole log */
     struct sgi_entry_list tail;
     size_t tail_bytes;
@@ -295,7 +297,7 @@ struct sgi_op {
     struct sgi_retention *retention;
     sgi_limit reached; /* the limit because of which the last entry was refused */
     /* the account that counts the bytes of this operation */
-    sgi_account *account;
+    sgi_byte_account *account;
     /* number of bytes that the operation holds in memory */
     size_t held;
     sgi_output output; /* how much of structuredContent the operation's head keeps */
@@ -330,12 +332,12 @@ struct sgi_op {
     uint64_t commands_taken_stored; /* the value of commands_taken that is in the store */
     /* the record that the next commit creates (record.h); NULL = the record is in the
      * store, or the operation is plain */
-    struct sgi_record *record;
+    struct sgi_op_record *record;
 
     /* ---- readers and waiters ---- */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
-    LIST_HEAD(, sgi_watch) watches;
+    LIST_HEAD(, sgi_op_watch) watches;
 };
 
 /* Code that waits until the operation is created and its log is visible up to position
@@ -358,10 +360,10 @@ struct sgi_waiter {
 
 /* A function that is called at each visible change of an operation's status
  * (subscriptions.c). */
-typedef struct sgi_watch {
-    LIST_ENTRY(sgi_watch) link;
-    void (*changed)(struct sgi_watch *watch, sgi_op *op);
-} sgi_watch;
+typedef struct sgi_op_watch {
+    LIST_ENTRY(sgi_op_watch) link;
+    void (*changed)(struct sgi_op_watch *watch, sgi_op *op);
+} sgi_op_watch;
 
 /* Makes an operation. The memory block of the operation also has room for the data of
  * cluster and server (sgi_log_observer.room). Returns NULL when out of memory. */
@@ -371,19 +373,19 @@ sgi_op *sgi_op_new(sgi_committer *committer);
 static inline void sgi_op_hold_bytes(sgi_op *op, size_t bytes)
 {
     op->held += bytes;
-    sgi_account_add(op->account, bytes);
+    sgi_byte_account_add(op->account, bytes);
 }
 
 static inline void sgi_op_release_bytes(sgi_op *op, size_t bytes)
 {
     op->held -= bytes;
-    sgi_account_subtract(op->account, bytes);
+    sgi_byte_account_subtract(op->account, bytes);
 }
 
 /* Gives the operation an idempotency key. digest: digest of the request's parameters.
  * Returns false when out of memory. */
-bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
-                    const uint8_t digest[SGI_DIGEST_SIZE]);
+bool sgi_op_set_idempotency_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
+                                const uint8_t digest[SGI_DIGEST_SIZE]);
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 
@@ -410,20 +412,20 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
  * operation (R-C-1). Used for an operation that another server runs, or whose log is
  * being read from the store. Returns SEGUE_E_STORE_CORRUPT when the entry does not follow
  * the log, and SEGUE_E_NOMEM when out of memory. */
-segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
+segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry);
 
 /* Turns a plain operation into a stored operation. */
-segue_status sgi_op_make_stored(sgi_op *op);
+segue_status sgi_op_turn_into_stored(sgi_op *op);
 /* Frees durable entries of the tail. Keeps the entries that readers near the end of the
  * log need. */
-void sgi_op_trim(sgi_op *op);
+void sgi_op_trim_tail(sgi_op *op);
 /* Frees the entries up to position seq. Does nothing unless op->frees_consumed is
  * true. */
-void sgi_op_free_consumed(sgi_op *op, uint64_t seq);
+void sgi_op_free_consumed_entries(sgi_op *op, uint64_t seq);
 /* For the committer. became_durable: the entries up to position seq are durable.
  * write_failed: a write of the operation has failed with this status. */
-void sgi_op_became_durable(sgi_op *op, uint64_t seq);
-void sgi_op_write_failed(sgi_op *op, segue_status status);
+void sgi_op_on_entries_durable(sgi_op *op, uint64_t seq);
+void sgi_op_on_write_failed(sgi_op *op, segue_status status);
 /* Notes that the store has lost an unknown number of entries at the end of the log. The
  * next entry, which ends the operation, gets a position above all positions that a peer
  * can have seen. */
@@ -481,31 +483,31 @@ static inline int64_t sgi_op_expiry(const sgi_op *op)
 
 /* Returns the state of the operation as a peer may see it. */
 sgi_state sgi_op_state(const sgi_op *op);
-bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);
+bool sgi_op_question_is_open(const sgi_op *op, const sgi_op_question *input);
 /* Returns the visible status message, or NULL when there is no message. */
 const char *sgi_op_status_message(const sgi_op *op);
 
-sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key);
+sgi_op_question *sgi_op_find_question(sgi_op *op, sgi_str key);
 /* Returns the question whose INPUT_ASK entry is at this position, or NULL when there is
  * no such question. */
-sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position);
+sgi_op_question *sgi_op_find_question_at(const sgi_op *op, uint64_t position);
 
 /* True when too many bytes are not durable, so that handlers must wait. */
-bool sgi_op_is_full(const sgi_op *op);
+bool sgi_op_handler_must_wait(const sgi_op *op);
 
 /* Calls the waiter when the log is visible up to position seq. If the log is already
  * visible, the waiter is called before this function returns. */
-void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
+void sgi_op_wait_until_visible(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
 /* Calls the waiter when waiter->is_due returns true. If is_due already returns true, the
  * waiter is called before this function returns. */
-void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter);
+void sgi_op_wait_until_due(sgi_op *op, sgi_waiter *waiter);
 void sgi_op_wait_cancel(sgi_waiter *waiter);
 /* Tells the observer that waiters of the operation were called. */
 void sgi_op_tell_waiters_fired(sgi_op *op);
 /* Calls the waiters whose entries will never be durable, with SEGUE_E_FENCED. */
-void sgi_op_fire_lost(sgi_op *op);
+void sgi_op_fire_lost_waiters(sgi_op *op);
 /* Calls the waiters of a plain operation that has ended. Does nothing for a stored
  * operation, whose waiters are called when the end is durable. */
-void sgi_op_fire_ended(sgi_op *op);
+void sgi_op_fire_end_waiters(sgi_op *op);
 
 #endif

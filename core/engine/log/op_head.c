@@ -7,15 +7,15 @@
 #include "engine/log/dropping.h"
 #include "engine/log/observer.h"
 
-static void free_input(const sgi_mem *mem, sgi_input *input)
+static void free_input(const sgi_mem *mem, sgi_op_question *input)
 {
     sgi_text_free(mem, input->key);
     sgi_text_free(mem, input->method);
     if (input->params)
-        sgi_release(mem, input->params, input->params_len + 1);
+        sgi_free(mem, input->params, input->params_len + 1);
     if (input->answer)
-        sgi_release(mem, input->answer, input->answer_len + 1);
-    sgi_release(mem, input, sizeof *input);
+        sgi_free(mem, input->answer, input->answer_len + 1);
+    sgi_free(mem, input, sizeof *input);
 }
 
 static void remove_remark(sgi_op *op, sgi_status_message *remark)
@@ -23,30 +23,30 @@ static void remove_remark(sgi_op *op, sgi_status_message *remark)
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     TAILQ_REMOVE(&op->head.remarks, remark, link);
     sgi_text_free(mem, remark->text);
-    sgi_release(mem, remark, sizeof *remark);
+    sgi_free(mem, remark, sizeof *remark);
 }
 
 static void forget_structured(sgi_op *op)
 {
     if (op->head.structured)
-        sgi_release(sgi_engine_mem(op->engine), op->head.structured,
-                    op->head.structured_len + 1);
+        sgi_free(sgi_engine_mem(op->engine), op->head.structured,
+                 op->head.structured_len + 1);
     op->head.structured = NULL;
     op->head.structured_lost = false;
 }
 
-void sgi_head_free(sgi_op *op)
+void sgi_op_head_free(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_input *input, *next;
+    sgi_op_question *input, *next;
     SGI_TAILQ_EACH(input, &op->head.inputs, link, next)
         free_input(mem, input);
     while (!TAILQ_EMPTY(&op->head.remarks))
         remove_remark(op, TAILQ_FIRST(&op->head.remarks));
     if (op->head.final_data)
-        sgi_release(mem, op->head.final_data, op->head.final_len + 1);
+        sgi_free(mem, op->head.final_data, op->head.final_len + 1);
     forget_structured(op);
-    sgi_release(mem, op->head.checkpoint, op->head.checkpoint_len);
+    sgi_free(mem, op->head.checkpoint, op->head.checkpoint_len);
 }
 
 /* ---- the state as a fold over the log ---- */
@@ -57,7 +57,7 @@ static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text
     if (!copy)
         return false;
     if (*slot)
-        sgi_release(mem, *slot, *len + 1);
+        sgi_free(mem, *slot, *len + 1);
     *slot = copy;
     *len = text.n;
     return true;
@@ -100,7 +100,7 @@ static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
     sgi_status_message *remark = sgi_alloc(mem, sizeof *remark);
     char *text = decode_text(mem, message);
     if (!remark || !text) {
-        sgi_release(mem, remark, sizeof *remark);
+        sgi_free(mem, remark, sizeof *remark);
         sgi_text_free(mem, text);
         return false;
     }
@@ -116,7 +116,7 @@ static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
 static bool apply_ask(sgi_op *op, uint64_t seq, sgi_json payload)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_input *input = sgi_zalloc(mem, sizeof *input);
+    sgi_op_question *input = sgi_zalloc(mem, sizeof *input);
     if (!input)
         return false;
     sgi_json params = sgi_json_get(payload, "params");
@@ -138,7 +138,7 @@ static bool apply_answer(sgi_op *op, uint64_t seq, sgi_json payload)
     sgi_str key;
     if (!sgi_json_plain_string(sgi_json_get(payload, "key"), &key))
         return true;
-    sgi_input *input = sgi_op_find_input(op, key);
+    sgi_op_question *input = sgi_op_find_question(op, key);
     if (!input || input->answered)
         return true;
     sgi_json error = sgi_json_get(payload, "error");
@@ -180,7 +180,7 @@ static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
         return false;
     if (bytes.n)
         memcpy(copy, bytes.p, bytes.n);
-    sgi_release(mem, op->head.checkpoint, op->head.checkpoint_len);
+    sgi_free(mem, op->head.checkpoint, op->head.checkpoint_len);
     op->head.checkpoint = copy;
     op->head.checkpoint_len = bytes.n;
     return true;
@@ -208,7 +208,7 @@ static void note_structured(sgi_op *op, sgi_json members)
 static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *block)
 {
     uint64_t place;
-    return sgi_entry_read_placed_block(entry, block, &place)
+    return sgi_entry_read_indexed_block(entry, block, &place)
                ? place
                : entry->segment - 1 - op->head.voided_seg;
 }
@@ -220,7 +220,7 @@ static bool can_stand(const sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place = place_of(op, entry, &block);
-    if (!sgi_op_log_has_result(op))
+    if (!sgi_op_log_has_whole_result(op))
         return place <= entry->segment - 1 - op->head.voided_seg;
     return place == op->head.blocks ||
            (sgi_text_blocks_has(&op->head.texts, place) && sgi_block_is_text(block));
@@ -257,7 +257,7 @@ static void apply_replace(sgi_op *op, const sgi_entry *entry)
     sgi_text_blocks_reset(&op->head.texts, 0);
 }
 
-bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry)
+bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
     bool ok = true;
@@ -314,7 +314,7 @@ bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry)
     return true;
 }
 
-void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry)
+void sgi_op_head_note_visible(sgi_op *op, const sgi_entry *entry)
 {
     if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_PRESENCE &&
         entry->kind != SGI_ENTRY_ANEW && entry->at_ms > op->head.updated_ms)
@@ -338,7 +338,7 @@ static uint64_t segment_of(const sgi_op *op, int32_t kind)
     return kind == SGI_ENTRY_REPLACE ? op->head.next_seg - 1 : 0;
 }
 
-void sgi_head_number_entry(const sgi_op *op, sgi_entry *entry)
+void sgi_op_head_number_entry(const sgi_op *op, sgi_entry *entry)
 {
     entry->seq = op->head.next_log;
     entry->segment = segment_of(op, entry->kind);
@@ -380,22 +380,22 @@ static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
            entry->seq > op->head.next_log && !entry->segment && !entry->event;
 }
 
-segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
+segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
 {
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
                 (continues(op, entry) || fails_behind_hole(op, entry) ||
-                 (sgi_op_may_have_gaps(op) && continues_behind_gap(op, entry)));
+                 (sgi_op_log_can_have_gaps(op) && continues_behind_gap(op, entry)));
     if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)))
         return SEGUE_E_STORE_CORRUPT;
-    if (!sgi_head_apply_entry(op, entry))
+    if (!sgi_op_head_apply_entry(op, entry))
         return SEGUE_E_NOMEM;
-    sgi_head_note_visible(op, entry);
+    sgi_op_head_note_visible(op, entry);
     op->durable = entry->seq;
     return SEGUE_OK;
 }
 /* ---- what peers may see ---- */
 
-bool sgi_input_is_open(const sgi_op *op, const sgi_input *input)
+bool sgi_op_question_is_open(const sgi_op *op, const sgi_op_question *input)
 {
     uint64_t horizon = sgi_op_horizon(op);
     return input->asked <= horizon && !(input->answered && input->answered <= horizon);
@@ -403,21 +403,21 @@ bool sgi_input_is_open(const sgi_op *op, const sgi_input *input)
 
 sgi_state sgi_op_state(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     if (sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op)) {
         if (op->head.final == SGI_FINAL_CANCELLED)
             return SGI_STATE_CANCELLED;
         return op->head.final >= SGI_FINAL_ERROR ? SGI_STATE_FAILED : SGI_STATE_COMPLETED;
     }
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_input_is_open(op, input))
+        if (sgi_op_question_is_open(op, input))
             return SGI_STATE_INPUT_REQUIRED;
     return SGI_STATE_WORKING;
 }
 
-sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key)
+sgi_op_question *sgi_op_find_question(sgi_op *op, sgi_str key)
 {
-    sgi_input *input, *reverted = NULL;
+    sgi_op_question *input, *reverted = NULL;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (!sgi_str_eq(sgi_str_of(input->key), key))
             continue;
@@ -430,9 +430,9 @@ sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key)
     return reverted;
 }
 
-sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position)
+sgi_op_question *sgi_op_find_question_at(const sgi_op *op, uint64_t position)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->asked == position)
             return input;
@@ -441,13 +441,13 @@ sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position)
 
 /* ---- undoing entries ---- */
 
-void sgi_head_revert(sgi_op *op)
+void sgi_op_head_revert(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_input *input;
+    sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (input->answered > op->durable) {
-            sgi_release(mem, input->answer, input->answer_len + 1);
+            sgi_free(mem, input->answer, input->answer_len + 1);
             input->answer = NULL;
             input->answered = 0;
             input->failed = false;
@@ -462,7 +462,7 @@ void sgi_head_revert(sgi_op *op)
         remove_remark(op, remark);
     if (op->head.final_seq > op->durable) {
         if (op->head.final_data)
-            sgi_release(mem, op->head.final_data, op->head.final_len + 1);
+            sgi_free(mem, op->head.final_data, op->head.final_len + 1);
         op->head.final_data = NULL;
         op->head.final = SGI_FINAL_NONE;
         op->head.final_seq = 0;
@@ -475,9 +475,9 @@ void sgi_head_revert(sgi_op *op)
 
 /* Swaps the answers, and the positions of the entries, of two copies of the same
  * question. Key, method and params of a question never change. */
-static void swap_answers(sgi_input *input, sgi_input *other)
+static void swap_answers(sgi_op_question *input, sgi_op_question *other)
 {
-    sgi_input kept = *input;
+    sgi_op_question kept = *input;
     input->asked = other->asked;
     input->answered = other->answered;
     input->answer = other->answer;
@@ -489,9 +489,9 @@ static void swap_answers(sgi_input *input, sgi_input *other)
 
 static void swap_inputs(sgi_op *op, sgi_op *fresh)
 {
-    sgi_input *input, *next;
+    sgi_op_question *input, *next;
     SGI_TAILQ_EACH(input, &fresh->head.inputs, link, next) {
-        sgi_input *here = sgi_op_find_input(op, sgi_str_of(input->key));
+        sgi_op_question *here = sgi_op_find_question(op, sgi_str_of(input->key));
         if (here) {
             swap_answers(here, input);
             continue;
@@ -509,7 +509,7 @@ static void swap_inputs(sgi_op *op, sgi_op *fresh)
         fresh->member = kept;                                                            \
     } while (0)
 
-void sgi_head_swap(sgi_op *op, sgi_op *fresh)
+void sgi_op_head_swap(sgi_op *op, sgi_op *fresh)
 {
     op->head.next_log = fresh->head.next_log;
     op->head.next_seg = fresh->head.next_seg;

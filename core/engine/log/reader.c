@@ -46,16 +46,16 @@ bool sgi_reader_is_paused(const sgi_reader *reader)
 void sgi_reader_pause(sgi_reader *reader)
 {
     sgi_entry_list_free(sgi_engine_mem(reader->op->engine), &reader->chunk);
-    sgi_op_trim(reader->op);
+    sgi_op_trim_tail(reader->op);
 }
 
-void sgi_reader_drop_entry(sgi_reader *reader, const sgi_entry *entry)
+void sgi_reader_on_entry_removed(sgi_reader *reader, const sgi_entry *entry)
 {
     if (reader->at == entry)
         reader->at = NULL;
 }
 
-static void chunk_arrived(sgi_job *job)
+static void chunk_arrived(sgi_store_job *job)
 {
     sgi_reader *reader = job->user;
     if (reader) {
@@ -66,7 +66,7 @@ static void chunk_arrived(sgi_job *job)
         else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
     }
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (reader)
         reader->ready(reader);
 }
@@ -76,7 +76,8 @@ static void fetch(sgi_reader *reader)
     sgi_op *op = reader->op;
     if (reader->job || reader->failed)
         return;
-    sgi_job *job = sgi_job_new(op->committer, SGI_JOB_READ, chunk_arrived, reader);
+    sgi_store_job *job =
+        sgi_store_job_new(op->committer, SGI_STORE_JOB_READ, chunk_arrived, reader);
     if (!job) {
         reader->failed = true;
         return;
@@ -186,9 +187,9 @@ static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place;
-    if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->keeps_segments)
+    if (!sgi_entry_read_indexed_block(entry, &block, &place) || fold->keeps_segments)
         sgi_fold_add_segment(fold, block);
-    else if (!sgi_fold_add_placed_segment(fold, place, block))
+    else if (!sgi_fold_add_indexed_segment(fold, place, block))
         /* the text block that this segment should continue is missing */
         fold->content.failed = true;
 }
@@ -201,7 +202,7 @@ static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
     else if (entry->kind == SGI_ENTRY_FIELDS)
         sgi_fold_add_fields(fold, payload);
     else if (entry->kind == SGI_ENTRY_REPLACE)
-        sgi_fold_replace(fold, entry->segment);
+        sgi_fold_drop_replaced(fold, entry->segment);
 }
 
 static void end_folding(folding *f, bool ok)
@@ -212,7 +213,7 @@ static void end_folding(folding *f, bool ok)
     f->done(f->user, op, ok && !sgi_fold_failed(&f->fold) ? &f->fold : NULL);
     sgi_reader_end(&f->reader);
     sgi_fold_free(&f->fold);
-    sgi_release(mem, f, sizeof *f);
+    sgi_free(mem, f, sizeof *f);
     sgi_op_unref(op);
 }
 
@@ -228,7 +229,7 @@ static bool count_entry(folding *f, const sgi_entry *entry)
         f->lacks = false;
     if (is_segment || entry->kind == SGI_ENTRY_REPLACE)
         f->next_segment = entry->segment + 1;
-    return entry->seq == f->reader.seq + 1 || sgi_op_may_have_gaps(f->reader.op);
+    return entry->seq == f->reader.seq + 1 || sgi_op_log_can_have_gaps(f->reader.op);
 }
 
 static void fold_more(sgi_reader *reader)
@@ -279,7 +280,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
         fold_plain(op, done, user);
         return;
     }
-    folding *f = sgi_op_log_has_result(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
+    folding *f = sgi_op_log_has_whole_result(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
     if (!f) {
         done(user, op, NULL);
         return;

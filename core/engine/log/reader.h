@@ -20,7 +20,7 @@ struct sgi_reader {
     sgi_entry *at;
     /* older entries that were read from the store and are not consumed yet */
     struct sgi_entry_list chunk;
-    sgi_job *job;
+    sgi_store_job *job;
     bool failed; /* the store or memory has failed, so no more entries can be read */
     /* the entries are sent to a peer; when the reader has consumed the end, a peer has
      * received the end */
@@ -57,7 +57,7 @@ bool sgi_reader_is_paused(const sgi_reader *reader);
 void sgi_reader_pause(sgi_reader *reader);
 /* Called when the operation removes this entry from its tail. If the reader points to the
  * entry, the reader clears the pointer. */
-void sgi_reader_drop_entry(sgi_reader *reader, const sgi_entry *entry);
+void sgi_reader_on_entry_removed(sgi_reader *reader, const sgi_entry *entry);
 
 /* Reads a whole log and folds it. `done` runs once, perhaps before sgi_op_fold returns.
  * fold: the merged result; NULL = out of memory, or the log cannot be read, or entries of

@@ -14,10 +14,10 @@ static void write_digest(sgi_jw *w, const uint8_t digest[SGI_DIGEST_SIZE])
     w->comma = true;
 }
 
-segue_status sgi_record_write(sgi_op *op)
+segue_status sgi_op_record_make(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_record *record = sgi_zalloc(mem, sizeof *record);
+    sgi_op_record *record = sgi_zalloc(mem, sizeof *record);
     if (!record)
         return SEGUE_E_NOMEM;
     segue_store_record *head = &record->head;
@@ -30,7 +30,7 @@ segue_status sgi_record_write(sgi_op *op)
     sgi_jw_close(&w, '}');
     if (record->data.failed) {
         sgi_buf_free(&record->data);
-        sgi_release(mem, record, sizeof *record);
+        sgi_free(mem, record, sizeof *record);
         return SEGUE_E_NOMEM;
     }
     memcpy(head->id, op->id, sizeof head->id);
@@ -46,12 +46,12 @@ segue_status sgi_record_write(sgi_op *op)
     return SEGUE_OK;
 }
 
-void sgi_record_free_written(sgi_op *op)
+void sgi_op_record_free_written(sgi_op *op)
 {
     if (!op->record)
         return;
     sgi_buf_free(&op->record->data);
-    sgi_release(sgi_engine_mem(op->engine), op->record, sizeof *op->record);
+    sgi_free(sgi_engine_mem(op->engine), op->record, sizeof *op->record);
     op->record = NULL;
 }
 
@@ -66,17 +66,18 @@ static segue_status read_key(sgi_op *op, const segue_store_record *record, sgi_j
     sgi_buf_init(&digest, sgi_engine_mem(op->engine));
     if (sgi_json_plain_string(sgi_json_get(data, "digest"), &text) &&
         sgi_buf_add_unbase64(&digest, text) && digest.len == SGI_DIGEST_SIZE)
-        status = sgi_op_set_key(op, record->idempotency_key, (uint8_t *)digest.p)
-                     ? SEGUE_OK
-                     : SEGUE_E_NOMEM;
+        status =
+            sgi_op_set_idempotency_key(op, record->idempotency_key, (uint8_t *)digest.p)
+                ? SEGUE_OK
+                : SEGUE_E_NOMEM;
     if (digest.failed)
         status = SEGUE_E_NOMEM;
     sgi_buf_free(&digest);
     return status;
 }
 
-segue_status sgi_record_read(sgi_committer *committer, const segue_store_record *record,
-                             sgi_op **out)
+segue_status sgi_op_new_from_record(sgi_committer *committer,
+                                    const segue_store_record *record, sgi_op **out)
 {
     sgi_engine *engine = committer->engine;
     sgi_json data;

@@ -5,21 +5,21 @@
 
 #include "engine/log/op.h"
 
-typedef struct sgi_record {
+typedef struct sgi_op_record {
     /* the record in the form of the store; its pointers point into the operation and into
      * `data` */
     segue_store_record head;
     sgi_buf data;
-} sgi_record;
+} sgi_op_record;
 
 /* Makes op->record; the next commit writes op->record to the store. */
-segue_status sgi_record_write(sgi_op *op);
+segue_status sgi_op_record_make(sgi_op *op);
 /* Frees op->record. Called when the record is in the store, or is no longer needed. */
-void sgi_record_free_written(sgi_op *op);
+void sgi_op_record_free_written(sgi_op *op);
 /* Makes an operation from a stored record. The caller then applies the entries of the
  * log. Sets *out only on SEGUE_OK. Returns SEGUE_E_STORE_CORRUPT when the record cannot
  * be read. */
-segue_status sgi_record_read(sgi_committer *committer, const segue_store_record *record,
-                             sgi_op **out);
+segue_status sgi_op_new_from_record(sgi_committer *committer,
+                                    const segue_store_record *record, sgi_op **out);
 
 #endif

@@ -30,14 +30,14 @@ static const reason_row *find_reason(segue_status status)
     return is_ours ? NULL : reason_rows;
 }
 
-sgi_refusal sgi_refusal_of(const char *what, segue_status status)
+sgi_store_refusal sgi_store_refusal_of(const char *what, segue_status status)
 {
     const reason_row *row = find_reason(status);
     /* A failed read may succeed later, so the error asks for a pause. The pause also
      * distinguishes this error from the error of a task that has failed because its store
      * failed. */
     bool passes = status == SEGUE_E_STORE && !strcmp(what, SGI_UNREADABLE);
-    sgi_refusal refusal;
+    sgi_store_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
              row ? row->text : "");
     if (!row)

@@ -17,7 +17,7 @@ void sgi_text_blocks_reset(sgi_text_blocks *texts, uint64_t from)
 {
     texts->from = from;
     texts->first = 0;
-    sgi_buf_cut(&texts->more, 0);
+    sgi_buf_truncate(&texts->more, 0);
 }
 
 bool sgi_text_blocks_reserve(sgi_text_blocks *texts, uint64_t end)

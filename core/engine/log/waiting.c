@@ -27,7 +27,7 @@ static sgi_waiter *first_due(const sgi_op *op, segue_status status)
 
 /* Calls the waiters whose wait is over. After each call the search starts again, because
  * a waiter can remove other waiters. */
-void sgi_op_fire_due(sgi_op *op, segue_status status)
+void sgi_op_fire_due_waiters(sgi_op *op, segue_status status)
 {
     sgi_waiter *waiter;
     while ((waiter = first_due(op, status))) {
@@ -36,14 +36,14 @@ void sgi_op_fire_due(sgi_op *op, segue_status status)
     }
 }
 
-void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
+void sgi_op_wait_until_visible(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
 {
     waiter->is_due = NULL;
     waiter->seq = seq;
-    sgi_op_wait_until(op, waiter);
+    sgi_op_wait_until_due(op, waiter);
 }
 
-void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter)
+void sgi_op_wait_until_due(sgi_op *op, sgi_waiter *waiter)
 {
     if (is_due(op, waiter)) {
         waiter->fire(waiter, op, SEGUE_OK);
@@ -70,7 +70,7 @@ static sgi_waiter *first_in_vain(const sgi_op *op)
     return NULL;
 }
 
-void sgi_op_fire_lost(sgi_op *op)
+void sgi_op_fire_lost_waiters(sgi_op *op)
 {
     sgi_waiter *waiter;
     sgi_op_ref(op);

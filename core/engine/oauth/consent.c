@@ -43,22 +43,22 @@ static void write_url(sgi_flow *flow, const char *challenge)
     sgi_flow_text_set(flow, SGI_FT_URL, sgi_flow_text_of(flow, SGI_FT_AUTHORIZE));
     sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_AUTHORIZE), &place);
     sgi_buf_add_char(url, place.query.p ? '&' : '?');
-    sgi_form_add(url, "response_type", SGI_STR("code"));
-    sgi_form_add(url, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
-    sgi_form_add(url, "redirect_uri", sgi_flow_text_of(flow, SGI_FT_SET_REDIRECT));
-    sgi_form_add(url, "code_challenge", sgi_str_of(challenge));
-    sgi_form_add(url, "code_challenge_method", SGI_STR("S256"));
-    sgi_form_add(url, "state", sgi_flow_text_of(flow, SGI_FT_STATE));
-    sgi_form_add(url, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
+    sgi_url_form_add(url, "response_type", SGI_STR("code"));
+    sgi_url_form_add(url, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
+    sgi_url_form_add(url, "redirect_uri", sgi_flow_text_of(flow, SGI_FT_SET_REDIRECT));
+    sgi_url_form_add(url, "code_challenge", sgi_str_of(challenge));
+    sgi_url_form_add(url, "code_challenge_method", SGI_STR("S256"));
+    sgi_url_form_add(url, "state", sgi_flow_text_of(flow, SGI_FT_STATE));
+    sgi_url_form_add(url, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (asked.n)
-        sgi_form_add(url, "scope", asked);
+        sgi_url_form_add(url, "scope", asked);
     /* with offline_access, OpenID Connect requires the prompt "consent" (section 11) */
     if (sgi_scopes_cover(asked, SGI_STR("offline_access")))
-        sgi_form_add(url, "prompt", SGI_STR("consent"));
+        sgi_url_form_add(url, "prompt", SGI_STR("consent"));
     sgi_buf_terminate(url);
 }
 
-void sgi_flow_agree(sgi_flow *flow)
+void sgi_flow_ask_consent(sgi_flow *flow)
 {
     char challenge[64];
     sgi_flow_choose_scopes(flow);
@@ -75,7 +75,7 @@ void sgi_flow_agree(sgi_flow *flow)
     TAILQ_INSERT_TAIL(&flow->engine->flows, flow, link);
 }
 
-void sgi_flow_stop_waiting(sgi_flow *flow)
+void sgi_flow_stop_waiting_for_browser(sgi_flow *flow)
 {
     if (flow->listed)
         TAILQ_REMOVE(&flow->engine->flows, flow, link);
@@ -113,7 +113,7 @@ static sgi_flow *find(sgi_engine *engine, sgi_str state)
 static bool check_issuer(sgi_flow *flow, sgi_str query)
 {
     sgi_buf *iss = &flow->text[SGI_FT_SCRATCH];
-    switch (sgi_form_find(query, "iss", iss)) {
+    switch (sgi_url_form_find(query, "iss", iss)) {
     case SGI_FORM_NOMEM:
         sgi_flow_is_out_of_memory(flow);
         return false;
@@ -138,7 +138,7 @@ static void take_error(sgi_flow *flow, sgi_str query)
     char error[SGI_FLOW_SHOWN + 1], text[SGI_FLOW_SHOWN + 1];
     sgi_flow_printable(sgi_flow_text_of(flow, SGI_FT_SCRATCH), error);
     *text = 0;
-    if (sgi_form_find(query, "error_description", &flow->text[SGI_FT_SCRATCH]) ==
+    if (sgi_url_form_find(query, "error_description", &flow->text[SGI_FT_SCRATCH]) ==
         SGI_FORM_ONE)
         sgi_flow_printable(sgi_flow_text_of(flow, SGI_FT_SCRATCH), text);
     sgi_flow_fail(flow, "the user or the authorization server refused access: %s%s%s",
@@ -149,19 +149,19 @@ static void take_answer(sgi_flow *flow, sgi_str query)
 {
     if (!check_issuer(flow, query))
         return;
-    sgi_form_found error = sgi_form_find(query, "error", &flow->text[SGI_FT_SCRATCH]);
+    sgi_form_found error = sgi_url_form_find(query, "error", &flow->text[SGI_FT_SCRATCH]);
     if (error == SGI_FORM_ONE) {
         take_error(flow, query);
         return;
     }
-    sgi_form_found code = sgi_form_find(query, "code", &flow->text[SGI_FT_CODE]);
+    sgi_form_found code = sgi_url_form_find(query, "code", &flow->text[SGI_FT_CODE]);
     if (sgi_flow_is_out_of_memory(flow))
         return;
     if (error != SGI_FORM_ABSENT || code != SGI_FORM_ONE ||
         !sgi_flow_text_is_set(flow, SGI_FT_CODE))
         sgi_flow_fail(flow, "the redirect from the browser has no code");
     else
-        sgi_flow_redeem(flow);
+        sgi_flow_redeem_code(flow);
 }
 
 segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect)
@@ -169,7 +169,7 @@ segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect)
     sgi_str query = query_of(redirect);
     sgi_buf state;
     sgi_buf_init(&state, sgi_engine_mem(engine));
-    sgi_form_found found = sgi_form_find(query, "state", &state);
+    sgi_form_found found = sgi_url_form_find(query, "state", &state);
     sgi_flow *flow =
         found == SGI_FORM_ONE && state.len ? find(engine, sgi_buf_str(&state)) : NULL;
     bool is_text = found == SGI_FORM_ONE && state.len;
@@ -178,7 +178,7 @@ segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect)
         return SEGUE_E_NOMEM;
     if (!flow)
         return is_text ? SEGUE_E_NOT_FOUND : SEGUE_E_INVALID;
-    sgi_flow_stop_waiting(flow);
+    sgi_flow_stop_waiting_for_browser(flow);
     take_answer(flow, query);
     if (flow->moved)
         flow->moved(flow->moved_user);

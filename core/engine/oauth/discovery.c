@@ -52,7 +52,8 @@ static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool 
 static bool is_empty(sgi_flow *flow, int32_t status, sgi_str body, sgi_json *object)
 {
     return status < 200 ||
-           (status >= 300 && !sgi_flow_failure_may_pass(flow, status, (sgi_str){0})) ||
+           (status >= 300 &&
+            !sgi_flow_failure_is_temporary(flow, status, (sgi_str){0})) ||
            (status < 300 && !sgi_flow_parse_object(flow, body, object));
 }
 
@@ -143,14 +144,14 @@ static bool take_issuer(sgi_flow *flow, sgi_json list, const sgi_url *endpoint)
                 continue;
             sgi_flow_text_clear(flow, SGI_FT_ISSUER);
             if (sgi_json_decode(item, &flow->text[SGI_FT_ISSUER]) &&
-                sgi_flow_may_use(flow, sgi_flow_text_of(flow, SGI_FT_ISSUER)))
+                sgi_flow_url_is_allowed(flow, sgi_flow_text_of(flow, SGI_FT_ISSUER)))
                 return true;
         }
     sgi_flow_text_set(flow, SGI_FT_ISSUER, endpoint->origin);
     return count == 0;
 }
 
-void sgi_flow_take_resource(sgi_flow *flow, int32_t status, sgi_str body)
+void sgi_flow_take_resource_metadata(sgi_flow *flow, int32_t status, sgi_str body)
 {
     sgi_json object = {0};
     sgi_url endpoint, resource;
@@ -203,7 +204,7 @@ static void assume_endpoints(sgi_flow *flow)
     sgi_flow_text_set(flow, SGI_FT_KNOWN, sgi_flow_text_of(flow, SGI_FT_ISSUER));
     flow->methods = 0;
     flow->knows_documents = flow->names_itself = flow->offline = false;
-    sgi_flow_identify(flow);
+    sgi_flow_choose_client_id(flow);
 }
 
 static void have_no_metadata(sgi_flow *flow)
@@ -224,7 +225,7 @@ static void ask_next_server(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_KNOWN) &&
         sgi_str_eq(sgi_flow_text_of(flow, SGI_FT_KNOWN),
                    sgi_flow_text_of(flow, SGI_FT_ISSUER))) {
-        sgi_flow_identify(flow);
+        sgi_flow_choose_client_id(flow);
         return;
     }
     sgi_flow_text_clear(flow, SGI_FT_KNOWN);
@@ -253,7 +254,7 @@ static uint32_t read_methods(sgi_json list)
 {
     uint32_t methods = 0;
     for (uint32_t method = SGI_AUTH_NONE; method <= SGI_AUTH_JWT; method <<= 1)
-        if (lists(list, sgi_str_of(sgi_flow_method_name(method))))
+        if (lists(list, sgi_str_of(sgi_flow_auth_method_name(method))))
             methods |= method;
     return methods;
 }
@@ -271,7 +272,7 @@ static bool is_issuer(sgi_str named, sgi_str wanted)
 static bool is_place(const sgi_flow *flow, sgi_flow_text which, bool needed)
 {
     return sgi_flow_text_is_set(flow, which)
-               ? sgi_flow_may_use(flow, sgi_flow_text_of(flow, which))
+               ? sgi_flow_url_is_allowed(flow, sgi_flow_text_of(flow, which))
                : !needed;
 }
 
@@ -299,7 +300,7 @@ static const char *check_server(sgi_flow *flow, sgi_json object)
     return NULL;
 }
 
-void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body)
+void sgi_flow_take_server_metadata(sgi_flow *flow, int32_t status, sgi_str body)
 {
     sgi_json object = {0};
     char shown[SGI_FLOW_SHOWN + 1];
@@ -330,5 +331,5 @@ void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body)
     flow->offline =
         lists(sgi_json_get(object, "scopes_supported"), SGI_STR("offline_access"));
     sgi_flow_text_set(flow, SGI_FT_KNOWN, sgi_flow_text_of(flow, SGI_FT_ISSUER));
-    sgi_flow_identify(flow);
+    sgi_flow_choose_client_id(flow);
 }

@@ -74,13 +74,13 @@ void sgi_flow_free(sgi_flow *flow)
 {
     if (!flow)
         return;
-    sgi_flow_stop_waiting(flow);
+    sgi_flow_stop_waiting_for_browser(flow);
     for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
         sgi_buf_free(&flow->text[i]);
-    sgi_release(sgi_engine_mem(flow->engine), flow, sizeof *flow);
+    sgi_free(sgi_engine_mem(flow->engine), flow, sizeof *flow);
 }
 
-void sgi_flow_set_moved_callback(sgi_flow *flow, void (*moved)(void *user), void *user)
+void sgi_flow_set_change_callback(sgi_flow *flow, void (*moved)(void *user), void *user)
 {
     flow->moved = moved;
     flow->moved_user = user;
@@ -90,7 +90,7 @@ void sgi_flow_set_moved_callback(sgi_flow *flow, void (*moved)(void *user), void
 
 void sgi_flow_finish(sgi_flow *flow)
 {
-    sgi_flow_stop_waiting(flow);
+    sgi_flow_stop_waiting_for_browser(flow);
     sgi_flow_set_stage(flow, SGI_FLOW_IDLE);
     flow->starved = false;
     for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
@@ -118,7 +118,7 @@ void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     sgi_flow_finish(flow);
 }
 
-void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
+void sgi_flow_fail_temporarily(sgi_flow *flow, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -152,7 +152,7 @@ static void renew(sgi_flow *flow)
 {
     flow->purpose = SGI_FLOW_TO_RENEW;
     if (sgi_flow_text_is_set(flow, SGI_FT_KNOWN))
-        sgi_flow_identify(flow);
+        sgi_flow_choose_client_id(flow);
     else
         sgi_flow_discover(flow);
 }
@@ -182,7 +182,7 @@ static void begin(sgi_flow *flow, sgi_flow_purpose purpose)
     flow->refresh_tried = flow->refreshing = flow->registered_anew = false;
     flow->code_is_kept = sgi_flow_text_is_set(flow, SGI_FT_CODE);
     if (flow->has_load) {
-        sgi_flow_key_token(flow);
+        sgi_flow_set_token_record_key(flow);
         sgi_flow_set_stage(flow, SGI_FLOW_LOAD_TOKEN);
         sgi_flow_is_out_of_memory(flow);
     } else {
@@ -204,13 +204,13 @@ sgi_flow_verdict sgi_flow_before_request(sgi_flow *flow)
     return SGI_FLOW_WAIT;
 }
 
-sgi_str sgi_flow_header(const sgi_flow *flow, uint64_t *serial)
+sgi_str sgi_flow_authorization_header(const sgi_flow *flow, uint64_t *serial)
 {
     *serial = sgi_flow_text_is_set(flow, SGI_FT_HEADER) ? flow->serial : 0;
     return sgi_flow_text_of(flow, SGI_FT_HEADER);
 }
 
-bool sgi_flow_is_granted(const sgi_flow *flow)
+bool sgi_flow_token_is_from_grant(const sgi_flow *flow)
 {
     return flow->is_granted;
 }
@@ -239,7 +239,7 @@ static void note_metadata(sgi_flow *flow, sgi_str challenge)
 {
     sgi_buf *found = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);
     if (sgi_challenge_find(challenge, "resource_metadata", found) &&
-        sgi_flow_may_use(flow, sgi_buf_str(found)))
+        sgi_flow_url_is_allowed(flow, sgi_buf_str(found)))
         sgi_flow_text_set(flow, SGI_FT_METADATA_URL, sgi_buf_str(found));
 }
 
@@ -302,12 +302,12 @@ sgi_flow_need sgi_flow_next_need(const sgi_flow *flow)
     }
 }
 
-sgi_str sgi_flow_key(const sgi_flow *flow)
+sgi_str sgi_flow_vault_key(const sgi_flow *flow)
 {
     return sgi_flow_text_of(flow, SGI_FT_URL);
 }
 
-sgi_str sgi_flow_record(const sgi_flow *flow)
+sgi_str sgi_flow_vault_record(const sgi_flow *flow)
 {
     return sgi_flow_text_of(flow, SGI_FT_RECORD);
 }
@@ -322,12 +322,12 @@ sgi_str sgi_flow_resource(const sgi_flow *flow)
     return sgi_flow_text_of(flow, SGI_FT_RESOURCE);
 }
 
-sgi_str sgi_flow_url(const sgi_flow *flow)
+sgi_str sgi_flow_consent_url(const sgi_flow *flow)
 {
     return sgi_flow_text_of(flow, SGI_FT_URL);
 }
 
-sgi_str sgi_flow_state(const sgi_flow *flow)
+sgi_str sgi_flow_state_parameter(const sgi_flow *flow)
 {
     return sgi_flow_text_of(flow, SGI_FT_STATE);
 }
@@ -342,9 +342,9 @@ void sgi_flow_on_record_loaded(sgi_flow *flow, sgi_str text)
     if (text.n > SGI_FLOW_BODY_MAX)
         text.n = 0;
     if (flow->stage == SGI_FLOW_LOAD_TOKEN)
-        go_on(flow, sgi_flow_read_token(flow, text));
+        go_on(flow, sgi_flow_read_token_record(flow, text));
     else if (flow->stage == SGI_FLOW_LOAD_CLIENT)
-        sgi_flow_take_client(flow, text);
+        sgi_flow_take_client_record(flow, text);
 }
 
 void sgi_flow_on_record_saved(sgi_flow *flow)
@@ -353,10 +353,10 @@ void sgi_flow_on_record_saved(sgi_flow *flow)
     if (flow->stage == SGI_FLOW_SAVE_TOKEN)
         sgi_flow_finish(flow);
     else if (flow->stage == SGI_FLOW_SAVE_CLIENT)
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
 }
 
-bool sgi_flow_may_use(const sgi_flow *flow, sgi_str text)
+bool sgi_flow_url_is_allowed(const sgi_flow *flow, sgi_str text)
 {
     sgi_url url, endpoint;
     return sgi_url_parse(text, &url) && !url.has_fragment &&
@@ -371,7 +371,7 @@ void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage)
     sgi_buf_terminate(&flow->text[SGI_FT_URL]);
     if (sgi_flow_is_out_of_memory(flow))
         return;
-    if (sgi_flow_may_use(flow, sgi_flow_text_of(flow, SGI_FT_URL)))
+    if (sgi_flow_url_is_allowed(flow, sgi_flow_text_of(flow, SGI_FT_URL)))
         sgi_flow_set_stage(flow, stage);
     else
         sgi_flow_fail(flow, "the URL of the authorization server is not allowed: the URL "
@@ -428,13 +428,13 @@ void sgi_flow_on_answer(sgi_flow *flow, int32_t status, sgi_str body)
         sgi_flow_text_clear(flow, SGI_FT_BASIC);
     }
     if (stage == SGI_FLOW_RESOURCE)
-        sgi_flow_take_resource(flow, status, body);
+        sgi_flow_take_resource_metadata(flow, status, body);
     else if (stage == SGI_FLOW_SERVER)
-        sgi_flow_take_server(flow, status, body);
+        sgi_flow_take_server_metadata(flow, status, body);
     else if (stage == SGI_FLOW_REGISTER)
-        sgi_flow_take_registration(flow, status, body);
+        sgi_flow_take_registration_answer(flow, status, body);
     else if (stage == SGI_FLOW_TOKEN)
-        sgi_flow_take_token(flow, status, body);
+        sgi_flow_take_token_answer(flow, status, body);
     if (flow->stage != SGI_FLOW_IDLE)
         sgi_flow_is_out_of_memory(flow);
 }
@@ -468,7 +468,7 @@ void sgi_flow_on_no_answer(sgi_flow *flow, const char *why, bool passes)
         return;
     sgi_flow_printable(sgi_str_of(why), shown);
     if (passes)
-        sgi_flow_fail_for_now(flow, "%s: %s", name_of(flow), shown);
+        sgi_flow_fail_temporarily(flow, "%s: %s", name_of(flow), shown);
     else
         sgi_flow_fail(flow, "%s: %s", name_of(flow), shown);
 }

@@ -41,7 +41,8 @@ void sgi_flow_free(sgi_flow *flow);
 /* ---- functions for requests ---- */
 
 typedef enum sgi_flow_verdict {
-    SGI_FLOW_GO = 0, /* the request may be sent with the header of sgi_flow_header */
+    /* the request may be sent with the header of sgi_flow_authorization_header */
+    SGI_FLOW_GO = 0,
     /* the request waits until sgi_flow_next_need returns SGI_FLOW_NOTHING */
     SGI_FLOW_WAIT,
     /* the client cannot get a token; sgi_flow_failure_text returns the reason */
@@ -55,14 +56,14 @@ typedef enum sgi_flow_verdict {
 sgi_flow_verdict sgi_flow_before_request(sgi_flow *flow);
 /* Returns the value of the Authorization header; empty when the flow has no token.
  * serial: receives the number of the token, or 0 when the flow has no token. */
-sgi_str sgi_flow_header(const sgi_flow *flow, uint64_t *serial);
+sgi_str sgi_flow_authorization_header(const sgi_flow *flow, uint64_t *serial);
 /* Handles an answer with status 401 or 403. serial: the number of the token with which
  * the request was sent. challenge: the value of the header WWW-Authenticate. */
 sgi_flow_verdict sgi_flow_on_token_refused(sgi_flow *flow, int32_t status,
                                            sgi_str challenge, uint64_t serial);
 /* True when a grant in this process gave the token; false when a refresh gave the token
  * or it came from the vault. */
-bool sgi_flow_is_granted(const sgi_flow *flow);
+bool sgi_flow_token_is_from_grant(const sgi_flow *flow);
 /* Notes that the server has accepted a request with the token of this number. */
 void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial);
 
@@ -70,12 +71,13 @@ void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial);
 
 typedef enum sgi_flow_need {
     SGI_FLOW_NOTHING = 0, /* nothing: no flow is under way */
-    /* the caller has to load the record with the key sgi_flow_key */
+    /* the caller has to load the record with the key sgi_flow_vault_key */
     SGI_FLOW_LOAD,
-    /* the caller has to store the record sgi_flow_record under the key sgi_flow_key */
+    /* the caller has to store the record sgi_flow_vault_record under the key
+     * sgi_flow_vault_key */
     SGI_FLOW_SAVE,
     SGI_FLOW_EXCHANGE,
-    SGI_FLOW_CONSENT, /* the caller has to open the browser at sgi_flow_url */
+    SGI_FLOW_CONSENT, /* the caller has to open the browser at sgi_flow_consent_url */
     /* the caller has to get an assertion for sgi_flow_issuer and sgi_flow_resource */
     SGI_FLOW_ASSERTION
 } sgi_flow_need;
@@ -89,8 +91,8 @@ const char *sgi_flow_failure_text(const sgi_flow *flow);
 
 /* These functions return texts that are valid until the flow's next step. The texts of
  * key, url and state end with a NUL. */
-sgi_str sgi_flow_key(const sgi_flow *flow);
-sgi_str sgi_flow_record(const sgi_flow *flow);
+sgi_str sgi_flow_vault_key(const sgi_flow *flow);
+sgi_str sgi_flow_vault_record(const sgi_flow *flow);
 void sgi_flow_on_record_loaded(sgi_flow *flow, sgi_str text);
 void sgi_flow_on_record_saved(sgi_flow *flow);
 
@@ -124,8 +126,8 @@ void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location);
  * later try may succeed. */
 void sgi_flow_on_no_answer(sgi_flow *flow, const char *why, bool passes);
 
-sgi_str sgi_flow_url(const sgi_flow *flow);
-sgi_str sgi_flow_state(const sgi_flow *flow);
+sgi_str sgi_flow_consent_url(const sgi_flow *flow);
+sgi_str sgi_flow_state_parameter(const sgi_flow *flow);
 /* Returns how many ms the flow waits for the user's consent. */
 int64_t sgi_flow_consent_timeout_ms(const sgi_flow *flow);
 /* Stops the flow. Called when the transport of the endpoint ends. */
@@ -136,6 +138,6 @@ void sgi_flow_on_consent_timeout(sgi_flow *flow);
  * the full URL. Returns SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_INVALID or SEGUE_E_NOMEM.
  * The flow then calls its callback `moved`. */
 segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect);
-void sgi_flow_set_moved_callback(sgi_flow *flow, void (*moved)(void *user), void *user);
+void sgi_flow_set_change_callback(sgi_flow *flow, void (*moved)(void *user), void *user);
 
 #endif

@@ -105,7 +105,7 @@ static segue_status check_texts(const sgi_flow *flow)
         !is_document(sgi_flow_text_of(flow, SGI_FT_SET_METADATA_URL)))
         return refuse(flow, "client_metadata_url has to be an https URL with a path");
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_METHOD) &&
-        !sgi_flow_method(sgi_flow_text_of(flow, SGI_FT_SET_METHOD)))
+        !sgi_flow_auth_method_from_name(sgi_flow_text_of(flow, SGI_FT_SET_METHOD)))
         return refuse(flow, "auth_method is not known");
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_KEY) &&
         sgi_crypto_pem_scheme(sgi_flow_text_of(flow, SGI_FT_SET_KEY)) == SGI_CRYPTO_NONE)

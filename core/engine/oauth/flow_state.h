@@ -176,18 +176,18 @@ void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Ends the flow without a token, because of a temporary failure. A later try may
  * succeed. */
-void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
+void sgi_flow_fail_temporarily(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* True when memory ran out for a text. The function has then ended the flow with an
  * error. */
 bool sgi_flow_is_out_of_memory(sgi_flow *flow);
 /* Begins an HTTP exchange as the next step of the flow. The text SGI_FT_URL is the URL,
  * and SGI_FT_BODY is the body. Ends the flow with an error when the URL is not allowed
- * (sgi_flow_may_use). */
+ * (sgi_flow_url_is_allowed). */
 void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage);
 /* True for a URL that the flow may use: a URL with https or, when the endpoint is on this
  * machine, another URL on this machine. */
-bool sgi_flow_may_use(const sgi_flow *flow, sgi_str url);
+bool sgi_flow_url_is_allowed(const sgi_flow *flow, sgi_str url);
 
 /* Copies a text for a message: only its visible ASCII characters, at most
  * SGI_FLOW_SHOWN. */
@@ -203,7 +203,7 @@ bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
                           sgi_flow_text which);
 /* True when the response shows a temporary failure of the server. body: the body of the
  * response; may be empty. */
-bool sgi_flow_failure_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
+bool sgi_flow_failure_is_temporary(sgi_flow *flow, int32_t status, sgi_str body);
 /* Ends the flow because of a response that is an OAuth error or that cannot be used.
  * what: the name of the response in the message. */
 void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
@@ -213,35 +213,35 @@ bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
 /* ---- discovery.c ---- */
 
 void sgi_flow_discover(sgi_flow *flow);
-void sgi_flow_take_resource(sgi_flow *flow, int32_t status, sgi_str body);
-void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_take_resource_metadata(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_take_server_metadata(sgi_flow *flow, int32_t status, sgi_str body);
 
 /* ---- registration.c ---- */
 
 /* Chooses the client id. Called when the metadata of the resource and the metadata of the
  * authorization server are known. */
-void sgi_flow_identify(sgi_flow *flow);
-void sgi_flow_take_client(sgi_flow *flow, sgi_str text);
-void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_choose_client_id(sgi_flow *flow);
+void sgi_flow_take_client_record(sgi_flow *flow, sgi_str text);
+void sgi_flow_take_registration_answer(sgi_flow *flow, int32_t status, sgi_str body);
 /* Drops a client id that the server does not know, and registers the client again.
  * Returns false when this flow has already registered the client, or cannot register
  * it. */
-bool sgi_flow_forget_client(sgi_flow *flow);
-uint32_t sgi_flow_method(sgi_str name);
-const char *sgi_flow_method_name(uint32_t method);
+bool sgi_flow_register_client_anew(sgi_flow *flow);
+uint32_t sgi_flow_auth_method_from_name(sgi_str name);
+const char *sgi_flow_auth_method_name(uint32_t method);
 
 /* ---- consent.c ---- */
 
-void sgi_flow_agree(sgi_flow *flow);
-void sgi_flow_stop_waiting(sgi_flow *flow);
+void sgi_flow_ask_consent(sgi_flow *flow);
+void sgi_flow_stop_waiting_for_browser(sgi_flow *flow);
 
 /* ---- token_endpoint.c ---- */
 
 /* Gets a token: by a refresh, by the browser of the user, or by a request without a user.
  * Called when the client id is known. */
-void sgi_flow_obtain(sgi_flow *flow);
-void sgi_flow_redeem(sgi_flow *flow);
-void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_obtain_token(sgi_flow *flow);
+void sgi_flow_redeem_code(sgi_flow *flow);
+void sgi_flow_take_token_answer(sgi_flow *flow, int32_t status, sgi_str body);
 void sgi_flow_drop_token(sgi_flow *flow);
 
 /* ---- scope_choice.c ---- */
@@ -254,13 +254,13 @@ void sgi_flow_choose_scopes(sgi_flow *flow);
 
 /* ---- vault.c ---- */
 
-void sgi_flow_key_token(sgi_flow *flow);
-void sgi_flow_key_client(sgi_flow *flow);
-void sgi_flow_write_token(sgi_flow *flow);
-void sgi_flow_write_client(sgi_flow *flow);
+void sgi_flow_set_token_record_key(sgi_flow *flow);
+void sgi_flow_set_client_record_key(sgi_flow *flow);
+void sgi_flow_write_token_record(sgi_flow *flow);
+void sgi_flow_write_client_record(sgi_flow *flow);
 /* These two functions read a record of the vault, and ignore a record that cannot be
  * read. They return true when the record differs from the flow's own data. */
-bool sgi_flow_read_token(sgi_flow *flow, sgi_str text);
-bool sgi_flow_read_client(sgi_flow *flow, sgi_str text);
+bool sgi_flow_read_token_record(sgi_flow *flow, sgi_str text);
+bool sgi_flow_read_client_record(sgi_flow *flow, sgi_str text);
 
 #endif

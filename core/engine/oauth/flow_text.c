@@ -87,7 +87,7 @@ bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code)
            sgi_json_string_is(sgi_json_get(object, "error"), sgi_str_of(code));
 }
 
-bool sgi_flow_failure_may_pass(sgi_flow *flow, int32_t status, sgi_str body)
+bool sgi_flow_failure_is_temporary(sgi_flow *flow, int32_t status, sgi_str body)
 {
     return status == 408 || status == 429 || status >= 500 ||
            (status >= 400 && (sgi_flow_error_is(flow, body, "temporarily_unavailable") ||
@@ -105,9 +105,9 @@ void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
         if (sgi_flow_read_member(flow, object, "error_description", SGI_FT_SCRATCH))
             sgi_flow_printable(sgi_flow_text_of(flow, SGI_FT_SCRATCH), text);
     }
-    if (sgi_flow_failure_may_pass(flow, status, body))
-        sgi_flow_fail_for_now(flow, "%s was answered with HTTP status %d%s%s", what,
-                              (int)status, *error ? ": " : "", error);
+    if (sgi_flow_failure_is_temporary(flow, status, body))
+        sgi_flow_fail_temporarily(flow, "%s was answered with HTTP status %d%s%s", what,
+                                  (int)status, *error ? ": " : "", error);
     else if (*error)
         sgi_flow_fail(flow, "%s was refused: %s%s%s", what, error, *text ? ": " : "",
                       text);

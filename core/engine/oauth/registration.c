@@ -12,7 +12,7 @@
 static const char *const method_names[] = {"none", "client_secret_basic",
                                            "client_secret_post", "private_key_jwt"};
 
-uint32_t sgi_flow_method(sgi_str name)
+uint32_t sgi_flow_auth_method_from_name(sgi_str name)
 {
     for (size_t i = 0; i < sizeof method_names / sizeof *method_names; i++)
         if (sgi_str_eq(name, sgi_str_of(method_names[i])))
@@ -20,7 +20,7 @@ uint32_t sgi_flow_method(sgi_str name)
     return 0;
 }
 
-const char *sgi_flow_method_name(uint32_t method)
+const char *sgi_flow_auth_method_name(uint32_t method)
 {
     size_t i = 0;
     while (i + 1 < sizeof method_names / sizeof *method_names && method != 1u << i)
@@ -44,7 +44,8 @@ static void set_client(sgi_flow *flow, sgi_flow_text id, sgi_flow_text secret)
     sgi_flow_text_set(flow, SGI_FT_CLIENT_ID, sgi_flow_text_of(flow, id));
     sgi_flow_text_set(flow, SGI_FT_SECRET, sgi_flow_text_of(flow, secret));
     sgi_flow_text_set(flow, SGI_FT_CLIENT_ISSUER, sgi_flow_text_of(flow, SGI_FT_ISS));
-    flow->method = sgi_flow_method(sgi_flow_text_of(flow, SGI_FT_SET_METHOD));
+    flow->method =
+        sgi_flow_auth_method_from_name(sgi_flow_text_of(flow, SGI_FT_SET_METHOD));
     flow->is_dynamic = false;
     flow->secret_ends = 0;
 }
@@ -69,12 +70,12 @@ static void use_own(sgi_flow *flow)
         return;
     }
     set_client(flow, SGI_FT_SET_CLIENT_ID, SGI_FT_SET_SECRET);
-    sgi_flow_obtain(flow);
+    sgi_flow_obtain_token(flow);
 }
 
 static void ask_registration(sgi_flow *flow);
 
-void sgi_flow_identify(sgi_flow *flow)
+void sgi_flow_choose_client_id(sgi_flow *flow)
 {
     if (sgi_flow_is_out_of_memory(flow))
         return;
@@ -84,15 +85,15 @@ void sgi_flow_identify(sgi_flow *flow)
         /* the assertion names the client, so the flow needs no registered client id */
         sgi_flow_text_clear(flow, SGI_FT_CLIENT_ID);
         set_client(flow, SGI_FT_SET_CLIENT_ID, SGI_FT_SET_SECRET);
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
     } else if (flow->knows_documents &&
                sgi_flow_text_is_set(flow, SGI_FT_SET_METADATA_URL)) {
         set_client(flow, SGI_FT_SET_METADATA_URL, SGI_FT_SET_SECRET);
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
     } else if (is_current(flow)) {
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
     } else if (flow->has_load) {
-        sgi_flow_key_client(flow);
+        sgi_flow_set_client_record_key(flow);
         sgi_flow_set_stage(flow, SGI_FLOW_LOAD_CLIENT);
         sgi_flow_is_out_of_memory(flow);
     } else {
@@ -100,17 +101,17 @@ void sgi_flow_identify(sgi_flow *flow)
     }
 }
 
-void sgi_flow_take_client(sgi_flow *flow, sgi_str text)
+void sgi_flow_take_client_record(sgi_flow *flow, sgi_str text)
 {
-    if (sgi_flow_read_client(flow, text) && is_current(flow)) {
+    if (sgi_flow_read_client_record(flow, text) && is_current(flow)) {
         flow->is_dynamic = true;
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
     } else {
         ask_registration(flow);
     }
 }
 
-bool sgi_flow_forget_client(sgi_flow *flow)
+bool sgi_flow_register_client_anew(sgi_flow *flow)
 {
     if (!flow->is_dynamic || flow->registered_anew)
         return false;
@@ -136,7 +137,7 @@ static bool is_web(sgi_str redirect)
 static uint32_t wanted_method(const sgi_flow *flow)
 {
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_METHOD))
-        return sgi_flow_method(sgi_flow_text_of(flow, SGI_FT_SET_METHOD));
+        return sgi_flow_auth_method_from_name(sgi_flow_text_of(flow, SGI_FT_SET_METHOD));
     if (flow->methods & SGI_AUTH_NONE)
         return SGI_AUTH_NONE;
     if (!flow->methods || flow->methods & SGI_AUTH_BASIC)
@@ -167,7 +168,7 @@ static void write_registration(sgi_flow *flow)
                SGI_STR("refresh_token"));
     write_list(&w, "response_types", SGI_STR("code"), (sgi_str){0});
     sgi_jw_member_string(&w, "token_endpoint_auth_method",
-                         sgi_str_of(sgi_flow_method_name(wanted_method(flow))));
+                         sgi_str_of(sgi_flow_auth_method_name(wanted_method(flow))));
     sgi_jw_member_string(&w, "application_type",
                          is_web(redirect) ? SGI_STR("web") : SGI_STR("native"));
     sgi_jw_close(&w, '}');
@@ -198,7 +199,7 @@ static void ask_registration(sgi_flow *flow)
     sgi_flow_begin_exchange(flow, SGI_FLOW_REGISTER);
 }
 
-void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body)
+void sgi_flow_take_registration_answer(sgi_flow *flow, int32_t status, sgi_str body)
 {
     sgi_json object;
     int64_t ends = 0;
@@ -216,19 +217,19 @@ void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body)
         sgi_flow_fail(flow, "the answer to the registration is invalid");
         return;
     }
-    if (sgi_json_int(sgi_json_get(object, "client_secret_expires_at"), &ends))
+    if (sgi_json_read_int(sgi_json_get(object, "client_secret_expires_at"), &ends))
         flow->secret_ends = ends > 0 ? ends : 0;
     else
         flow->secret_ends = 0;
-    flow->method = sgi_flow_method(sgi_flow_text_of(flow, SGI_FT_SCRATCH));
+    flow->method = sgi_flow_auth_method_from_name(sgi_flow_text_of(flow, SGI_FT_SCRATCH));
     flow->is_dynamic = true;
     sgi_flow_text_set(flow, SGI_FT_CLIENT_ISSUER, sgi_flow_text_of(flow, SGI_FT_ISS));
     if (!flow->has_save) {
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
         return;
     }
-    sgi_flow_key_client(flow);
-    sgi_flow_write_client(flow);
+    sgi_flow_set_client_record_key(flow);
+    sgi_flow_write_client_record(flow);
     sgi_flow_set_stage(flow, SGI_FLOW_SAVE_CLIENT);
     sgi_flow_is_out_of_memory(flow);
 }

@@ -15,7 +15,7 @@
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more)
 {
     if (more.n <= SGI_FLOW_SCOPES_MAX && set->len <= SGI_FLOW_SCOPES_MAX - more.n &&
-        sgi_scopes_valid(more))
+        sgi_scopes_are_valid(more))
         sgi_scopes_join(set, more);
 }
 

@@ -40,9 +40,9 @@ static uint32_t choose_method(const sgi_flow *flow)
 static void show_basic(sgi_flow *flow)
 {
     sgi_buf *scratch = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);
-    sgi_form_escape(scratch, sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
+    sgi_url_form_escape(scratch, sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
     sgi_buf_add_char(scratch, ':');
-    sgi_form_escape(scratch, sgi_flow_text_of(flow, SGI_FT_SECRET));
+    sgi_url_form_escape(scratch, sgi_flow_text_of(flow, SGI_FT_SECRET));
     sgi_flow_text_set(flow, SGI_FT_BASIC, SGI_STR("Basic "));
     sgi_buf_add_base64(&flow->text[SGI_FT_BASIC], scratch->p, scratch->len, false);
 }
@@ -112,8 +112,9 @@ static bool show_key(sgi_flow *flow)
     bool ok = !jwt.failed && sgi_crypto_sign(pem, sgi_buf_str(&jwt), &part);
     sgi_buf_add_char(&jwt, '.');
     add_part(&jwt, &part);
-    sgi_form_add(&flow->text[SGI_FT_BODY], "client_assertion_type", SGI_STR(JWT_CLIENT));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "client_assertion", sgi_buf_str(&jwt));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "client_assertion_type",
+                     SGI_STR(JWT_CLIENT));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "client_assertion", sgi_buf_str(&jwt));
     flow->text[SGI_FT_BODY].failed |= jwt.failed || part.failed;
     sgi_buf_free(&part);
     sgi_buf_free(&jwt);
@@ -126,15 +127,15 @@ static void send_request(sgi_flow *flow)
     sgi_buf *body = &flow->text[SGI_FT_BODY];
     uint32_t method = choose_method(flow);
     sgi_flow_text_clear(flow, SGI_FT_BASIC);
-    sgi_form_add(body, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
+    sgi_url_form_add(body, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (method == SGI_AUTH_BASIC)
         show_basic(flow);
     /* With Basic, RFC 6749 (3.2.1) needs no client id in the body. But some servers read
      * the client id only there, for example the server of the Python SDK. */
     if (sgi_flow_text_is_set(flow, SGI_FT_CLIENT_ID))
-        sgi_form_add(body, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
+        sgi_url_form_add(body, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
     if (method == SGI_AUTH_POST)
-        sgi_form_add(body, "client_secret", sgi_flow_text_of(flow, SGI_FT_SECRET));
+        sgi_url_form_add(body, "client_secret", sgi_flow_text_of(flow, SGI_FT_SECRET));
     if (method == SGI_AUTH_JWT && !show_key(flow)) {
         if (!sgi_flow_is_out_of_memory(flow))
             sgi_flow_fail(flow, "private_key cannot sign");
@@ -149,7 +150,7 @@ static void send_request(sgi_flow *flow)
 static void begin_body(sgi_flow *flow, sgi_str grant)
 {
     sgi_flow_text_begin(flow, SGI_FT_BODY);
-    sgi_form_add(&flow->text[SGI_FT_BODY], "grant_type", grant);
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "grant_type", grant);
 }
 
 static bool can_refresh(const sgi_flow *flow)
@@ -168,16 +169,16 @@ static void refresh(sgi_flow *flow)
 {
     flow->refreshing = flow->refresh_tried = true;
     begin_body(flow, SGI_STR("refresh_token"));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "refresh_token",
-                 sgi_flow_text_of(flow, SGI_FT_REFRESH));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "refresh_token",
+                     sgi_flow_text_of(flow, SGI_FT_REFRESH));
     send_request(flow);
 }
 
 static void send_with_scopes(sgi_flow *flow)
 {
     if (sgi_flow_text_is_set(flow, SGI_FT_ASKED))
-        sgi_form_add(&flow->text[SGI_FT_BODY], "scope",
-                     sgi_flow_text_of(flow, SGI_FT_ASKED));
+        sgi_url_form_add(&flow->text[SGI_FT_BODY], "scope",
+                         sgi_flow_text_of(flow, SGI_FT_ASKED));
     send_request(flow);
 }
 
@@ -219,11 +220,11 @@ void sgi_flow_on_assertion(sgi_flow *flow, sgi_str assertion)
         return;
     }
     begin_body(flow, SGI_STR(JWT_BEARER));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "assertion", assertion);
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "assertion", assertion);
     send_with_scopes(flow);
 }
 
-void sgi_flow_obtain(sgi_flow *flow)
+void sgi_flow_obtain_token(sgi_flow *flow)
 {
     flow->refreshing = false;
     if (sgi_flow_is_out_of_memory(flow))
@@ -235,7 +236,7 @@ void sgi_flow_obtain(sgi_flow *flow)
          * were requested there */
         sgi_flow_drop_token(flow);
     if (sgi_flow_text_is_set(flow, SGI_FT_CODE) && flow->purpose != SGI_FLOW_TO_RENEW) {
-        sgi_flow_redeem(flow);
+        sgi_flow_redeem_code(flow);
     } else if (can_refresh(flow)) {
         refresh(flow);
     } else if (flow->grant != SEGUE_OAUTH_CODE) {
@@ -244,18 +245,19 @@ void sgi_flow_obtain(sgi_flow *flow)
         flow->renewed_in_vain = true;
         sgi_flow_finish(flow);
     } else {
-        sgi_flow_agree(flow);
+        sgi_flow_ask_consent(flow);
     }
 }
 
-void sgi_flow_redeem(sgi_flow *flow)
+void sgi_flow_redeem_code(sgi_flow *flow)
 {
     begin_body(flow, SGI_STR("authorization_code"));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "code", sgi_flow_text_of(flow, SGI_FT_CODE));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "code_verifier",
-                 sgi_flow_text_of(flow, SGI_FT_VERIFIER));
-    sgi_form_add(&flow->text[SGI_FT_BODY], "redirect_uri",
-                 sgi_flow_text_of(flow, SGI_FT_SET_REDIRECT));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "code",
+                     sgi_flow_text_of(flow, SGI_FT_CODE));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "code_verifier",
+                     sgi_flow_text_of(flow, SGI_FT_VERIFIER));
+    sgi_url_form_add(&flow->text[SGI_FT_BODY], "redirect_uri",
+                     sgi_flow_text_of(flow, SGI_FT_SET_REDIRECT));
     send_request(flow);
 }
 
@@ -277,17 +279,18 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
     bool unknown = sgi_flow_error_is(flow, body, "invalid_client") ||
                    sgi_flow_error_is(flow, body, "unauthorized_client");
     bool was_kept = flow->code_is_kept && sgi_flow_text_is_set(flow, SGI_FT_CODE);
-    if (sgi_flow_failure_may_pass(flow, status, body)) {
+    if (sgi_flow_failure_is_temporary(flow, status, body)) {
         sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
         return;
     }
     sgi_flow_text_clear(flow, SGI_FT_CODE);
-    if (unknown && flow->purpose != SGI_FLOW_TO_RENEW && sgi_flow_forget_client(flow))
+    if (unknown && flow->purpose != SGI_FLOW_TO_RENEW &&
+        sgi_flow_register_client_anew(flow))
         return;
     if (flow->refreshing || was_kept) {
         if (flow->refreshing)
             sgi_flow_text_clear(flow, SGI_FT_REFRESH);
-        sgi_flow_obtain(flow);
+        sgi_flow_obtain_token(flow);
         return;
     }
     sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
@@ -301,7 +304,7 @@ static int64_t read_life(sgi_json value)
     sgi_str text;
     if (sgi_json_plain_string(value, &text))
         value = text;
-    if (value.n > 12 || !sgi_json_int(value, &seconds) || seconds <= 0)
+    if (value.n > 12 || !sgi_json_read_int(value, &seconds) || seconds <= 0)
         return 0;
     return seconds < LIFE_MOST_S ? seconds : LIFE_MOST_S;
 }
@@ -330,13 +333,13 @@ static void keep_token(sgi_flow *flow, sgi_json object)
         sgi_flow_finish(flow);
         return;
     }
-    sgi_flow_key_token(flow);
-    sgi_flow_write_token(flow);
+    sgi_flow_set_token_record_key(flow);
+    sgi_flow_write_token_record(flow);
     sgi_flow_set_stage(flow, SGI_FLOW_SAVE_TOKEN);
     sgi_flow_is_out_of_memory(flow);
 }
 
-void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
+void sgi_flow_take_token_answer(sgi_flow *flow, int32_t status, sgi_str body)
 {
     sgi_json object;
     if (status < 200 || status > 299) {

@@ -15,12 +15,12 @@ static void write_key(sgi_flow *flow, const char *kind, sgi_flow_text whose)
     sgi_buf_terminate(&flow->text[SGI_FT_URL]);
 }
 
-void sgi_flow_key_token(sgi_flow *flow)
+void sgi_flow_set_token_record_key(sgi_flow *flow)
 {
     write_key(flow, "token ", SGI_FT_ENDPOINT);
 }
 
-void sgi_flow_key_client(sgi_flow *flow)
+void sgi_flow_set_client_record_key(sgi_flow *flow)
 {
     write_key(flow, "client ", SGI_FT_ISS);
 }
@@ -33,7 +33,7 @@ static void put(sgi_jw *w, const sgi_flow *flow, const char *name, sgi_flow_text
         sgi_jw_member_string(w, name, sgi_flow_text_of(flow, which));
 }
 
-void sgi_flow_write_token(sgi_flow *flow)
+void sgi_flow_write_token_record(sgi_flow *flow)
 {
     sgi_str header = sgi_flow_text_of(flow, SGI_FT_HEADER);
     sgi_buf *record = sgi_flow_text_begin(flow, SGI_FT_RECORD);
@@ -70,7 +70,7 @@ static bool read_header(sgi_flow *flow, sgi_json object)
            !sgi_str_eq(sgi_buf_str(record), sgi_flow_text_of(flow, SGI_FT_HEADER));
 }
 
-bool sgi_flow_read_token(sgi_flow *flow, sgi_str text)
+bool sgi_flow_read_token_record(sgi_flow *flow, sgi_str text)
 {
     sgi_json object;
     int64_t renew_ms = 0;
@@ -89,7 +89,7 @@ bool sgi_flow_read_token(sgi_flow *flow, sgi_str text)
     if (!sgi_flow_text_is_set(flow, SGI_FT_METADATA_URL) &&
         !sgi_flow_read_member(flow, object, "resource_metadata", SGI_FT_METADATA_URL))
         sgi_flow_text_clear(flow, SGI_FT_METADATA_URL);
-    if (sgi_json_int(sgi_json_get(object, "renew_at"), &renew_ms) && renew_ms > 0)
+    if (sgi_json_read_int(sgi_json_get(object, "renew_at"), &renew_ms) && renew_ms > 0)
         flow->renew_ms = renew_ms;
     flow->serial++;
     flow->renewed_in_vain = false;
@@ -98,7 +98,7 @@ bool sgi_flow_read_token(sgi_flow *flow, sgi_str text)
 
 /* ---- the record of the client ---- */
 
-void sgi_flow_write_client(sgi_flow *flow)
+void sgi_flow_write_client_record(sgi_flow *flow)
 {
     sgi_buf *record = sgi_flow_text_begin(flow, SGI_FT_RECORD);
     sgi_jw w = sgi_jw_to(record);
@@ -109,7 +109,7 @@ void sgi_flow_write_client(sgi_flow *flow)
     put(&w, flow, "redirect_uri", SGI_FT_SET_REDIRECT);
     if (flow->method)
         sgi_jw_member_string(&w, "token_endpoint_auth_method",
-                             sgi_str_of(sgi_flow_method_name(flow->method)));
+                             sgi_str_of(sgi_flow_auth_method_name(flow->method)));
     if (flow->secret_ends)
         sgi_jw_member_int(&w, "client_secret_expires_at", flow->secret_ends);
     sgi_jw_close(&w, '}');
@@ -118,7 +118,7 @@ void sgi_flow_write_client(sgi_flow *flow)
 
 /* Reads the client id of a record. Ignores a client id that was registered for another
  * redirect URI. */
-bool sgi_flow_read_client(sgi_flow *flow, sgi_str text)
+bool sgi_flow_read_client_record(sgi_flow *flow, sgi_str text)
 {
     sgi_json object;
     sgi_flow_text_clear(flow, SGI_FT_CLIENT_ID);
@@ -130,8 +130,9 @@ bool sgi_flow_read_client(sgi_flow *flow, sgi_str text)
         !sgi_flow_read_member(flow, object, "issuer", SGI_FT_CLIENT_ISSUER) ||
         !sgi_flow_read_member(flow, object, "token_endpoint_auth_method", SGI_FT_SCRATCH))
         return false;
-    flow->method = sgi_flow_method(sgi_flow_text_of(flow, SGI_FT_SCRATCH));
-    sgi_json_int(sgi_json_get(object, "client_secret_expires_at"), &flow->secret_ends);
+    flow->method = sgi_flow_auth_method_from_name(sgi_flow_text_of(flow, SGI_FT_SCRATCH));
+    sgi_json_read_int(sgi_json_get(object, "client_secret_expires_at"),
+                      &flow->secret_ends);
     return sgi_flow_read_member(flow, object, "client_id", SGI_FT_CLIENT_ID) &&
            sgi_flow_text_is_set(flow, SGI_FT_CLIENT_ID);
 }

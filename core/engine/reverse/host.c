@@ -19,15 +19,15 @@
 #define KEEP_ROOM ((size_t)64 * 1024)
 
 typedef struct hosting {
-    sgi_hosting base; /* must be the first member */
+    sgi_question_host base; /* must be the first member */
     sgi_outer_conn outer_conn;
     segue_session *session; /* the session to which the host belongs */
     /* the host's conversation, a counted reference; NULL = the conversation has ended */
     sgi_conn *conn;
     sgi_peer *peer; /* the MCP server at the other end, which is a client of the host */
     /* over a byte stream: the host's output as a source of the session's conversation */
-    sgi_source source;
-    sgi_ready ready;
+    sgi_output_source source;
+    sgi_ready_object ready;
     /* Lines that were taken from the output of `conn`. Over HTTP, the lines from position
      * `at` on are not sent yet. */
     sgi_buf room;
@@ -43,22 +43,22 @@ static hosting *carried_by(const sgi_outer_conn *outer_conn)
     return SGI_OWNER(outer_conn, hosting, outer_conn);
 }
 
-static hosting *of(const sgi_hosting *base)
+static hosting *of(const sgi_question_host *base)
 {
     return SGI_OWNER(base, hosting, base);
 }
 
-static bool hosting_is_ready(sgi_hosting *base);
-static void hosting_open(sgi_hosting *base);
-static void hosting_cut(sgi_hosting *base, const char *why);
-static void hosting_end(sgi_hosting *base);
-static void hosting_go(sgi_hosting *base);
+static bool hosting_is_ready(sgi_question_host *base);
+static void hosting_open(sgi_question_host *base);
+static void hosting_cut(sgi_question_host *base, const char *why);
+static void hosting_end(sgi_question_host *base);
+static void hosting_go(sgi_question_host *base);
 
 /* ---- notes of what has to be done ---- */
 
 static void note(hosting *h)
 {
-    sgi_ready_add(h->session->engine, &h->ready);
+    sgi_ready_queue_add(h->session->engine, &h->ready);
 }
 
 static void output(sgi_outer_conn *outer_conn)
@@ -67,7 +67,7 @@ static void output(sgi_outer_conn *outer_conn)
     if (h->session->conn->exchanging)
         note(h);
     else
-        sgi_source_queue(h->session->conn, &h->source);
+        sgi_output_source_queue(h->session->conn, &h->source);
 }
 
 static void input(sgi_outer_conn *outer_conn)
@@ -85,7 +85,7 @@ static void ends(sgi_outer_conn *outer_conn)
 
 /* ---- output ---- */
 
-static bool fill(sgi_source *source, size_t room)
+static bool fill(sgi_output_source *source, size_t room)
 {
     hosting *h = SGI_OWNER(source, hosting, source);
     sgi_conn *outer = h->session->conn;
@@ -95,7 +95,7 @@ static bool fill(sgi_source *source, size_t room)
     if (!h->conn)
         return false;
     sgi_buf_reset(&h->room, KEEP_ROOM);
-    sgi_conn_output(h->conn, &h->room);
+    sgi_conn_take_output(h->conn, &h->room);
     sgi_buf_add_str(&outer->out, sgi_buf_str(&h->room));
     if (outer->out.failed)
         /* A message was lost because memory ran out. The session ends, because the peer
@@ -110,7 +110,7 @@ static bool next_line(hosting *h, sgi_str *line)
     if (h->at == h->room.len) {
         sgi_buf_reset(&h->room, KEEP_ROOM);
         h->at = 0;
-        sgi_conn_output(h->conn, &h->room);
+        sgi_conn_take_output(h->conn, &h->room);
     }
     if (h->at == h->room.len)
         return false;
@@ -134,7 +134,7 @@ static void post_lines(hosting *h)
             continue;
         sgi_buf_add_str(&conn->out, line);
         if (conn->out.failed)
-            sgi_buf_cut(&conn->out, 0);
+            sgi_buf_truncate(&conn->out, 0);
         sgi_session_send_message(session, conn);
     }
 }
@@ -149,7 +149,7 @@ static void detach(hosting *h)
     h->conn = NULL;
     h->peer = NULL;
     h->open = false;
-    sgi_source_remove(h->session->conn, &h->source);
+    sgi_output_source_remove(h->session->conn, &h->source);
     sgi_conn_detach(conn);
     sgi_conn_unref(conn);
 }
@@ -171,7 +171,7 @@ static void end_as_wanted(hosting *h)
     }
 }
 
-static int32_t work(sgi_ready *ready, int32_t budget)
+static int32_t work(sgi_ready_object *ready, int32_t budget)
 {
     hosting *h = SGI_OWNER(ready, hosting, ready);
     segue_session *session = h->session;
@@ -189,7 +189,7 @@ static int32_t work(sgi_ready *ready, int32_t budget)
     return 0;
 }
 
-static void hosting_go(sgi_hosting *base)
+static void hosting_go(sgi_question_host *base)
 {
     hosting *h = of(base);
     if (h->conn && h->open && h->session->conn->exchanging &&
@@ -207,7 +207,7 @@ static segue_status hosting_join(segue_session *session, segue_server *host)
         return SEGUE_E_NOMEM;
     segue_status status = sgi_server_accept(host, NULL, &h->conn);
     if (status != SEGUE_OK) {
-        sgi_release(mem, h, sizeof *h);
+        sgi_free(mem, h, sizeof *h);
         return status;
     }
     sgi_conn_ref(h->conn);
@@ -228,17 +228,17 @@ static segue_status hosting_join(segue_session *session, segue_server *host)
     return SEGUE_OK;
 }
 
-static void hosting_free(sgi_hosting *base)
+static void hosting_free(sgi_question_host *base)
 {
     hosting *h = of(base);
     segue_session *session = h->session;
     hosting_end(base);
     sgi_buf_free(&h->room);
     session->hosting = NULL;
-    sgi_release(sgi_engine_mem(session->engine), h, sizeof *h);
+    sgi_free(sgi_engine_mem(session->engine), h, sizeof *h);
 }
 
-static bool hosting_is_ready(sgi_hosting *base)
+static bool hosting_is_ready(sgi_question_host *base)
 {
     hosting *h = of(base);
     if (!h->conn || sgi_conn_wants_input(h->conn))
@@ -249,7 +249,7 @@ static bool hosting_is_ready(sgi_hosting *base)
 
 /* Begins the host's conversation. The response modes of SEP-1905 apply to both
  * directions: a side understands each mode that the side has declared. */
-static void hosting_open(sgi_hosting *base)
+static void hosting_open(sgi_question_host *base)
 {
     hosting *h = of(base);
     const segue_session *session = h->session;
@@ -261,27 +261,27 @@ static void hosting_open(sgi_hosting *base)
     sgi_conn_start(h->conn);
     told->version = session->version;
     told->initialized = true;
-    told->modes = sgi_task_calls_modes(capabilities);
+    told->modes = sgi_2025_modes_of_capabilities(capabilities);
     h->open = true;
 }
 
-static void hosting_cut(sgi_hosting *base, const char *why)
+static void hosting_cut(sgi_question_host *base, const char *why)
 {
     hosting *h = of(base);
     if (!h->open)
         return;
     h->open = false;
-    sgi_source_remove(h->session->conn, &h->source);
+    sgi_output_source_remove(h->session->conn, &h->source);
     if (h->conn)
-        sgi_conn_lost(h->conn, why);
+        sgi_conn_on_lost(h->conn, why);
     sgi_buf_reset(&h->room, KEEP_ROOM);
     h->at = 0;
 }
 
-static void hosting_end(sgi_hosting *base)
+static void hosting_end(sgi_question_host *base)
 {
     hosting *h = of(base);
-    sgi_ready_remove(h->session->engine, &h->ready);
+    sgi_ready_queue_remove(h->session->engine, &h->ready);
     detach(h);
 }
 
@@ -298,23 +298,23 @@ static bool is_for_host(const hosting *h, const sgi_message *msg)
         return sgi_str_eq(method, SGI_STR("notifications/cancelled"));
     if (method.n > 6 && !memcmp(method.p, "tasks/", 6))
         return !session->options.no_tasks;
-    return sgi_question_method(h->peer->server, method) &&
+    return sgi_question_find_method(h->peer->server, method) &&
            !sgi_server_question_is_undeclared(session, msg);
 }
 
-static bool hosting_takes(sgi_hosting *base, const sgi_message *msg)
+static bool hosting_takes(sgi_question_host *base, const sgi_message *msg)
 {
     hosting *h = of(base);
     if (!h->open || !is_for_host(h, msg))
         return false;
     sgi_conn *conn = h->conn;
     sgi_conn_ref(conn);
-    sgi_peer_message(h->peer, msg);
+    sgi_peer_take_message(h->peer, msg);
     sgi_conn_unref(conn);
     return true;
 }
 
-static bool hosting_wants_input(const sgi_hosting *base)
+static bool hosting_wants_input(const sgi_question_host *base)
 {
     const hosting *h = of(base);
     return !h->open || sgi_conn_wants_input(h->conn);
@@ -361,14 +361,14 @@ static void write_questions(sgi_jw *w, const segue_server *host, sgi_json given)
         sgi_jw_member_raw(w, "elicitation", SGI_STR("{}"));
 }
 
-const sgi_hosting_ops sgi_reverse_hosting = {.join = hosting_join,
-                                             .free = hosting_free,
-                                             .is_ready = hosting_is_ready,
-                                             .open = hosting_open,
-                                             .cut = hosting_cut,
-                                             .end = hosting_end,
-                                             .takes = hosting_takes,
-                                             .wants_input = hosting_wants_input,
-                                             .go = hosting_go,
-                                             .write_tasks = write_tasks,
-                                             .write_questions = write_questions};
+const sgi_question_host_ops sgi_reverse_hosting = {.join = hosting_join,
+                                                   .free = hosting_free,
+                                                   .is_ready = hosting_is_ready,
+                                                   .open = hosting_open,
+                                                   .cut = hosting_cut,
+                                                   .end = hosting_end,
+                                                   .takes = hosting_takes,
+                                                   .wants_input = hosting_wants_input,
+                                                   .go = hosting_go,
+                                                   .write_tasks = write_tasks,
+                                                   .write_questions = write_questions};

@@ -21,7 +21,7 @@ typedef struct question_task {
     sgi_question_task base; /* must be the first member */
     sgi_outer_conn outer_conn;
     sgi_op *op; /* a counted reference */
-    sgi_input *input;
+    sgi_op_question *input;
     segue_session *session; /* a counted reference */
     segue_request *request; /* a counted reference */
     sgi_buf room;
@@ -125,7 +125,7 @@ static segue_session *make_session(const sgi_op *op)
     return session;
 }
 
-static segue_request *make_request(segue_session *session, const sgi_input *input,
+static segue_request *make_request(segue_session *session, const sgi_op_question *input,
                                    sgi_json params)
 {
     segue_request_options options = {.struct_size = sizeof options};
@@ -143,7 +143,8 @@ static void end_session(segue_session *session)
     sgi_session_unref(session);
 }
 
-static sgi_question_task *asker_make(sgi_op *op, sgi_input *question, sgi_json params,
+static sgi_question_task *asker_make(sgi_op *op, sgi_op_question *question,
+                                     sgi_json params,
                                      const sgi_question_task_events *events)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -153,7 +154,7 @@ static sgi_question_task *asker_make(sgi_op *op, sgi_input *question, sgi_json p
     if (!request) {
         if (session)
             end_session(session);
-        sgi_release(mem, a, sizeof *a);
+        sgi_free(mem, a, sizeof *a);
         return NULL;
     }
     *a = (question_task){.base = {&sgi_reverse_question_tasks},
@@ -181,13 +182,13 @@ static void asker_free(sgi_question_task *base)
     end_session(a->session);
     sgi_request_unref(a->request);
     sgi_buf_free(&a->room);
-    sgi_release(sgi_engine_mem(op->engine), a, sizeof *a);
+    sgi_free(sgi_engine_mem(op->engine), a, sizeof *a);
     sgi_op_unref(op);
 }
 
 /* ---- the question task's client ---- */
 
-static void asker_join(sgi_question_task *base, const sgi_question_id *question,
+static void asker_join(sgi_question_task *base, const sgi_question_id_text *question,
                        uint8_t modes)
 {
     segue_session *session = of(base)->session;
@@ -200,7 +201,7 @@ static void asker_cut(sgi_question_task *base)
 {
     question_task *a = of(base);
     a->moved |= a->request->phase == SGI_PHASE_FOLLOW;
-    sgi_conn_lost(a->session->conn, "the client is gone");
+    sgi_conn_on_lost(a->session->conn, "the client is gone");
 }
 
 static bool asker_is_over(const sgi_question_task *base)
@@ -218,11 +219,11 @@ static void move_output(sgi_question_task *base, sgi_conn *conn)
     question_task *a = of(base);
     size_t at = 0;
     sgi_buf_reset(&a->room, KEEP_ROOM);
-    sgi_conn_output(a->session->conn, &a->room);
+    sgi_conn_take_output(a->session->conn, &a->room);
     while (at < a->room.len) {
         const char *from = a->room.p + at;
         const char *end = memchr(from, '\n', a->room.len - at);
-        sgi_send_text(conn, (sgi_str){from, (size_t)(end - from)});
+        sgi_send_message_text(conn, (sgi_str){from, (size_t)(end - from)});
         at = (size_t)(end - a->room.p) + 1;
     }
 }
@@ -254,7 +255,7 @@ static void asker_cancel_task(sgi_question_task *base)
     segue_request *request = of(base)->request;
     if (request->phase == SGI_PHASE_FOLLOW &&
         !sgi_task_state_is_terminal(sgi_follow_state(request)))
-        sgi_follow_abandon(request);
+        sgi_follow_cancel_abandoned_task(request);
 }
 
 const sgi_question_task_ops sgi_reverse_question_tasks = {.make = asker_make,

@@ -24,7 +24,7 @@
 
 /* The two tables of functions. The engine stores them before the first session and the
  * first server are made. */
-extern const sgi_hosting_ops sgi_reverse_hosting; /* in host.c */
+extern const sgi_question_host_ops sgi_reverse_hosting; /* in host.c */
 /* in question_task.c */
 extern const sgi_question_task_ops sgi_reverse_question_tasks;
 

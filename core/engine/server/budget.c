@@ -2,8 +2,8 @@
  * is refused at once and counted in the statistics (stats.h); no request waits in a
  * queue. The limit of bytes never ends a stored operation, because the durable entries of
  * the operation leave memory. Instead, the handler of a stored operation has to wait
- * (sgi_op_is_full) as soon as half of the limit is used. So a task that writes faster
- * than its store leaves room for other requests of the same principal. */
+ * (sgi_op_handler_must_wait) as soon as half of the limit is used. So a task that writes
+ * faster than its store leaves room for other requests of the same principal. */
 #include "engine/server/budget.h"
 
 #include "engine/server/peer.h"
@@ -44,7 +44,7 @@ void sgi_budget_count_request(const sgi_peer *peer, int32_t step)
 void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who)
 {
     segue_server *server = sgi_op_server(op);
-    sgi_account *account = &who->use.account;
+    sgi_byte_account *account = &who->use.account;
     op->served->who = who;
     account->above = &server->use.account;
     account->limit =

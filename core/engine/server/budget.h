@@ -14,7 +14,7 @@ struct sgi_principal;
 
 typedef struct sgi_usage {
     int64_t requests;
-    sgi_account account; /* counts the bytes */
+    sgi_byte_account account; /* counts the bytes */
 } sgi_usage;
 
 /* Returns the reason why a request must be refused now, and sets the exceeded limit and

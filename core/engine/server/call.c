@@ -13,7 +13,7 @@ void sgi_call_queue_events(segue_call *call)
 {
     if (!call->ready.queued)
         call->refs++;
-    sgi_ready_add(call->handle.engine, &call->ready);
+    sgi_ready_queue_add(call->handle.engine, &call->ready);
 }
 
 segue_status sgi_call_start(sgi_op *op, bool again)
@@ -27,7 +27,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     if (again && op->head.checkpoint) {
         call->resumed_data = sgi_alloc(sgi_engine_mem(engine), op->head.checkpoint_len);
         if (!call->resumed_data) {
-            sgi_release(sgi_engine_mem(engine), call, sizeof *call);
+            sgi_free(sgi_engine_mem(engine), call, sizeof *call);
             return SEGUE_E_NOMEM;
         }
         call->resumed_len = op->head.checkpoint_len;
@@ -55,17 +55,17 @@ segue_status sgi_call_start(sgi_op *op, bool again)
 static void free_call(segue_call *call)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
-    sgi_decoded_text *decoded, *next;
+    sgi_decoded_argument *decoded, *next;
     SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
-        sgi_release(mem, decoded, sizeof *decoded + decoded->len + 1);
+        sgi_free(mem, decoded, sizeof *decoded + decoded->len + 1);
     call->handle.magic = SGI_MAGIC_FREED;
     sgi_entry_list_free(mem, &call->closing);
     LIST_REMOVE(call, link);
     sgi_op_server(call->op)->call_count--;
-    sgi_release(mem, call->resumed_data, call->resumed_len);
+    sgi_free(mem, call->resumed_data, call->resumed_len);
     sgi_engine_clear_timer(call->handle.engine, &call->turn);
     sgi_op_unref(call->op);
-    sgi_release(mem, call, sizeof *call);
+    sgi_free(mem, call, sizeof *call);
 }
 
 void sgi_call_unref(segue_call *call)
@@ -85,9 +85,9 @@ void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list)
 
 /* ---- answers ---- */
 
-sgi_input *sgi_call_due_answer(const segue_call *call)
+sgi_op_question *sgi_call_due_answer(const segue_call *call)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     const sgi_op *op = call->op;
     bool ended =
         sgi_op_has_ended(op) || sgi_op_server(op)->stage == SGI_SERVER_DEAD || call->lost;
@@ -102,7 +102,7 @@ sgi_input *sgi_call_due_answer(const segue_call *call)
  * yet; the delivery of events sends the question. */
 static bool waits_for_answer(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->bound && !input->answered)
             return true;
@@ -133,7 +133,7 @@ static void turn_takes_too_long(sgi_timer *timer)
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;
-    if (!sgi_srv_waits_for_turn(op) || call->resumed || call->turned ||
+    if (!sgi_srv_answers_after_turn(op) || call->resumed || call->turned ||
         sgi_call_is_over(call))
         return SEGUE_E_STATE;
     call->holds_turn = true;
@@ -166,16 +166,16 @@ void sgi_call_shut_down(segue_call *call)
     sgi_call_queue_events(call);
 }
 
-void sgi_call_taken_over(segue_call *call)
+void sgi_call_on_taken_over(segue_call *call)
 {
     call->lost = true;
     sgi_call_shut_down(call);
-    sgi_call_release(call);
+    sgi_call_release_by_op(call);
 }
 
-void sgi_call_has_room(segue_call *call)
+void sgi_call_on_room(segue_call *call)
 {
-    if (call->wants_drain && !sgi_op_is_full(call->op)) {
+    if (call->wants_drain && !sgi_op_handler_must_wait(call->op)) {
         call->wants_drain = false;
         call->drain_due = true;
     }
@@ -183,7 +183,7 @@ void sgi_call_has_room(segue_call *call)
         sgi_call_queue_events(call);
 }
 
-void sgi_call_release(segue_call *call)
+void sgi_call_release_by_op(segue_call *call)
 {
     call->op->served->call = NULL;
     if (call->holds_turn)

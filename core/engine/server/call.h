@@ -9,11 +9,11 @@
 
 /* A text that segue_call_argument_text has decoded. The call keeps the text in memory
  * until the call is freed. */
-typedef struct sgi_decoded_text {
-    TAILQ_ENTRY(sgi_decoded_text) link;
+typedef struct sgi_decoded_argument {
+    TAILQ_ENTRY(sgi_decoded_argument) link;
     size_t len;
     char text[];
-} sgi_decoded_text;
+} sgi_decoded_argument;
 
 struct segue_call {
     sgi_handle handle;
@@ -24,7 +24,7 @@ struct segue_call {
     bool has_text; /* for a resource: the handler has begun the text of the resource */
     sgi_op *op;    /* a counted reference */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
-    sgi_ready ready;
+    sgi_ready_object ready;
     /* ends the first turn of the handler when it lasts too long after on_call has
      * returned */
     sgi_timer turn;
@@ -55,7 +55,7 @@ struct segue_call {
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
     segue_call_events events;
-    TAILQ_HEAD(, sgi_decoded_text) decoded;
+    TAILQ_HEAD(, sgi_decoded_argument) decoded;
 };
 
 /* Makes the call of an operation and queues its handler. again = true: an earlier run of
@@ -66,10 +66,10 @@ segue_status sgi_call_start(sgi_op *op, bool again);
 void sgi_call_cancel(segue_call *call);
 /* Notes that another server has taken over the operation. All functions that the handler
  * calls from now on fail. */
-void sgi_call_taken_over(segue_call *call);
+void sgi_call_on_taken_over(segue_call *call);
 /* Queues the call, because its operation may have room for more entries. Delivery then
  * lets a handler that waits for room continue, and hands over answers to questions. */
-void sgi_call_has_room(segue_call *call);
+void sgi_call_on_room(segue_call *call);
 /* Queues the call. Later the due events of the call run, and then the open questions of
  * the call are sent to the client. */
 void sgi_call_queue_events(segue_call *call);
@@ -77,16 +77,16 @@ void sgi_call_queue_events(segue_call *call);
  * have the handle. */
 void sgi_call_shut_down(segue_call *call);
 /* Drops the operation's reference to the call. */
-void sgi_call_release(segue_call *call);
+void sgi_call_release_by_op(segue_call *call);
 /* Drops one reference. */
 void sgi_call_unref(segue_call *call);
 /* Delivers the due events of a call (call_events.c). The ready queue calls this function.
  * Returns the number of delivered events, which is at most `budget`. */
-int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget);
+int32_t sgi_call_deliver_events(sgi_ready_object *ready, int32_t budget);
 /* Returns a question of the call whose outcome is known and was not delivered to the
  * handler yet. The outcome is a durable answer, or the end of the call without an answer.
  * Returns NULL when the call has no such question. */
-sgi_input *sgi_call_due_answer(const segue_call *call);
+sgi_op_question *sgi_call_due_answer(const segue_call *call);
 
 /* True when the handler cannot append to the operation any more. */
 static inline bool sgi_call_is_over(const segue_call *call)
@@ -122,7 +122,7 @@ segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str 
 segue_status sgi_call_send(segue_call *call, const segue_content *content);
 segue_status sgi_call_send_text(segue_call *call, sgi_str text);
 segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text);
-segue_status sgi_call_replace(segue_call *call);
+segue_status sgi_call_replace_segments(segue_call *call);
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
                                 size_t len);
 segue_status sgi_call_set_completion(segue_call *call, const char *const *values,

@@ -28,15 +28,16 @@ static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     char ttl[24];
     snprintf(ttl, sizeof ttl, "%lld", ages ? (long long)options->read_ttl_ms : 0LL);
     write_unless_set(w, fold, "ttlMs", sgi_str_of(ttl));
-    write_unless_set(w, fold, "cacheScope",
-                     sgi_scope_json(ages ? options->read_scope : SEGUE_CACHE_PRIVATE));
+    write_unless_set(
+        w, fold, "cacheScope",
+        sgi_cache_scope_json(ages ? options->read_scope : SEGUE_CACHE_PRIVATE));
 }
 
 /* Writes the required members of the result that the handler has not set. */
 static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold,
                            bool has_cache_hints)
 {
-    const sgi_call_default *standard = &op->served->kind->standard;
+    const sgi_call_default_member *standard = &op->served->kind->standard;
     if (standard->name)
         write_unless_set(w, fold, standard->name, sgi_str_of(standard->json));
     if (op->served->kind->ages && has_cache_hints)
@@ -75,7 +76,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
                         SGI_STR("The operation was cancelled"), (sgi_json){0});
         return;
     }
-    if (!sgi_reply_result(&sending, reply, "complete"))
+    if (!sgi_reply_begin_result(&sending, reply, "complete"))
         return;
     sgi_buf_init(&meta, sgi_engine_mem(reply->engine));
     write_meta(&meta, reply, op, fold);
@@ -90,7 +91,7 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
     op->end_received |= reply->peer != NULL;
-    sgi_lasting_note_position(reply, op->head.final_seq);
+    sgi_lasting_call_note_position(reply, op->head.final_seq);
     answer_final(reply, op, fold);
     sgi_reply_close(reply);
 }

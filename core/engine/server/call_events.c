@@ -54,7 +54,7 @@ static void run_drain(segue_call *call)
     sgi_user_code_end(engine);
 }
 
-static void run_answer(segue_call *call, sgi_input *input)
+static void run_answer(segue_call *call, sgi_op_question *input)
 {
     sgi_engine *engine = call->handle.engine;
     bool ok =
@@ -66,7 +66,7 @@ static void run_answer(segue_call *call, sgi_input *input)
          * ask the question */
         sgi_question_withdraw_sent(input);
     /* the answer must stay in memory while the callback reads the answer */
-    sgi_op_lend(call->op);
+    sgi_op_pin_head(call->op);
     sgi_user_code_begin(engine);
     if (call->held)
         input->on_input(input->user, call, ok ? status : SEGUE_E_CANCELLED,
@@ -74,7 +74,7 @@ static void run_answer(segue_call *call, sgi_input *input)
     if (input->free_user)
         input->free_user(input->user);
     sgi_user_code_end(engine);
-    sgi_op_give_back(call->op);
+    sgi_op_unpin_head(call->op);
 }
 
 static bool is_over(const segue_call *call)
@@ -93,7 +93,7 @@ static void run_free_user(segue_call *call)
 /* Runs one due event of the call. Returns false when no event is due. */
 static bool deliver_one(segue_call *call)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     if (call->invoke_due)
         run_handler(call);
     else if (call->check_due)
@@ -129,7 +129,7 @@ static void ask_client(sgi_op *op)
     sgi_op_unref(op);
 }
 
-int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
+int32_t sgi_call_deliver_events(sgi_ready_object *ready, int32_t budget)
 {
     segue_call *call = SGI_OWNER(ready, segue_call, ready);
     int32_t ran = 0;

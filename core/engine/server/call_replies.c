@@ -7,12 +7,12 @@ static void end_came(sgi_waiter *waiter, sgi_op *op, segue_status status)
     reply->ended(reply, op, status);
 }
 
-void sgi_call_await(sgi_reply *reply, sgi_op *op,
-                    void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status))
+void sgi_reply_await_end(sgi_reply *reply, sgi_op *op,
+                         void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status))
 {
     reply->ended = ended;
     reply->waiter.fire = end_came;
-    sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &reply->waiter, SGI_WAIT_FINAL);
 }
 
 void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op)

@@ -18,7 +18,7 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
     if (!in->key.n || !sgi_peer_keeps_keys(in->peer))
         return true;
     sgi_str text = sgi_method_text(in->key, room);
-    if (!sgi_call_key_is(text)) {
+    if (!sgi_call_key_is_valid(text)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "An idempotency key is a string of 16 to 128 bytes", NULL);
         return false;
@@ -28,7 +28,7 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
                        sgi_engine_digest(server->engine, request->digest, of_params, 2);
     if (!request->has_key)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
-    else if (sgi_is_withdrawn(server, request->key))
+    else if (sgi_call_key_is_withdrawn(server, request->key))
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "The request was cancelled", NULL);
     else
         return true;
@@ -64,7 +64,7 @@ bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
         return false;
     }
     return sgi_srv_read_call(in, request) && find_tool(in, request) &&
-           sgi_inbound_may_use(in, request->tool) && read_key(in, request);
+           sgi_inbound_may_use_item(in, request->tool) && read_key(in, request);
 }
 
 bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *kind,
@@ -81,7 +81,7 @@ bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *
 static void take_pieces(const sgi_inbound *in, sgi_call_request *request,
                         uint32_t dialects)
 {
-    const sgi_pieces_form *form = sgi_srv_pieces_form(dialects);
+    const sgi_pieces_ops *form = sgi_srv_pieces_ops(dialects);
     if (!form)
         return;
     request->pieces = form;
@@ -91,8 +91,8 @@ static void take_pieces(const sgi_inbound *in, sgi_call_request *request,
 
 static uint32_t piece_dialects(const sgi_inbound *in, sgi_call_request *request)
 {
-    uint32_t says = sgi_srv_read_declared(in, request, sgi_srv_all_with_pieces());
-    return sgi_negotiate(in->version, says, in->peer->server->dialects);
+    uint32_t says = sgi_srv_read_declared(in, request, sgi_srv_dialects_with_pieces());
+    return sgi_negotiate_dialects(in->version, says, in->peer->server->dialects);
 }
 
 void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *request)
@@ -101,11 +101,11 @@ void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *reque
                 sgi_srv_usable_dialects(in, request, piece_dialects(in, request)));
 }
 
-bool sgi_request_allows_partial(const sgi_inbound *in)
+bool sgi_request_allows_several_responses(const sgi_inbound *in)
 {
     if (!sgi_pieces_are_allowed(in->peer->conn, in->id))
         return false;
-    const sgi_pieces_form *form = sgi_srv_pieces_form(piece_dialects(in, NULL));
+    const sgi_pieces_ops *form = sgi_srv_pieces_ops(piece_dialects(in, NULL));
     return form && form->is_for_lists;
 }
 
@@ -113,7 +113,8 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
 {
     uint32_t says = sgi_srv_read_declared(in, request, UINT32_MAX);
     uint32_t dialects = sgi_srv_usable_dialects(
-        in, request, sgi_negotiate(in->version, says, in->peer->server->dialects));
+        in, request,
+        sgi_negotiate_dialects(in->version, says, in->peer->server->dialects));
     take_pieces(in, request, dialects);
     request->dialect = sgi_srv_task_dialect_in_set(dialects);
     request->verdict =
@@ -121,7 +122,7 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
     if (request->tool->options.task == SEGUE_TASK_NEVER &&
         sgi_srv_answers_at_once(request))
         request->verdict = SGI_VERDICT_PLAIN;
-    request->lasting = sgi_srv_lasting_form(in, request, dialects);
+    request->lasting = sgi_srv_lasting_call_ops(in, request, dialects);
 }
 
 static const char *wrong_form(const sgi_call_request *request)
@@ -141,7 +142,7 @@ static void refuse_missing_capability(const sgi_inbound *in)
                          "get tasks: authenticate",
                          "{\"reason\":\"unauthenticated\"}");
     else
-        sgi_answer_missing_tasks(in);
+        sgi_answer_tasks_not_declared(in);
 }
 
 /* Returns true when the call was refused: its principal has too many tasks, and the call

@@ -27,12 +27,12 @@ struct sgi_call_request {
     uint8_t modes;
     /* the form of the pieces in which the client gets a growing result; NULL = only the
      * whole result is sent */
-    const struct sgi_pieces_form *pieces;
+    const struct sgi_pieces_ops *pieces;
     /* the token with which the client recognises pieces of the result */
     sgi_json token;
     /* the functions of a lasting call (its client can leave and come back); NULL = the
      * call is not lasting */
-    const sgi_lasting_form *lasting;
+    const sgi_lasting_call_ops *lasting;
 };
 
 /* Reads a tools/call. Returns false when the request is refused; the error has then been
@@ -45,7 +45,7 @@ bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *
 /* Decides whether the client gets pieces of the result: fills `pieces` and `token`. */
 void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *request);
 /* True when this request can be answered with several responses (PR 776). */
-bool sgi_request_allows_partial(const sgi_inbound *in);
+bool sgi_request_allows_several_responses(const sgi_inbound *in);
 /* Decides how the server answers the call: fills the members verdict, dialect, caps and
  * modes. Returns false when the request is refused; the error has then been sent. */
 bool sgi_call_request_negotiate(const sgi_inbound *in, sgi_call_request *request);

@@ -10,7 +10,7 @@
 #include "engine/server/rounds.h"
 #include "engine/server/task.h"
 
-void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
+void sgi_tool_call_fail_no_memory(sgi_reply *reply, sgi_op *op)
 {
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                     (sgi_json){0});
@@ -40,7 +40,7 @@ static void call_ended(sgi_reply *reply, sgi_op *op, segue_status status)
     if (status != SEGUE_OK)
         creation_failed(reply, op, status);
     else if (reply->pieces)
-        sgi_pieces_end(reply);
+        sgi_pieces_finish_reply(reply);
     else if (reply->peer)
         sgi_call_answer_reply(reply, op);
     else
@@ -79,7 +79,7 @@ static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = lasting_created;
-    sgi_op_wait(op, &reply->waiter, 0);
+    sgi_op_wait_until_visible(op, &reply->waiter, 0);
 }
 
 static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -123,13 +123,13 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
 {
     bool as_task = op->served->is_task && caps & SGI_CAP_TASKS;
     if (!as_task) {
-        sgi_call_await(reply, op, call_ended);
+        sgi_reply_await_end(reply, op, call_ended);
         return;
     }
     /* a call that is a task sends no pieces of a plain result (R-776-20) */
     sgi_pieces_drop(reply);
     reply->waiter.fire = task_created;
-    sgi_op_wait(op, &reply->waiter, 0);
+    sgi_op_wait_until_visible(op, &reply->waiter, 0);
 }
 
 void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op)
@@ -173,11 +173,11 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
                           "the client has not declared that it supports tasks");
     /* the client's request was answered with questions, so there is no open request that
      * could announce the task to the client */
-    if (sgi_round_is_awaited(op))
+    if (sgi_round_awaits_client(op))
         return sgi_refuse(
             call->handle.engine, SEGUE_E_STATE,
             "the call waits for answers of its client, so it cannot become a task now");
-    segue_status status = sgi_task_make(op, ttl_ms);
+    segue_status status = sgi_op_turn_into_task(op, ttl_ms);
     if (status == SEGUE_OK)
         became_task(call);
     return status;

@@ -13,8 +13,8 @@ static void free_recalled(const sgi_mem *mem, sgi_carried_answer *carried_answer
 {
     sgi_text_free(mem, carried_answer->key);
     if (carried_answer->answer)
-        sgi_release(mem, carried_answer->answer, carried_answer->answer_len + 1);
-    sgi_release(mem, carried_answer, sizeof *carried_answer);
+        sgi_free(mem, carried_answer->answer, carried_answer->answer_len + 1);
+    sgi_free(mem, carried_answer, sizeof *carried_answer);
 }
 
 void sgi_carried_answers_free(sgi_op *op)
@@ -28,7 +28,7 @@ void sgi_carried_answers_free(sgi_op *op)
         STAILQ_REMOVE_HEAD(&carried->list, link);
         free_recalled(mem, carried_answer);
     }
-    sgi_release(mem, carried, sizeof *carried);
+    sgi_free(mem, carried, sizeof *carried);
     op->served->carried = NULL;
 }
 
@@ -62,7 +62,7 @@ static void write_one(sgi_jw *w, const char *key,
 
 void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     const sgi_carried_answer *carried_answer;
     uint8_t question[SGI_CARRIED_ANSWERS_DIGEST];
     sgi_jw w = sgi_jw_to(out);
@@ -82,7 +82,7 @@ void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out)
     if (op->served->carried)
         STAILQ_FOREACH(carried_answer, &op->served->carried->list, link)
             if (!carried_answer->is_early &&
-                !sgi_op_find_input((sgi_op *)op, sgi_str_of(carried_answer->key)))
+                !sgi_op_find_question((sgi_op *)op, sgi_str_of(carried_answer->key)))
                 write_one(&w, carried_answer->key, carried_answer->question,
                           (sgi_json){carried_answer->answer, carried_answer->answer_len});
     sgi_jw_close(&w, '}');
@@ -219,7 +219,7 @@ static const sgi_carried_answer *find(const sgi_op *op, const char *key,
             (carried_answer->is_early ||
              !memcmp(carried_answer->question, question, sizeof question)) &&
             !(unasked &&
-              sgi_op_find_input((sgi_op *)op, sgi_str_of(carried_answer->key))))
+              sgi_op_find_question((sgi_op *)op, sgi_str_of(carried_answer->key))))
             return carried_answer;
     return NULL;
 }

@@ -34,9 +34,9 @@ static segue_status read_answer(sgi_op *op, sgi_json answer)
     if (!sgi_json_plain_string(sgi_json_get(answer, "key"), &key))
         return SEGUE_OK;
     segue_status status =
-        error.n ? sgi_task_answer_error(op, key, error)
-                : sgi_task_answer(op, key, sgi_json_get(answer, "response"));
-    sgi_round_take_other_answer(op);
+        error.n ? sgi_task_take_error_answer(op, key, error)
+                : sgi_task_take_answer(op, key, sgi_json_get(answer, "response"));
+    sgi_round_on_answer_without_state(op);
     return status;
 }
 
@@ -54,7 +54,7 @@ static bool is_ours(const segue_server *server, sgi_json by)
     return ours;
 }
 
-segue_status sgi_command_run(sgi_op *op, sgi_str command)
+segue_status sgi_forwarded_command_run(sgi_op *op, sgi_str command)
 {
     sgi_json value;
     int64_t number = 0;
@@ -70,14 +70,14 @@ segue_status sgi_command_run(sgi_op *op, sgi_str command)
         return read_cancel(op);
     if (answer.n)
         return read_answer(op, answer);
-    sgi_lasting *lasting = op->served->lasting;
-    if (lasting && sgi_json_int(away, &number) &&
+    sgi_lasting_call *lasting = op->served->lasting;
+    if (lasting && sgi_json_read_int(away, &number) &&
         !is_ours(sgi_op_server(op), sgi_json_get(value, "by")))
         lasting->form->elsewhere(lasting, number != 0);
     return SEGUE_OK;
 }
 
-bool sgi_command_is_acknowledged(const sgi_op *op)
+bool sgi_command_is_answered_when_durable(const sgi_op *op)
 {
     return cancel_form(op) == SGI_CANCEL_ACKNOWLEDGED;
 }

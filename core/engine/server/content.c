@@ -23,10 +23,10 @@ void sgi_content_free(segue_content *content)
     sgi_buf_free(&content->blocks);
     sgi_buf_free(&content->ends);
     sgi_buf_free(&content->structured);
-    sgi_release(mem, content, sizeof *content);
+    sgi_free(mem, content, sizeof *content);
 }
 
-size_t sgi_content_count(const segue_content *content)
+size_t sgi_content_block_count(const segue_content *content)
 {
     return content->ends.len / sizeof(size_t);
 }
@@ -94,12 +94,12 @@ static segue_status end_block(segue_content *content, uint32_t shape, size_t mar
         content->shapes |= is_wrapped(content, shape) ? SGI_SHAPE_MESSAGE : shape;
         return SEGUE_OK;
     }
-    sgi_buf_cut(&content->blocks, mark);
-    sgi_buf_cut(&content->ends, ends_mark);
+    sgi_buf_truncate(&content->blocks, mark);
+    sgi_buf_truncate(&content->ends, ends_mark);
     return SEGUE_E_NOMEM;
 }
 
-void sgi_text_block(sgi_buf *out, sgi_str text)
+void sgi_write_text_block(sgi_buf *out, sgi_str text)
 {
     sgi_buf_add_lit(out, "{\"type\":\"text\",\"text\":\"");
     sgi_json_escape(out, text);
@@ -112,7 +112,7 @@ segue_status sgi_content_add_text(segue_content *content, sgi_str text)
     if (status != SEGUE_OK)
         return status;
     size_t mark = begin_block(content, SGI_SHAPE_BLOCK);
-    sgi_text_block(&content->blocks, text);
+    sgi_write_text_block(&content->blocks, text);
     return end_block(content, SGI_SHAPE_BLOCK, mark);
 }
 

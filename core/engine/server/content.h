@@ -36,10 +36,10 @@ segue_status sgi_content_add_resource(segue_content *content, const char *uri,
 segue_status sgi_content_set_role(segue_content *content, const char *role);
 /* True when the blocks have the forms that a call of this kind may send. */
 bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind);
-size_t sgi_content_count(const segue_content *content);
+size_t sgi_content_block_count(const segue_content *content);
 sgi_json sgi_content_block(const segue_content *content, size_t index);
 
 /* Appends the block {"type":"text","text":"..."}. */
-void sgi_text_block(sgi_buf *out, sgi_str text);
+void sgi_write_text_block(sgi_buf *out, sgi_str text);
 
 #endif

@@ -29,14 +29,14 @@ const sgi_srv_dialect *sgi_srv_task_dialect(const sgi_inbound *in)
     EACH_ROW(row)
         if (row->created)
             tasks |= row->bit;
-    return sgi_srv_task_dialect_in_set(sgi_negotiate(
+    return sgi_srv_task_dialect_in_set(sgi_negotiate_dialects(
         in->version, sgi_srv_read_declared(in, NULL, tasks), in->peer->server->dialects));
 }
 
 bool sgi_srv_makes_tasks(const segue_server *server, sgi_version version)
 {
     return sgi_srv_task_dialect_in_set(
-        sgi_negotiate(version, UINT32_MAX, server->dialects));
+        sgi_negotiate_dialects(version, UINT32_MAX, server->dialects));
 }
 
 const sgi_srv_dialect *sgi_srv_dialect_named(sgi_str name)
@@ -88,7 +88,7 @@ void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server)
     }
 }
 
-uint32_t sgi_srv_undeclared_caps(const sgi_peer *peer, sgi_version version)
+uint32_t sgi_srv_assumed_caps(const sgi_peer *peer, sgi_version version)
 {
     uint32_t caps = 0;
     EACH_ROW(row)
@@ -107,7 +107,8 @@ static const sgi_method *find(const sgi_srv_dialect *row, sgi_str name)
     return NULL;
 }
 
-const sgi_method *sgi_srv_method(const sgi_peer *peer, sgi_version version, sgi_str name)
+const sgi_method *sgi_srv_find_method(const sgi_peer *peer, sgi_version version,
+                                      sgi_str name)
 {
     EACH_ROW(row) {
         const sgi_method *method = find(row, name);
@@ -117,7 +118,7 @@ const sgi_method *sgi_srv_method(const sgi_peer *peer, sgi_version version, sgi_
     return NULL;
 }
 
-const sgi_method *sgi_srv_older_method(const sgi_inbound *in, sgi_str name)
+const sgi_method *sgi_srv_find_old_method(const sgi_inbound *in, sgi_str name)
 {
     EACH_ROW(row)
         if (row->serves_older && row->serves_older(in, name))
@@ -192,8 +193,9 @@ uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *
     return set;
 }
 
-const sgi_lasting_form *
-sgi_srv_lasting_form(const sgi_inbound *in, const sgi_call_request *request, uint32_t set)
+const sgi_lasting_call_ops *sgi_srv_lasting_call_ops(const sgi_inbound *in,
+                                                     const sgi_call_request *request,
+                                                     uint32_t set)
 {
     EACH_ROW_OF(set, row)
         if (row->lasts && row->lasts(in, request))
@@ -201,7 +203,7 @@ sgi_srv_lasting_form(const sgi_inbound *in, const sgi_call_request *request, uin
     return NULL;
 }
 
-uint32_t sgi_srv_all_with_pieces(void)
+uint32_t sgi_srv_dialects_with_pieces(void)
 {
     uint32_t set = 0;
     EACH_ROW(row)
@@ -210,16 +212,16 @@ uint32_t sgi_srv_all_with_pieces(void)
     return set;
 }
 
-const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set)
+const struct sgi_pieces_ops *sgi_srv_pieces_ops(uint32_t set)
 {
-    const struct sgi_pieces_form *form = NULL;
+    const struct sgi_pieces_ops *form = NULL;
     EACH_ROW_OF(set, row)
         if (row->pieces)
             form = row->pieces;
     return form;
 }
 
-const struct sgi_pieces_form *sgi_srv_lasting_pieces(void)
+const struct sgi_pieces_ops *sgi_srv_lasting_pieces_ops(void)
 {
     EACH_ROW(row)
         if (row->pieces && row->pieces->lasts)
@@ -235,19 +237,19 @@ bool sgi_srv_answers_at_once(const sgi_call_request *request)
     return row && row->answers_at_once && row->answers_at_once(request);
 }
 
-bool sgi_srv_streams(const sgi_call_request *request)
+bool sgi_srv_streams_segments(const sgi_call_request *request)
 {
     const sgi_srv_dialect *row = request->dialect;
     return row && row->streams && row->streams(request);
 }
 
-bool sgi_srv_waits_for_turn(const sgi_op *op)
+bool sgi_srv_answers_after_turn(const sgi_op *op)
 {
     const sgi_srv_dialect *row = op->served->dialect;
     return row && row->waits_for_turn && row->waits_for_turn(op);
 }
 
-bool sgi_srv_tracks_task(const sgi_op *op)
+bool sgi_srv_keeps_task_beside_result(const sgi_op *op)
 {
     const sgi_srv_dialect *row = op->served->dialect;
     return row && row->tracks && row->tracks(op);

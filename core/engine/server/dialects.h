@@ -13,8 +13,8 @@
 #include "engine/server/peer.h"
 
 typedef struct sgi_call_request sgi_call_request;
-typedef struct sgi_lasting_form sgi_lasting_form;
-struct sgi_pieces_form;
+typedef struct sgi_lasting_call_ops sgi_lasting_call_ops;
+struct sgi_pieces_ops;
 
 /* The kinds of answer to a client that asks to cancel a task. */
 typedef enum sgi_cancel_form {
@@ -94,13 +94,13 @@ struct sgi_srv_dialect {
     bool (*takes)(const sgi_inbound *in, const sgi_call_request *request);
     /* The functions of the dialect's lasting calls, whose clients can leave and come back
      * (lasting.h); NULL = the dialect has no lasting calls. */
-    const sgi_lasting_form *lasting;
+    const sgi_lasting_call_ops *lasting;
     /* True when this call is a lasting call: its client can leave and come back. Called
      * before the server decides whether the call is a task. */
     bool (*lasts)(const sgi_inbound *in, const sgi_call_request *request);
     /* The form of the pieces in which the client of a plain call gets a growing result.
      * NULL = the dialect has no pieces. */
-    const struct sgi_pieces_form *pieces;
+    const struct sgi_pieces_ops *pieces;
 
     /* ---- tasks ---- */
 
@@ -175,12 +175,13 @@ void sgi_srv_write_capabilities(sgi_jw *w, const sgi_inbound *in);
 /* Writes a member "<name>":{} for each extension into an open JSON object. */
 void sgi_srv_write_extensions(sgi_jw *w, const segue_server *server);
 void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server);
-uint32_t sgi_srv_undeclared_caps(const sgi_peer *peer, sgi_version version);
+uint32_t sgi_srv_assumed_caps(const sgi_peer *peer, sgi_version version);
 
 /* Returns the method of this name that a dialect offers to the peer in this version.
  * Returns NULL when no dialect offers the method. */
-const sgi_method *sgi_srv_method(const sgi_peer *peer, sgi_version version, sgi_str name);
-const sgi_method *sgi_srv_older_method(const sgi_inbound *in, sgi_str name);
+const sgi_method *sgi_srv_find_method(const sgi_peer *peer, sgi_version version,
+                                      sgi_str name);
+const sgi_method *sgi_srv_find_old_method(const sgi_inbound *in, sgi_str name);
 bool sgi_srv_may_reuse_id(const sgi_peer *peer, sgi_str method);
 
 const char *sgi_srv_task_support(const sgi_inbound *in, int32_t policy);
@@ -198,22 +199,22 @@ uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *
                                  uint32_t set);
 /* If this request makes a lasting call (its client can leave and come back), returns the
  * functions for it. Otherwise returns NULL. */
-const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
-                                             const sgi_call_request *request,
-                                             uint32_t set);
-/* sgi_srv_all_with_pieces returns the set of all dialects that have pieces.
- * sgi_srv_pieces_form returns the functions for the pieces of the last dialect in `set`
+const sgi_lasting_call_ops *sgi_srv_lasting_call_ops(const sgi_inbound *in,
+                                                     const sgi_call_request *request,
+                                                     uint32_t set);
+/* sgi_srv_dialects_with_pieces returns the set of all dialects that have pieces.
+ * sgi_srv_pieces_ops returns the functions for the pieces of the last dialect in `set`
  * that has pieces; NULL = no dialect in `set` has pieces. */
-uint32_t sgi_srv_all_with_pieces(void);
-const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
+uint32_t sgi_srv_dialects_with_pieces(void);
+const struct sgi_pieces_ops *sgi_srv_pieces_ops(uint32_t set);
 /* Returns the form of the pieces that the client of a lasting call gets on the reply that
  * carries its messages (the channel). Returns NULL when no dialect has such pieces. */
-const struct sgi_pieces_form *sgi_srv_lasting_pieces(void);
+const struct sgi_pieces_ops *sgi_srv_lasting_pieces_ops(void);
 
 bool sgi_srv_answers_at_once(const sgi_call_request *request);
-bool sgi_srv_streams(const sgi_call_request *request);
-bool sgi_srv_waits_for_turn(const sgi_op *op);
-bool sgi_srv_tracks_task(const sgi_op *op);
+bool sgi_srv_streams_segments(const sgi_call_request *request);
+bool sgi_srv_answers_after_turn(const sgi_op *op);
+bool sgi_srv_keeps_task_beside_result(const sgi_op *op);
 const sgi_reply *sgi_srv_find_waiting_reply(const sgi_op *op, const sgi_reply *before);
 const sgi_reply *sgi_srv_find_reading_reply(const sgi_op *op, const sgi_reply *before);
 

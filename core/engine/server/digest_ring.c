@@ -25,7 +25,7 @@ sgi_digest_ring *sgi_digest_ring_new(const sgi_mem *mem, size_t places)
 void sgi_digest_ring_free(sgi_digest_ring *ring)
 {
     if (ring)
-        sgi_release(ring->mem, ring, size_of(ring->places));
+        sgi_free(ring->mem, ring, size_of(ring->places));
 }
 
 void sgi_digest_ring_add(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGEST_SIZE])

@@ -48,7 +48,7 @@ segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str 
         sgi_buf_free(&bytes);
         return SEGUE_E_INVALID;
     }
-    sgi_decoded_text *decoded =
+    sgi_decoded_argument *decoded =
         bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
     if (decoded) {
         decoded->len = bytes.len;
@@ -194,7 +194,7 @@ static segue_status may_emit(segue_call *call)
         return sgi_refuse(call->handle.engine, SEGUE_E_CLOSED, "the server was closed");
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
-    if (sgi_op_is_full(op)) {
+    if (sgi_op_handler_must_wait(op)) {
         call->wants_drain = true;
         return SEGUE_E_WOULD_BLOCK;
     }
@@ -269,7 +269,7 @@ static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
                         const segue_content *content)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    for (size_t i = 0; i < sgi_content_count(content); i++)
+    for (size_t i = 0; i < sgi_content_block_count(content); i++)
         if (!sgi_emit_add_block(op, list, i, sgi_content_block(content, i)))
             return false;
     if (content->structured.len)
@@ -284,7 +284,7 @@ static segue_status refuse_content(const segue_call *call)
                       "the content has a part that a result of %s cannot have: such a "
                       "result consists of %s",
                       call->op->served->kind->method,
-                      sgi_shape_text(call->op->served->kind));
+                      sgi_call_kind_shape_text(call->op->served->kind));
 }
 
 segue_status sgi_call_send(segue_call *call, const segue_content *content)
@@ -330,7 +330,7 @@ static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str
     if (call->op->served->kind == &sgi_call_resource)
         write_contents(scratch, call->op, !call->has_text, text);
     else
-        sgi_text_block(scratch, text);
+        sgi_write_text_block(scratch, text);
     if (place)
         sgi_buf_add_char(scratch, ']');
     if (scratch->failed)
@@ -390,7 +390,7 @@ static bool keeps_segments(const sgi_op *op)
     return op->served->streams && !(op->served->caps & SGI_CAP_REPLACE);
 }
 
-segue_status sgi_call_replace(segue_call *call)
+segue_status sgi_call_replace_segments(segue_call *call)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -421,7 +421,7 @@ static bool is_hint(const char *name, sgi_json value)
     int32_t scope;
     if (!strcmp(name, "ttlMs"))
         return sgi_ttl_read(value, &ttl);
-    return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
+    return strcmp(name, "cacheScope") != 0 || sgi_cache_scope_read(value, &scope);
 }
 
 /* True for a cache hint in an answer of a version before 2026-07-28. Such answers have no
@@ -526,7 +526,7 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
 {
     const sgi_op *op = call->op;
-    if (fits_plain(op, more) && !call->turned && sgi_srv_tracks_task(op))
+    if (fits_plain(op, more) && !call->turned && sgi_srv_keeps_task_beside_result(op))
         return is_error ? SGI_STR(FINAL_LONGEST) : SGI_STR("{\"immediate\":true}");
     return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
 }
@@ -551,7 +551,7 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
         return sgi_call_refuse_ended(call);
     segue_status check = sgi_tool_result_needs_check(call, content);
     if (check == SEGUE_E_INVALID) {
-        sgi_tool_check_refuse(call, "the result has no structuredContent");
+        sgi_tool_check_fail_result(call, "the result has no structuredContent");
         return refuse(call, "the tool has an outputSchema, but its result has no "
                             "structuredContent: the call fails");
     }
@@ -577,7 +577,7 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
         return status;
     if (op->head.final == SGI_FINAL_RESULT || op->head.final == SGI_FINAL_RESULT_IS_ERROR)
         op->served->closing_segments = op->head.next_seg - before;
-    sgi_op_fire_ended(op);
+    sgi_op_fire_end_waiters(op);
     sgi_call_end_turn(call);
     return SEGUE_OK;
 }

@@ -86,7 +86,7 @@ static segue_status tell_note(sgi_op *op, const char *method, write_note_fn writ
     if (!conn)
         /* the message is dropped, because a later message has newer information */
         return SEGUE_OK;
-    sgi_send_notification(&sending, conn, method);
+    sgi_send_begin_notification(&sending, conn, method);
     write(&sending.w, what);
     return end_note(&sending, op);
 }
@@ -143,7 +143,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
                           size_t len)
 {
     log_note note = {level, {0}};
-    int32_t rank = sgi_log_level(sgi_str_of(level));
+    int32_t rank = sgi_log_level_parse(sgi_str_of(level));
     if (rank < 0)
         return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
                           "the level has to be debug, info, notice, warning, error, "
@@ -167,7 +167,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
 static void write_params(sgi_jw *w, const void *what)
 {
     const sgi_json *params = what;
-    sgi_jw_members(w, *params, SGI_JSON_NAMES("_meta"));
+    sgi_jw_copy_members(w, *params, SGI_JSON_NAMES("_meta"));
 }
 
 segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len)
@@ -177,7 +177,7 @@ segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len)
         sgi_engine_check_json(call->handle.engine, json, len, &params, NULL);
     if (status != SEGUE_OK)
         return status;
-    int32_t rank = sgi_log_level_json(sgi_json_get(params, "level"));
+    int32_t rank = sgi_log_level_parse_json(sgi_json_get(params, "level"));
     if (rank < 0 || !sgi_json_get(params, "data").n)
         return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
                           "a log message must have a \"level\" and \"data\"");

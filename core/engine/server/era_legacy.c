@@ -40,7 +40,7 @@ static void initialize(const sgi_inbound *in)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
         return;
     }
-    sgi_answer_result(&sending, in, NULL);
+    sgi_answer_begin_result(&sending, in, NULL);
     sgi_jw_member_string(&sending.w, "protocolVersion",
                          sgi_str_of(sgi_version_name(version)));
     sgi_inbound agreed = *in;
@@ -57,21 +57,21 @@ static void initialize(const sgi_inbound *in)
 static void ping(const sgi_inbound *in)
 {
     sgi_sending sending;
-    sgi_answer_result(&sending, in, NULL);
+    sgi_answer_begin_result(&sending, in, NULL);
     sgi_send_end(&sending);
 }
 
 static void set_level(const sgi_inbound *in)
 {
     sgi_sending sending;
-    int32_t level = sgi_log_level_json(sgi_json_get(in->params, "level"));
+    int32_t level = sgi_log_level_parse_json(sgi_json_get(in->params, "level"));
     if (level < 0) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.level is not a log level",
                          NULL);
         return;
     }
     in->peer->handshake->log_level = level;
-    sgi_answer_result(&sending, in, NULL);
+    sgi_answer_begin_result(&sending, in, NULL);
     sgi_send_end(&sending);
 }
 
@@ -89,8 +89,8 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
     sgi_version version = peer->handshake->version;
-    const sgi_method *method = sgi_item_method(peer->server, version, name);
-    return method ? method : sgi_srv_method(peer, version, name);
+    const sgi_method *method = sgi_item_find_method(peer->server, version, name);
+    return method ? method : sgi_srv_find_method(peer, version, name);
 }
 
 /* Returns the method for a request that an MCP server sends to a host (a server of the
@@ -98,11 +98,11 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
  * call items of the host. */
 static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
 {
-    const sgi_method *method = sgi_question_method(peer->server, name);
-    return method ? method : sgi_srv_method(peer, peer->handshake->version, name);
+    const sgi_method *method = sgi_question_find_method(peer->server, name);
+    return method ? method : sgi_srv_find_method(peer, peer->handshake->version, name);
 }
 
-void sgi_legacy_request(sgi_inbound *given, sgi_str name)
+void sgi_handle_legacy_request(sgi_inbound *given, sgi_str name)
 {
     sgi_inbound in = *given;
     sgi_peer *peer = in.peer;
@@ -110,7 +110,7 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
         peer->is_host ? find_host_method(peer, name) : find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
-    in.caps = peer->handshake->caps | sgi_srv_undeclared_caps(peer, in.version);
+    in.caps = peer->handshake->caps | sgi_srv_assumed_caps(peer, in.version);
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,

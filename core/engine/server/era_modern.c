@@ -64,7 +64,7 @@ static void discover(const sgi_inbound *in)
 {
     segue_server *server = in->peer->server;
     sgi_sending sending;
-    sgi_answer_result(&sending, in, "complete");
+    sgi_answer_begin_result(&sending, in, "complete");
     sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR(SGI_VERSIONS_JSON));
     sgi_write_capabilities(&sending.w, in);
     if (server->options.instructions)
@@ -89,8 +89,9 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
-    const sgi_method *method = sgi_item_method(peer->server, SGI_VERSION_MODERN, name);
-    return method ? method : sgi_srv_method(peer, SGI_VERSION_MODERN, name);
+    const sgi_method *method =
+        sgi_item_find_method(peer->server, SGI_VERSION_MODERN, name);
+    return method ? method : sgi_srv_find_method(peer, SGI_VERSION_MODERN, name);
 }
 
 static bool is_object(sgi_json value)
@@ -189,7 +190,7 @@ static bool read_context(sgi_inbound *in)
  * Handling"). */
 static bool read_level(sgi_inbound *in)
 {
-    in->log_level = sgi_log_level_json(in->level);
+    in->log_level = sgi_log_level_parse_json(in->level);
     if (!in->level.n || in->log_level >= 0)
         return true;
     sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
@@ -197,16 +198,16 @@ static bool read_level(sgi_inbound *in)
     return false;
 }
 
-void sgi_modern_request(sgi_inbound *in, sgi_str name)
+void sgi_handle_modern_request(sgi_inbound *in, sgi_str name)
 {
     in->version = SGI_VERSION_MODERN;
     if (!read_context(in))
         return;
     const sgi_method *method = find_method(in->peer, name);
     if (method && (method->caps & in->caps) != method->caps) {
-        method = sgi_srv_older_method(in, name);
+        method = sgi_srv_find_old_method(in, name);
         if (!method) {
-            sgi_answer_missing_tasks(in);
+            sgi_answer_tasks_not_declared(in);
             return;
         }
     }

@@ -16,24 +16,25 @@
 #define SGI_GATHER_SEGMENTS SGI_THRESHOLD(gather_segments)
 #define SGI_GATHER_BYTES SGI_THRESHOLD(gather_bytes)
 
-typedef struct sgi_gather {
+typedef struct sgi_response_pacer {
     sgi_timer timer;
     /* the conversation of the source; only the owner of the source holds a reference to
      * the conversation */
     sgi_conn *conn;
-    sgi_source *source;
+    sgi_output_source *source;
     /* Monotonic time in ms before which the next response is not sent; 0 = no response
      * was sent so far. */
     int64_t next_ms;
-} sgi_gather;
+} sgi_response_pacer;
 
-void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source);
+void sgi_response_pacer_init(sgi_response_pacer *gather, sgi_conn *conn,
+                             sgi_output_source *source);
 /* Stops the timer. */
-void sgi_gather_end(sgi_gather *gather);
+void sgi_response_pacer_stop(sgi_response_pacer *gather);
 /* Notes that a response was sent. The pause before the next response begins. */
-void sgi_gather_begin_pause(sgi_gather *gather);
+void sgi_response_pacer_begin_pause(sgi_response_pacer *gather);
 /* True when the next response has to wait. The source is then queued again when the wait
  * is over. The next response consists of everything that the reader has not read yet. */
-bool sgi_gather_must_wait(sgi_gather *gather, const sgi_reader *reader);
+bool sgi_response_pacer_must_wait(sgi_response_pacer *gather, const sgi_reader *reader);
 
 #endif

@@ -48,7 +48,7 @@ void sgi_grant_unref(sgi_grant *grant)
         return;
     if (grant->who)
         sgi_principal_unref(grant->who);
-    sgi_release(sgi_engine_mem(grant->engine), grant, sizeof *grant + grant->len + 1);
+    sgi_free(sgi_engine_mem(grant->engine), grant, sizeof *grant + grant->len + 1);
 }
 
 sgi_principal *sgi_grant_principal(const sgi_grant *grant)
@@ -101,17 +101,17 @@ static void answer_refusal(const sgi_inbound *in, sgi_str scopes)
     sgi_buf_free(&data);
 }
 
-bool sgi_peer_may_use(const sgi_peer *peer, const sgi_item *item)
+bool sgi_peer_may_use_item(const sgi_peer *peer, const sgi_item *item)
 {
     sgi_str scopes = sgi_str_of(item ? item->scopes : NULL);
     return !scopes.n || !peer->is_exchange ||
            (peer->grant && sgi_scopes_cover(sgi_grant_scopes(peer->grant), scopes));
 }
 
-bool sgi_inbound_may_use(const sgi_inbound *in, const sgi_item *item)
+bool sgi_inbound_may_use_item(const sgi_inbound *in, const sgi_item *item)
 {
     sgi_conn *conn = in->peer->conn;
-    if (sgi_peer_may_use(in->peer, item))
+    if (sgi_peer_may_use_item(in->peer, item))
         return true;
     sgi_str scopes = sgi_str_of(item->scopes);
     if (conn->frames == SGI_FRAMES_OPEN && !conn->batches) {

@@ -27,10 +27,10 @@ sgi_grant *sgi_grant_new(sgi_engine *engine, sgi_principal *who, sgi_str scopes,
 
 /* True when the caller has the scopes that the item requires, or when item is NULL. Over
  * a byte stream there are no tokens, so every caller can use all items. */
-bool sgi_peer_may_use(const sgi_peer *peer, const sgi_item *item);
-/* Like sgi_peer_may_use, for the caller of a request. On false, the request is refused:
- * the error has been sent. */
-bool sgi_inbound_may_use(const sgi_inbound *in, const sgi_item *item);
+bool sgi_peer_may_use_item(const sgi_peer *peer, const sgi_item *item);
+/* Like sgi_peer_may_use_item, for the caller of a request. On false, the request is
+ * refused: the error has been sent. */
+bool sgi_inbound_may_use_item(const sgi_inbound *in, const sgi_item *item);
 
 /* Sets the grant of the peer (the rights of its access token). grant = NULL removes the
  * grant. */

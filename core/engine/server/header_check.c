@@ -48,7 +48,7 @@ static const char *check_plain(which header, sgi_str text, sgi_json value)
                       text.n ? sgi_mcp_match_plain(text, value) : SGI_MCP_MISSING);
 }
 
-static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
+static const char *check_name(const sgi_http_request_head *head, const sgi_inbound *in,
                               sgi_str method)
 {
     const char *member = sgi_mcp_name_member(method);
@@ -81,7 +81,7 @@ static sgi_str param_header(sgi_buf *room, sgi_str suffix)
 /* Compares an argument of a call with its header. The tool's schema says which arguments
  * must be repeated in a header. Returns the problem, or NULL when argument and header
  * match. */
-static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
+static const char *check_param(const sgi_http_request_head *head, const sgi_inbound *in,
                                sgi_str suffix, sgi_json value)
 {
     sgi_buf *room = &in->peer->server->engine->scratch;
@@ -97,7 +97,7 @@ static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
                                           sgi_engine_mem(in->peer->server->engine)));
 }
 
-static const char *check_params(const sgi_http_head *head, const sgi_inbound *in)
+static const char *check_params(const sgi_http_request_head *head, const sgi_inbound *in)
 {
     char room[SGI_NAME_MAX];
     sgi_str name = sgi_method_text(in->name, room);
@@ -106,13 +106,14 @@ static const char *check_params(const sgi_http_head *head, const sgi_inbound *in
     size_t count = tool ? sgi_mcp_params_count(&tool->params) : 0;
     const char *problem = NULL;
     for (size_t i = 0; i < count && !problem; i++)
-        problem = check_param(head, in, sgi_mcp_params_name(&tool->params, i),
-                              sgi_mcp_params_value(&tool->params, i, in->arguments));
+        problem =
+            check_param(head, in, sgi_mcp_params_name(&tool->params, i),
+                        sgi_mcp_params_find_argument(&tool->params, i, in->arguments));
     return problem;
 }
 
-const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
-                                sgi_json method)
+const char *sgi_find_header_mismatch(const sgi_http_request_head *head,
+                                     const sgi_inbound *in, sgi_json method)
 {
     char room[SGI_NAME_MAX];
     sgi_str text = sgi_method_text(method, room);

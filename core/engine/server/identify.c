@@ -32,9 +32,10 @@ segue_status sgi_identify_principal(segue_server *server, void *transport,
 
 /* ---- the caller of a request over HTTP ---- */
 
-static int32_t run_identifying(sgi_ready *ready, int32_t budget)
+static int32_t run_identifying(sgi_ready_object *ready, int32_t budget)
 {
-    sgi_serve_identifying *identifying = SGI_OWNER(ready, sgi_serve_identifying, ready);
+    sgi_serve_identification *identifying =
+        SGI_OWNER(ready, sgi_serve_identification, ready);
     sgi_principal *who = NULL;
     bool named = false;
     (void)budget;
@@ -46,24 +47,24 @@ static int32_t run_identifying(sgi_ready *ready, int32_t budget)
     return 1;
 }
 
-bool sgi_serve_identifies_callers(const segue_server *server)
+bool sgi_serve_can_identify_callers(const segue_server *server)
 {
     return server->options.principal != NULL;
 }
 
-void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
-                               void *transport)
+void sgi_serve_identify_caller(segue_server *server,
+                               sgi_serve_identification *identifying, void *transport)
 {
     identifying->ready.run = run_identifying;
     identifying->server = server;
     identifying->transport = transport;
-    sgi_ready_add(server->engine, &identifying->ready);
+    sgi_ready_queue_add(server->engine, &identifying->ready);
 }
 
-void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying)
+void sgi_serve_cancel_identifying(sgi_serve_identification *identifying)
 {
     if (identifying->server)
-        sgi_ready_remove(identifying->server->engine, &identifying->ready);
+        sgi_ready_queue_remove(identifying->server->engine, &identifying->ready);
 }
 
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server)

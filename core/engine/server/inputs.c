@@ -15,10 +15,10 @@
 
 /* Returns the same question from an earlier run of the handler, perhaps with its answer.
  * Returns NULL when no earlier run asked the question. key = NULL matches every key. */
-static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
-                               sgi_json params)
+static sgi_op_question *asked_before(sgi_op *op, const char *key, const char *method,
+                                     sgi_json params)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (!input->bound && input->asked != UINT64_MAX &&
             (!key || !strcmp(input->key, key)) && !strcmp(input->method, method) &&
@@ -48,13 +48,13 @@ static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
     int n = (int)op->head.input_count;
     do
         snprintf(key, SGI_INPUT_KEY_MAX + 1, "input-%d", ++n);
-    while (sgi_op_find_input(op, sgi_str_of(key)) ||
+    while (sgi_op_find_question(op, sgi_str_of(key)) ||
            sgi_carried_answers_has_key(op, key));
 }
 
 static bool any_open(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (!input->answered)
             return true;
@@ -86,7 +86,7 @@ static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload
 
 /* Appends a question to the log. key = NULL: the library chooses a key. */
 static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_json params,
-                        sgi_input **out)
+                        sgi_op_question **out)
 {
     char made[SGI_INPUT_KEY_MAX + 1];
     sgi_buf payload;
@@ -110,16 +110,16 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
                                  "{\"status\":\"input_required\"}");
     sgi_buf_free(&payload);
     if (status == SEGUE_OK)
-        *out = TAILQ_LAST(&op->head.inputs, sgi_input_list);
+        *out = TAILQ_LAST(&op->head.inputs, sgi_op_question_list);
     return status;
 }
 
-static bool fits(const sgi_input *input, sgi_json response)
+static bool fits(const sgi_op_question *input, sgi_json response)
 {
     return sgi_answer_is_valid(sgi_str_of(input->method), response);
 }
 
-static void write_answer(sgi_buf *out, const sgi_input *input, const char *member,
+static void write_answer(sgi_buf *out, const sgi_op_question *input, const char *member,
                          sgi_json value)
 {
     sgi_jw w = sgi_jw_to(out);
@@ -130,7 +130,7 @@ static void write_answer(sgi_buf *out, const sgi_input *input, const char *membe
 }
 
 /* Appends or forwards the answer to a question. member: "response" or "error". */
-static segue_status append_answer(sgi_op *op, sgi_input *input, const char *member,
+static segue_status append_answer(sgi_op *op, sgi_op_question *input, const char *member,
                                   sgi_json value)
 {
     sgi_buf payload;
@@ -154,7 +154,7 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
  * (carried_answers.h), the question keeps its earlier key and gets its earlier answer, if
  * there is one. */
 static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
-                                  sgi_json params, sgi_input **out)
+                                  sgi_json params, sgi_op_question **out)
 {
     const sgi_carried_answer *carried_answer =
         sgi_carried_answers_find(op, key, method, params);
@@ -189,17 +189,17 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
             return sgi_refuse(engine, SEGUE_E_INVALID,
                               "the params of the question are not a JSON object");
     }
-    if (sgi_input_required_caps(method, value) & ~op->served->caps)
+    if (sgi_question_required_caps(method, value) & ~op->served->caps)
         return sgi_refuse(engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it answers %s of this kind",
                           method);
-    sgi_input *input = asked_before(op, key, method, value);
-    if (!input && key && sgi_op_find_input(op, sgi_str_of(key)))
+    sgi_op_question *input = asked_before(op, key, method, value);
+    if (!input && key && sgi_op_find_question(op, sgi_str_of(key)))
         return sgi_refuse(engine, SEGUE_E_EXISTS,
                           "the call has already asked another question with the key %s",
                           key);
     segue_status status =
-        op->served->is_task || op->served->lasting ? SEGUE_OK : sgi_round_begin(op);
+        op->served->is_task || op->served->lasting ? SEGUE_OK : sgi_round_new(op);
     if (status == SEGUE_OK && !input)
         status = ask_or_recall(op, key, method, value, &input);
     if (status != SEGUE_OK)
@@ -212,13 +212,13 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     /* a call that asks a question cannot be answered in its first turn (before on_call
      * returns), so the turn ends here */
     sgi_call_end_turn(call);
-    sgi_call_has_room(call);
+    sgi_call_on_room(call);
     return SEGUE_OK;
 }
 
 /* ---- answers ---- */
 
-static void refuse_answer(sgi_op *op, sgi_input *input)
+static void refuse_answer(sgi_op *op, sgi_op_question *input)
 {
     char text[128];
     if (++input->bad_answers >= MAX_BAD_ANSWERS) {
@@ -236,17 +236,18 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
     sgi_task_append_status(op, NULL, sgi_str_of(text));
 }
 
-static sgi_input *open_input(sgi_op *op, sgi_str key)
+static sgi_op_question *open_input(sgi_op *op, sgi_str key)
 {
-    sgi_input *input = sgi_op_find_input(op, key);
-    bool is_open = input && !input->answered && sgi_input_is_open(op, input) &&
+    sgi_op_question *input = sgi_op_find_question(op, key);
+    bool is_open = input && !input->answered && sgi_op_question_is_open(op, input) &&
                    !sgi_op_has_ended(op);
     return is_open ? input : NULL;
 }
 
 /* Forwards an answer that does not fit its question to the server that runs the
  * operation. That server counts the wrong answers and reports them to the client. */
-static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json response)
+static segue_status send_misfit(sgi_op *op, const sgi_op_question *input,
+                                sgi_json response)
 {
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
@@ -258,9 +259,9 @@ static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json res
     return status;
 }
 
-segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
+segue_status sgi_task_take_answer(sgi_op *op, sgi_str key, sgi_json response)
 {
-    sgi_input *input = open_input(op, key);
+    sgi_op_question *input = open_input(op, key);
     if (!input)
         return SEGUE_OK;
     if (!fits(input, response) && sgi_op_runs_elsewhere(op))
@@ -274,19 +275,19 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
 
 bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response)
 {
-    const sgi_input *input = open_input(op, key);
+    const sgi_op_question *input = open_input(op, key);
     return !input || fits(input, response);
 }
 
-segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error)
+segue_status sgi_task_take_error_answer(sgi_op *op, sgi_str key, sgi_json error)
 {
-    sgi_input *input = open_input(op, key);
+    sgi_op_question *input = open_input(op, key);
     return input ? append_answer(op, input, "error", error) : SEGUE_OK;
 }
 
-segue_status sgi_task_answer_carried(sgi_op *op)
+segue_status sgi_task_take_carried_answers(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     segue_status status = SEGUE_OK;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         sgi_json params = {input->params, input->params_len};

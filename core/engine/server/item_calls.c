@@ -67,9 +67,9 @@ static void run(const sgi_inbound *in, sgi_call_request *request, char *own_argu
     sgi_op *op = make_op(in, request, own_arguments);
     if (!op || !sgi_carried_answers_read(op, in) ||
         sgi_call_start(op, false) != SEGUE_OK) {
-        sgi_tool_call_give_up(reply, op);
+        sgi_tool_call_fail_no_memory(reply, op);
     } else {
-        sgi_pieces_offer(reply, request);
+        sgi_pieces_new_if_negotiated(reply, request);
         sgi_pieces_begin(reply, op, false);
         sgi_reply_wait_for_op(reply, op);
     }
@@ -135,14 +135,14 @@ static void read_resource(const sgi_inbound *in, sgi_str uri)
     const sgi_mem *mem = sgi_engine_mem(in->peer->server->engine);
     char *arguments = NULL;
     segue_status status = SEGUE_OK;
-    if (sgi_rejoin_retry(in, &request))
+    if (sgi_rejoin_round(in, &request))
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_RESOURCE, uri);
     if (!request.tool)
         status = find_template(in, uri, &request.tool, &arguments);
     else if (!(arguments = sgi_text_dup(mem, SGI_STR("{}"))))
         status = SEGUE_E_NOMEM;
-    if (status == SEGUE_OK && !sgi_inbound_may_use(in, request.tool))
+    if (status == SEGUE_OK && !sgi_inbound_may_use_item(in, request.tool))
         sgi_text_free(mem, arguments);
     else if (status == SEGUE_OK)
         run(in, &request, arguments);
@@ -206,13 +206,13 @@ static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
 static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
 {
     sgi_call_request request = {.kind = &sgi_call_prompt, .name = name, .caps = in->caps};
-    if (sgi_rejoin_retry(in, &request))
+    if (sgi_rejoin_round(in, &request))
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_PROMPT, name);
     if (!request.tool)
         sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name",
                                 name);
-    else if (!sgi_inbound_may_use(in, request.tool))
+    else if (!sgi_inbound_may_use_item(in, request.tool))
         return;
     else if (!are_texts(in->arguments))
         refuse(in, "params.arguments is not an object of strings");
@@ -253,7 +253,7 @@ static bool is_completable(const sgi_inbound *in, sgi_json argument, sgi_json co
 static void answer_nothing(const sgi_inbound *in)
 {
     sgi_sending sending;
-    sgi_answer_result(&sending, in, "complete");
+    sgi_answer_begin_result(&sending, in, "complete");
     sgi_jw_member_raw(&sending.w, sgi_call_completion.standard.name,
                       sgi_str_of(sgi_call_completion.standard.json));
     if (sgi_facts(in->version)->has_result_types)
@@ -276,7 +276,7 @@ static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
     if (!request.tool)
         sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown reference",
                                 is_prompt ? "name" : "uri", name);
-    else if (!sgi_inbound_may_use(in, request.tool))
+    else if (!sgi_inbound_may_use_item(in, request.tool))
         return;
     else if (!is_completable(in, argument, sgi_json_get(in->params, "context")))
         refuse(in, "params.argument needs a name and a value, and the members of "
@@ -321,8 +321,8 @@ static const sgi_method *find(const sgi_method *table, sgi_str name)
 
 /* Returns the method of this name. Returns NULL when there is no such method, or when no
  * item of the method's type was ever added. */
-const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
-                                  sgi_str name)
+const sgi_method *sgi_item_find_method(const segue_server *server, sgi_version version,
+                                       sgi_str name)
 {
     static const sgi_method of_resources[] = {
         {"resources/read", 0, sgi_resources_read},

@@ -25,7 +25,7 @@
 
 static void schedule_purge(segue_server *server, int64_t delay_ms);
 
-static void purged(sgi_job *job)
+static void purged(sgi_store_job *job)
 {
     segue_server *server = job->user;
     int64_t delay = PURGE_MAX_MS;
@@ -35,7 +35,7 @@ static void purged(sgi_job *job)
         delay = PURGE_MIN_MS;
     if (delay > PURGE_MAX_MS)
         delay = PURGE_MAX_MS;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (server->stage < SGI_SERVER_DEAD)
         schedule_purge(server, delay);
     sgi_server_unref(server);
@@ -45,7 +45,8 @@ static void purge_now(sgi_timer *timer)
 {
     sgi_committer *committer = SGI_OWNER(timer, sgi_committer, purge);
     segue_server *server = SGI_OWNER(committer, segue_server, committer);
-    sgi_job *job = sgi_job_new(committer, SGI_JOB_PURGE, purged, server);
+    sgi_store_job *job =
+        sgi_store_job_new(committer, SGI_STORE_JOB_PURGE, purged, server);
     if (!job) {
         schedule_purge(server, PURGE_MAX_MS);
         return;
@@ -65,7 +66,7 @@ static void schedule_purge(segue_server *server, int64_t delay_ms)
 void sgi_server_put_in_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
-    op->shared->state = SGI_SHARED_KNOWN;
+    op->shared->state = SGI_CLUSTER_OP_KNOWN;
     sgi_op_ref(op);
     sgi_map_put(&server->cluster.by_task, &op->shared->by_task, sgi_str_of(op->task_id));
     sgi_map_put(&server->cluster.by_id, &op->shared->by_id,
@@ -82,20 +83,20 @@ void sgi_server_take_from_maps(sgi_op *op)
     segue_server *server = sgi_op_server(op);
     if (!sgi_op_is_known(op))
         return;
-    if (op->shared->state == SGI_SHARED_LINGERS) {
+    if (op->shared->state == SGI_CLUSTER_OP_LINGERS) {
         TAILQ_REMOVE(&server->lingering, op->shared, link);
         server->linger_count--;
     }
     sgi_followed_end(op);
-    op->shared->state = SGI_SHARED_UNKNOWN;
+    op->shared->state = SGI_CLUSTER_OP_UNKNOWN;
     sgi_map_remove(&server->cluster.by_task, &op->shared->by_task);
     sgi_map_remove(&server->cluster.by_id, &op->shared->by_id);
     if (op->key)
         sgi_map_remove(&server->by_key, &op->key->node);
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     if (op->served->call)
-        sgi_call_release(op->served->call);
-    sgi_forwards_end(op);
+        sgi_call_release_by_op(op->served->call);
+    sgi_forwards_drop_all(op);
     sgi_op_unref(op);
 }
 
@@ -124,7 +125,7 @@ int64_t sgi_server_purge_time(const sgi_op *op)
 {
     int64_t grace = sgi_op_server(op)->options.grace_ms;
     int64_t kept_ms = sgi_time_add(op->head.ended_ms, grace);
-    const sgi_lasting *lasting = op->served->lasting;
+    const sgi_lasting_call *lasting = op->served->lasting;
     if (lasting && op->ttl_ms < 0)
         return sgi_op_has_ended(op)
                    ? sgi_time_add(kept_ms, lasting->form->kept_ms(lasting))
@@ -138,7 +139,7 @@ int64_t sgi_server_purge_time(const sgi_op *op)
 
 static void on_timer(sgi_timer *timer)
 {
-    sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
+    sgi_op *op = SGI_OWNER(timer, sgi_cluster_op_data, timer)->op;
     if (sgi_op_has_ended(op)) {
         /* The operation stays in the maps while its end is not stored. Until then only
          * this server knows the end; in the store the operation still seems to run, so a
@@ -163,7 +164,7 @@ void sgi_server_start_ttl(sgi_op *op)
             sgi_time_sub(sgi_op_expiry(op), sgi_wall_now(&op->engine->env)), on_timer);
 }
 
-bool sgi_server_op_linger(sgi_op *op)
+bool sgi_server_keep_ended_op(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
     int64_t left =
@@ -171,16 +172,16 @@ bool sgi_server_op_linger(sgi_op *op)
     if (!sgi_op_is_broken(op) && left > LINGER_MS && !op->served->lasting)
         left = LINGER_MS;
     sgi_engine_set_timer(op->engine, &op->shared->timer, left, on_timer);
-    if (op->shared->state == SGI_SHARED_LINGERS || sgi_op_is_broken(op))
+    if (op->shared->state == SGI_CLUSTER_OP_LINGERS || sgi_op_is_broken(op))
         return false;
-    op->shared->state = SGI_SHARED_LINGERS;
+    op->shared->state = SGI_CLUSTER_OP_LINGERS;
     TAILQ_INSERT_TAIL(&server->lingering, op->shared, link);
     if (++server->linger_count > LINGER_MAX)
         sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
     return true;
 }
 
-void sgi_server_op_delivered(sgi_op *op)
+void sgi_server_on_op_delivered(sgi_op *op)
 {
     if (sgi_op_is_known(op))
         sgi_engine_set_timer(op->engine, &op->shared->timer,
@@ -210,7 +211,7 @@ static void tell(finding *find, sgi_op *op, segue_status status)
     find->found(find->user, op, status);
     if (op)
         sgi_op_unref(op);
-    sgi_release(sgi_engine_mem(server->engine), find, sizeof *find);
+    sgi_free(sgi_engine_mem(server->engine), find, sizeof *find);
     sgi_server_unref(server);
 }
 
@@ -219,7 +220,7 @@ static void rebuilt(void *user, sgi_op *op, segue_status status)
     tell(user, op, status);
 }
 
-static void record_found(sgi_job *job)
+static void record_found(sgi_store_job *job)
 {
     finding *find = job->user;
     segue_server *server = find->server;
@@ -238,10 +239,10 @@ static void record_found(sgi_job *job)
          * long */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
-        sgi_rebuild(&server->cluster, &found->record, rebuilt, find);
+        sgi_rebuild_op(&server->cluster, &found->record, rebuilt, find);
     else
         tell(find, NULL, status);
-    sgi_job_free(job);
+    sgi_store_job_free(job);
 }
 
 static void ask_store(segue_server *server, const sgi_principal *who, sgi_str task_id,
@@ -249,14 +250,15 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     finding *find = sgi_alloc(mem, sizeof *find);
-    sgi_job *job =
-        find ? sgi_job_new(&server->committer, SGI_JOB_FIND, record_found, find) : NULL;
+    sgi_store_job *job = find ? sgi_store_job_new(&server->committer, SGI_STORE_JOB_FIND,
+                                                  record_found, find)
+                              : NULL;
     if (job && !key)
         job->task_id = sgi_text_dup(mem, task_id);
     if (!job || (!key && !job->task_id)) {
         if (job)
-            sgi_job_free(job);
-        sgi_release(mem, find, sizeof *find);
+            sgi_store_job_free(job);
+        sgi_free(mem, find, sizeof *find);
         found(user, NULL, SEGUE_E_NOMEM);
         return;
     }
@@ -269,7 +271,7 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
     sgi_committer_add_job(&server->committer, job);
 }
 
-static void caught_up(sgi_job *job);
+static void caught_up(sgi_store_job *job);
 
 /* Reads the newest entries of an operation in memory; caught_up then returns the
  * operation. Returns false when out of memory. */
@@ -277,8 +279,9 @@ static bool read_on(finding *find)
 {
     const sgi_op *op = find->op;
     sgi_committer *committer = &find->server->committer;
-    sgi_job_kind kind = sgi_op_runs_elsewhere(op) ? SGI_JOB_READ : SGI_JOB_NOTHING;
-    sgi_job *job = sgi_job_new(committer, kind, caught_up, find);
+    sgi_store_job_kind kind =
+        sgi_op_runs_elsewhere(op) ? SGI_STORE_JOB_READ : SGI_STORE_JOB_NOTHING;
+    sgi_store_job *job = sgi_store_job_new(committer, kind, caught_up, find);
     if (!job)
         return false;
     memcpy(job->id, op->id, sizeof job->id);
@@ -291,7 +294,7 @@ static bool read_on(finding *find)
 /* Returns the operation after its newest entries were read. The client may have received
  * these entries from another server and must not see an older log here. Another server
  * can know of a commit earlier than this server, even for an operation of this server. */
-static void caught_up(sgi_job *job)
+static void caught_up(sgi_store_job *job)
 {
     finding *find = job->user;
     sgi_op *op = find->op;
@@ -299,8 +302,8 @@ static void caught_up(sgi_job *job)
     bool is_followed = sgi_op_runs_elsewhere(op) && sgi_op_is_known(op);
     bool more = is_followed && job->bytes >= job->max_bytes;
     if (is_followed && status == SEGUE_OK)
-        status = sgi_op_append_followed(op, &job->entries);
-    sgi_job_free(job);
+        status = sgi_followed_append_entries(op, &job->entries);
+    sgi_store_job_free(job);
     if (status == SEGUE_OK && more && read_on(find))
         return;
     if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && (status != SEGUE_OK || more))
@@ -321,7 +324,7 @@ static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
         *find = (finding){.server = server, .op = op, .found = found, .user = user};
     /* on lack of memory the operation is returned without its newest entries */
     if (!find || !read_on(find)) {
-        sgi_release(mem, find, sizeof *find);
+        sgi_free(mem, find, sizeof *find);
         found(user, op, SEGUE_OK);
         return;
     }
@@ -357,8 +360,8 @@ void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_st
         ask_store(server, who, task_id, NULL, found, user);
 }
 
-void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
-                         sgi_found_fn found, void *user)
+void sgi_server_find_by_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
+                            sgi_found_fn found, void *user)
 {
     ask_store(server, NULL, (sgi_str){0}, key, found, user);
 }

@@ -2,7 +2,7 @@
 
 #include "engine/conversation/replay.h"
 
-static bool keep(sgi_op *op, sgi_lasting *lasting)
+static bool keep(sgi_op *op, sgi_lasting_call *lasting)
 {
     if (lasting) {
         op->served->lasting = lasting;
@@ -11,15 +11,16 @@ static bool keep(sgi_op *op, sgi_lasting *lasting)
     return lasting;
 }
 
-bool sgi_lasting_make(sgi_op *op, const sgi_reply *reply, const sgi_call_request *request)
+bool sgi_lasting_call_make(sgi_op *op, const sgi_reply *reply,
+                           const sgi_call_request *request)
 {
     return !request->lasting || keep(op, request->lasting->make(op, reply, request));
 }
 
-bool sgi_lasting_read(sgi_op *op, sgi_json data)
+bool sgi_lasting_call_read(sgi_op *op, sgi_json data)
 {
     for (const sgi_srv_dialect *const *row = sgi_srv_dialects; *row; row++) {
-        sgi_lasting *lasting = NULL;
+        sgi_lasting_call *lasting = NULL;
         if ((*row)->lasting && !(*row)->lasting->read(op, data, &lasting))
             return false;
         keep(op, lasting);
@@ -27,42 +28,42 @@ bool sgi_lasting_read(sgi_op *op, sgi_json data)
     return true;
 }
 
-void sgi_lasting_free(sgi_op *op)
+void sgi_lasting_call_free(sgi_op *op)
 {
-    sgi_lasting *lasting = op->served->lasting;
+    sgi_lasting_call *lasting = op->served->lasting;
     if (!lasting)
         return;
     op->served->lasting = NULL;
     op->drops = false;
     if (lasting->channel)
-        sgi_lasting_leave_reply(lasting->channel);
-    sgi_lasting_leave_peer(lasting);
+        sgi_lasting_call_leave_reply(lasting->channel);
+    sgi_lasting_call_leave_peer(lasting);
     lasting->form->free(lasting);
 }
 
 /* ---- the channel of a call ---- */
 
-void sgi_lasting_join_peer(sgi_lasting *lasting, sgi_peer *peer)
+void sgi_lasting_call_join_peer(sgi_lasting_call *lasting, sgi_peer *peer)
 {
     lasting->peer = peer;
     LIST_INSERT_HEAD(&peer->lasting, lasting, by_peer);
 }
 
-void sgi_lasting_leave_peer(sgi_lasting *lasting)
+void sgi_lasting_call_leave_peer(sgi_lasting_call *lasting)
 {
     if (lasting->peer)
         LIST_REMOVE(lasting, by_peer);
     lasting->peer = NULL;
 }
 
-void sgi_lasting_leave_reply(sgi_reply *reply)
+void sgi_lasting_call_leave_reply(sgi_reply *reply)
 {
     if (reply->lasting)
         reply->lasting->channel = NULL;
     reply->lasting = NULL;
 }
 
-void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq)
+void sgi_lasting_call_note_position(sgi_reply *reply, uint64_t seq)
 {
     if (!reply->lasting || !reply->peer)
         return;
@@ -73,33 +74,33 @@ void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq)
 
 /* ---- the calls of a peer ---- */
 
-void sgi_lasting_peer_parted(sgi_peer *peer)
+void sgi_lasting_calls_on_peer_parted(sgi_peer *peer)
 {
-    sgi_lasting *lasting;
+    sgi_lasting_call *lasting;
     LIST_FOREACH(lasting, &peer->lasting, by_peer)
         lasting->form->parted(lasting);
 }
 
-void sgi_lasting_peer_rejoined(sgi_peer *peer)
+void sgi_lasting_calls_on_peer_rejoined(sgi_peer *peer)
 {
-    sgi_lasting *lasting;
+    sgi_lasting_call *lasting;
     LIST_FOREACH(lasting, &peer->lasting, by_peer)
         lasting->form->rejoined(lasting);
 }
 
-void sgi_lasting_peer_lost(sgi_peer *peer)
+void sgi_lasting_calls_on_peer_lost(sgi_peer *peer)
 {
-    sgi_lasting *lasting;
+    sgi_lasting_call *lasting;
     while ((lasting = LIST_FIRST(&peer->lasting))) {
-        sgi_lasting_leave_peer(lasting);
+        sgi_lasting_call_leave_peer(lasting);
         lasting->form->parted(lasting);
     }
 }
 
-bool sgi_lasting_peer_confirm_written(sgi_peer *peer)
+bool sgi_lasting_calls_on_output_written(sgi_peer *peer)
 {
     bool more = false;
-    sgi_lasting *next, *lasting = LIST_FIRST(&peer->lasting);
+    sgi_lasting_call *next, *lasting = LIST_FIRST(&peer->lasting);
     for (; lasting && !peer->is_exchange; lasting = next) {
         sgi_op *op = lasting->op;
         next = LIST_NEXT(lasting, by_peer);

@@ -28,18 +28,18 @@ static void free_late(late *l)
 {
     segue_server *server = l->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_late_answer_use_end(&server->late, l->len);
-    sgi_release(mem, l->answer, l->len + 1);
-    sgi_release(mem, l, sizeof *l);
+    sgi_late_answer_usage_end(&server->late, l->len);
+    sgi_free(mem, l->answer, l->len + 1);
+    sgi_free(mem, l, sizeof *l);
     sgi_server_unref(server);
 }
 
 /* Returns the open question whose log entry is at this position. Returns NULL when the
  * question has an answer, or when its entry is not visible to clients yet. */
-static sgi_input *find(sgi_op *op, uint64_t position)
+static sgi_op_question *find(sgi_op *op, uint64_t position)
 {
-    sgi_input *input = sgi_op_find_input_at(op, position);
-    bool is_open = input && !input->answered && sgi_input_is_open(op, input) &&
+    sgi_op_question *input = sgi_op_find_question_at(op, position);
+    bool is_open = input && !input->answered && sgi_op_question_is_open(op, input) &&
                    !sgi_op_has_ended(op);
     return is_open ? input : NULL;
 }
@@ -47,21 +47,21 @@ static sgi_input *find(sgi_op *op, uint64_t position)
 static void found(void *user, sgi_op *op, segue_status status)
 {
     late *l = user;
-    sgi_input *input = op && status == SEGUE_OK ? find(op, l->position) : NULL;
+    sgi_op_question *input = op && status == SEGUE_OK ? find(op, l->position) : NULL;
     if (!input ||
         !sgi_question_take_answer(op, input, l->is_error, (sgi_json){l->answer, l->len}))
         sgi_answer_log_dropped(l->server->engine, sgi_str_of(l->id));
     free_late(l);
 }
 
-static late *make(segue_server *server, const sgi_question_parts *parts, bool is_error,
+static late *make(segue_server *server, const sgi_question_id_parts *parts, bool is_error,
                   sgi_json answer)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     late *l = sgi_zalloc(mem, sizeof *l);
     char *copy = l ? sgi_text_dup(mem, answer) : NULL;
     if (!copy) {
-        sgi_release(mem, l, sizeof *l);
+        sgi_free(mem, l, sizeof *l);
         return NULL;
     }
     SGI_RARE(late_answer);
@@ -72,7 +72,7 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
                 .len = answer.n};
     memcpy(l->id, parts->whole.p, parts->whole.n < TOLD_MAX ? parts->whole.n : TOLD_MAX);
     sgi_server_ref(server);
-    sgi_late_answer_use_begin(&server->late, answer.n);
+    sgi_late_answer_usage_begin(&server->late, answer.n);
     return l;
 }
 
@@ -86,7 +86,7 @@ static sgi_answered elsewhere(const segue_server *server, sgi_str of)
                : SGI_ANSWERED_NOTHING;
 }
 
-sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
+sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_id_parts *parts,
                                   bool is_error, sgi_json answer)
 {
     segue_server *server = peer->server;
@@ -94,7 +94,7 @@ sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_parts *part
         return elsewhere(server, parts->operation);
     if (parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    late *l = sgi_late_answer_use_has_room(&server->late, answer.n)
+    late *l = sgi_late_answer_usage_has_room(&server->late, answer.n)
                   ? make(server, parts, is_error, answer)
                   : NULL;
     if (!l)

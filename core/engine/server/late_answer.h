@@ -10,7 +10,7 @@
 #include "engine/input/question_id.h"
 #include "engine/server/peer.h"
 
-sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
+sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_id_parts *parts,
                                   bool is_error, sgi_json answer);
 /* Counts and logs an answer that is dropped because no open question has its id. */
 void sgi_answer_log_dropped(sgi_engine *engine, sgi_json id);

@@ -14,25 +14,25 @@
 #define SGI_LATE_ANSWERS_MAX SGI_THRESHOLD(late_answers_max)
 #define SGI_LATE_ANSWERS_BYTES SGI_THRESHOLD(late_answers_bytes)
 
-typedef struct sgi_late_answer_use {
+typedef struct sgi_late_answer_usage {
     size_t answers;
     size_t bytes;
-} sgi_late_answer_use;
+} sgi_late_answer_usage;
 
-static inline bool sgi_late_answer_use_has_room(const sgi_late_answer_use *use,
-                                                size_t len)
+static inline bool sgi_late_answer_usage_has_room(const sgi_late_answer_usage *use,
+                                                  size_t len)
 {
     return use->answers < SGI_LATE_ANSWERS_MAX &&
            (!use->bytes || use->bytes + len <= SGI_LATE_ANSWERS_BYTES);
 }
 
-static inline void sgi_late_answer_use_begin(sgi_late_answer_use *use, size_t len)
+static inline void sgi_late_answer_usage_begin(sgi_late_answer_usage *use, size_t len)
 {
     use->answers++;
     use->bytes += len;
 }
 
-static inline void sgi_late_answer_use_end(sgi_late_answer_use *use, size_t len)
+static inline void sgi_late_answer_usage_end(sgi_late_answer_usage *use, size_t len)
 {
     use->answers--;
     use->bytes -= len;

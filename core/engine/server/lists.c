@@ -9,18 +9,18 @@
  * list. If the page depends on the caller, the cursor is also sealed for the caller. */
 #define CURSOR 8
 
-static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
+static sgi_seal_purpose good_for(const sgi_inbound *in, const sgi_str *list)
 {
     static const uint8_t anybody[SGI_DIGEST_SIZE];
     bool is_public = in->peer->server->options.list_scope == SEGUE_CACHE_PUBLIC;
-    return (sgi_sealed_for){SGI_SEAL_CURSOR, is_public ? anybody : in->peer->who->digest,
-                            list, 1};
+    return (sgi_seal_purpose){SGI_SEAL_CURSOR,
+                              is_public ? anybody : in->peer->who->digest, list, 1};
 }
 
 static void write_cursor(sgi_jw *w, const sgi_inbound *in, sgi_str list, uint64_t last)
 {
     const sgi_seal *seal = &in->peer->server->seal;
-    const sgi_sealed_for subject = good_for(in, &list);
+    const sgi_seal_purpose subject = good_for(in, &list);
     char bytes[CURSOR];
     for (size_t i = 0; i < CURSOR; i++)
         bytes[i] = (char)(uint8_t)(last >> (56 - 8 * i));
@@ -33,7 +33,7 @@ static void write_cursor(sgi_jw *w, const sgi_inbound *in, sgi_str list, uint64_
 
 static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
 {
-    const sgi_sealed_for subject = good_for(in, &list);
+    const sgi_seal_purpose subject = good_for(in, &list);
     sgi_json cursor = sgi_json_get(in->params, "cursor");
     sgi_str text;
     sgi_buf bytes;
@@ -63,7 +63,7 @@ static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
         except[count++] = "outputSchema";
     if (bare_of_annotations)
         except[count++] = "annotations";
-    sgi_jw_members(w, json, except);
+    sgi_jw_copy_members(w, json, except);
 }
 
 /* True when this client can get results of this tool in pieces while the results grow
@@ -81,7 +81,7 @@ static void write_hint(sgi_jw *w, sgi_json annotations)
 {
     sgi_jw_key(w, "annotations");
     sgi_jw_open(w, '{');
-    sgi_jw_members(w, annotations, NULL);
+    sgi_jw_copy_members(w, annotations, NULL);
     if (!sgi_json_get(annotations, "streamingHint").n) {
         sgi_jw_key(w, "streamingHint");
         sgi_jw_bool(w, true);
@@ -207,7 +207,7 @@ static void answer_whole(const sgi_inbound *in, page *p)
     segue_server *server = in->peer->server;
     sgi_sending sending;
     sgi_item *rest;
-    sgi_answer_result(&sending, in, "complete");
+    sgi_answer_begin_result(&sending, in, "complete");
     write_items(p, &sending.w, INT32_MAX, SIZE_MAX, &rest);
     if (rest)
         write_cursor(&sending.w, in, sgi_str_of(p->member), p->after);
@@ -224,7 +224,7 @@ static void answer_whole(const sgi_inbound *in, page *p)
  * The next response is written when the client has read enough. Each response contains
  * the items that exist when the response is written. */
 typedef struct listing {
-    sgi_source source;
+    sgi_output_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     page page;
@@ -236,9 +236,9 @@ static void free_listing(listing *l)
 {
     sgi_conn *conn = l->conn;
     const sgi_mem *mem = sgi_engine_mem(conn->engine);
-    sgi_source_remove(conn, &l->source);
+    sgi_output_source_remove(conn, &l->source);
     sgi_reply_close(l->reply);
-    sgi_release(mem, l, sizeof *l);
+    sgi_free(mem, l, sizeof *l);
     sgi_conn_unref(conn);
 }
 
@@ -271,7 +271,7 @@ static bool send_piece(listing *l)
 {
     sgi_sending sending;
     sgi_item *rest;
-    sgi_send_response(&sending, l->conn, sgi_str_of(l->reply->id), false);
+    sgi_send_begin_response(&sending, l->conn, sgi_str_of(l->reply->id), false);
     int32_t count =
         write_items(&l->page, &sending.w, SGI_GATHER_SEGMENTS, SGI_GATHER_BYTES, &rest);
     bool last = !rest || !l->page.left;
@@ -288,7 +288,7 @@ static bool send_piece(listing *l)
     return !last;
 }
 
-static bool fill_listing(sgi_source *source, size_t room)
+static bool fill_listing(sgi_output_source *source, size_t room)
 {
     listing *l = SGI_OWNER(source, listing, source);
     sgi_conn *conn = l->conn;
@@ -324,7 +324,7 @@ static void answer_in_pieces(const sgi_inbound *in, const page *p)
     reply->user = l;
     reply->cancelled = listing_cancelled;
     if (send_piece(l))
-        sgi_source_queue(l->conn, &l->source);
+        sgi_output_source_queue(l->conn, &l->source);
 }
 
 static void list(const sgi_inbound *in, int32_t type, const char *member)
@@ -335,7 +335,7 @@ static void list(const sgi_inbound *in, int32_t type, const char *member)
               .left = in->peer->server->options.page_size};
     if (!read_cursor(in, sgi_str_of(member), &p.after))
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "Invalid cursor", NULL);
-    else if (sgi_request_allows_partial(in) && is_long(&p))
+    else if (sgi_request_allows_several_responses(in) && is_long(&p))
         answer_in_pieces(in, &p);
     else
         answer_whole(in, &p);

@@ -62,14 +62,14 @@ static sgi_op *make_box(segue_server *server)
     if (!op)
         return NULL;
     write_owner(owner);
-    sgi_principal *who = sgi_principal_get(&server->principals, engine, owner);
+    sgi_principal *who = sgi_principal_find_or_new(&server->principals, engine, owner);
     if (who)
         sgi_budget_set_owner(op, who);
     op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->name));
     op->ttl_ms = -1;
     sgi_op_set_hold(op, SGI_HOLD_HERE);
     if (!who || !op->task_id || !sgi_random(&engine->env, op->id, sizeof op->id) ||
-        sgi_op_make_stored(op) != SEGUE_OK) {
+        sgi_op_turn_into_stored(op) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
     }
@@ -88,7 +88,7 @@ void sgi_mailbox_create(segue_server *server)
     server->mailbox.box = box;
     sgi_server_put_in_maps(box);
     server->mailbox.waits.fire = box_made;
-    sgi_op_wait(box, &server->mailbox.waits, 0);
+    sgi_op_wait_until_visible(box, &server->mailbox.waits, 0);
     sgi_op_unref(box);
 }
 
@@ -149,10 +149,10 @@ typedef struct mail {
 static void free_mailbox(mail *m)
 {
     segue_server *server = m->server;
-    sgi_late_answer_use_end(&server->late, m->len);
+    sgi_late_answer_usage_end(&server->late, m->len);
     sgi_buf_free(&m->answer);
     sgi_conn_unref(m->conn);
-    sgi_release(sgi_engine_mem(server->engine), m, sizeof *m);
+    sgi_free(sgi_engine_mem(server->engine), m, sizeof *m);
     sgi_server_unref(server);
 }
 
@@ -160,7 +160,7 @@ static void end_forwarding(mail *m, segue_status status)
 {
     sgi_conn *conn = m->conn;
     if (conn->up && !conn->closing && status == SEGUE_OK) {
-        sgi_send_no_answer(conn);
+        sgi_send_end_without_answer(conn);
     } else if (conn->up && !conn->closing) {
         sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(not_taken),
                        (sgi_json){0});
@@ -169,24 +169,25 @@ static void end_forwarding(mail *m, segue_status status)
     free_mailbox(m);
 }
 
-static void posted(sgi_job *job)
+static void posted(sgi_store_job *job)
 {
     mail *m = job->user;
     segue_status status = job->status;
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     end_forwarding(m, status);
 }
 
-static void box_found(sgi_job *job)
+static void box_found(sgi_store_job *job)
 {
     mail *m = job->user;
     const sgi_found_record *found = TAILQ_FIRST(&job->found);
     sgi_committer *committer = &m->server->committer;
     segue_status status = job->status;
-    sgi_job *post = NULL;
+    sgi_store_job *post = NULL;
     if (status == SEGUE_OK && (!found || !is_owner(found->record.principal)))
         status = SEGUE_E_NOT_FOUND;
-    if (status == SEGUE_OK && !(post = sgi_job_new(committer, SGI_JOB_POST, posted, m)))
+    if (status == SEGUE_OK &&
+        !(post = sgi_store_job_new(committer, SGI_STORE_JOB_POST, posted, m)))
         status = SEGUE_E_NOMEM;
     if (post) {
         memcpy(post->id, found->record.id, sizeof post->id);
@@ -194,7 +195,7 @@ static void box_found(sgi_job *job)
         sgi_buf_init(&m->answer, sgi_engine_mem(m->server->engine));
         sgi_committer_add_job(committer, post);
     }
-    sgi_job_free(job);
+    sgi_store_job_free(job);
     if (!post)
         end_forwarding(m, status);
 }
@@ -220,7 +221,7 @@ static void write_letter(sgi_buf *out, const sgi_peer *peer, const sgi_message *
     sgi_jw_close(&w, '}');
 }
 
-static bool is_for_another(const sgi_peer *peer, const sgi_question_parts *parts)
+static bool is_for_another(const sgi_peer *peer, const sgi_question_id_parts *parts)
 {
     const segue_server *server = peer->server;
     return server->seal.shared && server->stage < SGI_SERVER_DEAD && !parts->is_lasting &&
@@ -230,23 +231,25 @@ static bool is_for_another(const sgi_peer *peer, const sgi_question_parts *parts
 
 bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
 {
-    sgi_question_parts parts;
+    sgi_question_id_parts parts;
     segue_server *server = peer->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    if (!sgi_question_id_read(msg->id, &parts) || !is_for_another(peer, &parts))
+    if (!sgi_question_id_parse(msg->id, &parts) || !is_for_another(peer, &parts))
         return false;
     sgi_buf answer;
     sgi_buf_init(&answer, mem);
     write_letter(&answer, peer, msg);
-    bool ok = !answer.failed && sgi_late_answer_use_has_room(&server->late, answer.len);
+    bool ok = !answer.failed && sgi_late_answer_usage_has_room(&server->late, answer.len);
     mail *m = ok ? sgi_zalloc(mem, sizeof *m) : NULL;
-    sgi_job *job = m ? sgi_job_new(&server->committer, SGI_JOB_FIND, box_found, m) : NULL;
+    sgi_store_job *job =
+        m ? sgi_store_job_new(&server->committer, SGI_STORE_JOB_FIND, box_found, m)
+          : NULL;
     if (job)
         job->task_id = sgi_text_dup(mem, parts.operation);
     if (!job || !job->task_id) {
         if (job)
-            sgi_job_free(job);
-        sgi_release(mem, m, sizeof *m);
+            sgi_store_job_free(job);
+        sgi_free(mem, m, sizeof *m);
         sgi_buf_free(&answer);
         return false;
     }
@@ -255,7 +258,7 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     sgi_conn_ref(peer->conn);
     /* the POST gets only a status as its answer, never an event stream */
     peer->conn->no_events = true;
-    sgi_late_answer_use_begin(&server->late, answer.len);
+    sgi_late_answer_usage_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);
     return true;
 }

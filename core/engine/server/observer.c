@@ -28,8 +28,8 @@ static void uncount(sgi_op *op)
 
 static void linger(sgi_op *op)
 {
-    if (sgi_server_op_linger(op))
-        sgi_server_free_lingering(sgi_op_server(op));
+    if (sgi_server_keep_ended_op(op))
+        sgi_server_free_lingering_ops(sgi_op_server(op));
 }
 
 /* Called when further entries of the operation's log have become visible. The final entry
@@ -49,7 +49,7 @@ static void became_visible(sgi_op *op)
             sgi_op_end_internal_error(op, "Out of memory");
     }
     if (op->served->call)
-        sgi_call_has_room(op->served->call);
+        sgi_call_on_room(op->served->call);
     if (!sgi_op_has_ended(op) || op->head.final_seq > sgi_op_horizon(op))
         return;
     if (sgi_op_runs_elsewhere(op)) {
@@ -68,16 +68,16 @@ static void became_visible(sgi_op *op)
     /* A round is an answer that asks the client questions. A round that the client will
      * still answer stays open, and the client's next request gets the end of the call as
      * its answer. */
-    if (!sgi_round_is_awaited(op))
+    if (!sgi_round_awaits_client(op))
         sgi_round_end(op);
     if (sgi_op_is_known(op))
         linger(op);
     if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
-        /* must run before sgi_call_release, which separates the handler from the
+        /* must run before sgi_call_release_by_op, which separates the handler from the
          * operation */
         sgi_call_cancel(op->served->call);
     if (op->served->call)
-        sgi_call_release(op->served->call);
+        sgi_call_release_by_op(op->served->call);
 }
 
 /* Called when another server has taken over the operation. Stops the handler on this
@@ -92,7 +92,7 @@ static void fenced(sgi_op *op)
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     sgi_engine_clear_timer(op->engine, &op->served->promote);
     if (op->served->call)
-        sgi_call_taken_over(op->served->call);
+        sgi_call_on_taken_over(op->served->call);
 }
 
 static void not_created(sgi_op *op, segue_status status)
@@ -112,19 +112,19 @@ static void not_created(sgi_op *op, segue_status status)
 static void freed(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_served *served = op->served;
+    sgi_served_op_data *served = op->served;
     sgi_engine_clear_timer(op->engine, &served->shared.timer);
     sgi_engine_clear_timer(op->engine, &served->promote);
     sgi_round_end(op);
     sgi_carried_answers_free(op);
-    sgi_lasting_free(op);
+    sgi_lasting_call_free(op);
     sgi_task_creator_free(op);
     if (served->item)
         sgi_item_unref(served->item);
     sgi_text_free(mem, served->item_name);
     sgi_text_free(mem, served->own_arguments);
     if (served->params)
-        sgi_release(mem, served->params, served->params_len + 1);
+        sgi_free(mem, served->params, served->params_len + 1);
     if (served->who)
         sgi_principal_unref(served->who);
     sgi_grant_unref(served->grant);
@@ -158,7 +158,7 @@ static void make_room(sgi_op *op, size_t bytes, size_t limit)
 }
 
 const struct sgi_log_observer sgi_server_observer = {
-    .room = sizeof(sgi_served),
+    .room = sizeof(sgi_served_op_data),
     .visible = became_visible,
     .readers_woken = readers_were_woken,
     .waiters_fired = waiters_were_fired,
@@ -171,7 +171,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .make_room = make_room,
     .purge_ms = sgi_server_purge_time,
     .set_form = sgi_served_configure_fold,
-    .write = sgi_served_write,
+    .write = sgi_served_write_record,
     .made = sgi_served_op_from_record,
 };
 
@@ -203,7 +203,7 @@ static void doubted(sgi_cluster *cluster)
 
 static void adopted(sgi_op *op, const sgi_op *fresh)
 {
-    sgi_lasting *lasting = op->served->lasting;
+    sgi_lasting_call *lasting = op->served->lasting;
     if (lasting && fresh->served->lasting)
         lasting->form->adopted(lasting, fresh->served->lasting);
 }
@@ -224,7 +224,7 @@ static void moved(sgi_op *op)
  * must then stay in memory, so that the client's answer finds the operation. */
 static bool asks_here(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->question_request)
             return true;
@@ -246,12 +246,12 @@ const sgi_cluster_observer sgi_server_cluster_observer = {
     .release = sgi_server_op_release,
     .rebuilt = rebuilt,
     .adopted = adopted,
-    .taken_over = sgi_server_op_taken_over,
+    .taken_over = sgi_server_on_op_taken_over,
     .fenced = fenced,
     .moved = moved,
     .is_looked_at = is_looked_at,
-    .command = sgi_command_run,
-    .acknowledges = sgi_command_is_acknowledged,
+    .command = sgi_forwarded_command_run,
+    .acknowledges = sgi_command_is_answered_when_durable,
     .is_box = sgi_op_is_mailbox,
     .box_lost = sgi_mailbox_replace,
 };

@@ -14,7 +14,7 @@ void sgi_peer_free(sgi_peer *peer)
         sgi_principal_unref(peer->who);
     sgi_grant_unref(peer->grant);
     sgi_conn_unref(peer->conn);
-    sgi_release(sgi_engine_mem(server->engine), peer, sizeof *peer);
+    sgi_free(sgi_engine_mem(server->engine), peer, sizeof *peer);
     sgi_server_unref(server);
 }
 
@@ -26,7 +26,7 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
         return NULL;
     peer->conn = sgi_conn_new(engine, server->serving->role, peer, transport);
     if (!peer->conn) {
-        sgi_release(sgi_engine_mem(engine), peer, sizeof *peer);
+        sgi_free(sgi_engine_mem(engine), peer, sizeof *peer);
         return NULL;
     }
     peer->who = who;

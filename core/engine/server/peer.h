@@ -63,16 +63,17 @@ struct sgi_peer {
     /* the peer reads messages: recovery has ended and the principal is known */
     bool reading;
     /* queues the callback in which the application names the principal */
-    sgi_ready ready;
+    sgi_ready_object ready;
     /* the open subscriptions/listen requests of this conversation (subscriptions.c) */
     LIST_HEAD(, sgi_listen) listens;
     LIST_HEAD(, sgi_task_creator) creators; /* task_creator.c */
     /* the resources that the client has subscribed to; NULL = no resource (updates.c) */
     sgi_subscribed_uris *uris;
-    sgi_source updates; /* the source that sends notifications about updated resources */
+    /* the source that sends notifications about updated resources */
+    sgi_output_source updates;
     /* the lasting calls (their clients can leave and come back) whose messages are sent,
      * or were last sent, on this conversation */
-    LIST_HEAD(, sgi_lasting) lasting;
+    LIST_HEAD(, sgi_lasting_call) lasting;
     /* the tag of a lasting call (its client can leave and come back), from the request's
      * Last-Event-ID; "" = the id names no such call */
     char after_tag[9];
@@ -147,8 +148,8 @@ typedef enum sgi_reply_state {
  * on this reply reach no client; the owner must still close the reply. */
 struct sgi_reply {
     sgi_map_node node;
-    LIST_ENTRY(sgi_reply)
-    out_of_table_link; /* link in the list out_of_table of in_flight */
+    /* link in the list out_of_table of in_flight */
+    LIST_ENTRY(sgi_reply) out_of_table_link;
     LIST_ENTRY(sgi_reply) by_peer;
     /* the peer that sent the request; NULL = the request was cancelled, or the
      * conversation is lost */
@@ -178,7 +179,7 @@ struct sgi_reply {
      * handler has ended its turn); NULL = no call */
     void (*turned)(sgi_reply *reply, sgi_op *op);
     /* called when the operation for which the reply waits has ended or could not be
-     * created; see sgi_call_await */
+     * created; see sgi_reply_await_end */
     void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status);
     /* called when the transport has left the conversation, perhaps only for a time; NULL
      * = no call */
@@ -191,7 +192,7 @@ struct sgi_reply {
     struct sgi_pieces *pieces;
     /* the lasting call (its client can leave and come back) whose messages are sent on
      * this reply; NULL = no lasting call */
-    struct sgi_lasting *lasting;
+    struct sgi_lasting_call *lasting;
 };
 
 /* Makes a peer and its conversation, and adds the peer to the server's list. who: the
@@ -209,7 +210,7 @@ void sgi_in_flight_init(sgi_in_flight *in_flight, sgi_engine *engine);
 
 /* Returns the canonical form of an id, or an empty text when out of memory. The text is
  * valid until the next call of this function. */
-sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id);
+sgi_str sgi_peer_canonical_id(sgi_peer *peer, sgi_json id);
 
 /* True when the caller can list its tasks. Only a principal with a name can list tasks:
  * all callers without a name share one principal and would see each other's tasks. */
@@ -268,16 +269,18 @@ void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *wh
 void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which);
 /* Begins a result, and writes resultType if the version has this member. sgi_send_end
  * ends the result. */
-void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
-                       const char *result_type);
+void sgi_answer_begin_result(sgi_sending *sending, const sgi_inbound *in,
+                             const char *result_type);
 /* Writes the member _meta with serverInfo. In a result of 2026-07-28, _meta must be the
  * last member. */
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server);
 
 /* Begin a result or a notification on a reply. Both functions return false and begin
  * nothing when the client is no longer connected. */
-bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type);
-bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method);
+bool sgi_reply_begin_result(sgi_sending *sending, sgi_reply *reply,
+                            const char *result_type);
+bool sgi_reply_begin_notification(sgi_sending *sending, sgi_reply *reply,
+                                  const char *method);
 void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
 /* Answers the reply with error -32603, because the store failed. `what`: the action that
  * failed; the message adds the reason (engine/log/refusal.h). */
@@ -288,7 +291,7 @@ void sgi_reply_store_error(sgi_reply *reply, const char *what, segue_status stat
 void sgi_answer_not_found(sgi_reply *reply, const char *message);
 /* Counts a request for segments by number (lastSeqNr). Returns true when there were too
  * many such requests; the reply has then been answered and closed. */
-bool sgi_answer_rate_limited(sgi_reply *reply);
+bool sgi_answer_if_rate_limited(sgi_reply *reply);
 
 /* ---- methods ---- */
 
@@ -305,8 +308,8 @@ uint32_t sgi_read_caps(sgi_json capabilities);
 /* Writes "capabilities":{...} for the result of server/discover (2026-07-28) or of
  * initialize. */
 void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);
-void sgi_modern_request(sgi_inbound *in, sgi_str method);
-void sgi_legacy_request(sgi_inbound *in, sgi_str method);
+void sgi_handle_modern_request(sgi_inbound *in, sgi_str method);
+void sgi_handle_legacy_request(sgi_inbound *in, sgi_str method);
 
 /* lists.c */
 void sgi_tools_list(const sgi_inbound *in);
@@ -319,22 +322,23 @@ void sgi_prompts_get(const sgi_inbound *in);
 void sgi_completion_complete(const sgi_inbound *in);
 /* Returns the method of this name for items other than tools. Returns NULL when there is
  * no such method, or when the server never had an item of the method's type. */
-const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
-                                  sgi_str name);
+const sgi_method *sgi_item_find_method(const segue_server *server, sgi_version version,
+                                       sgi_str name);
 /* tool_call.c */
 void sgi_tools_call(const sgi_inbound *in);
 /* question.c: returns the method by which a host (engine/reverse) answers a question of
  * this name. Returns NULL when the name is not the name of a question, or when the
  * application does not answer such questions. */
-const sgi_method *sgi_question_method(const segue_server *server, sgi_str name);
+const sgi_method *sgi_question_find_method(const segue_server *server, sgi_str name);
 /* call_wait.c: makes the reply wait for the end of an operation. If this is the first
  * reply of the operation, cancelling the reply also cancels the operation. */
 void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op);
 /* call_replies.c */
 /* Makes the reply wait for the end of the operation. `ended` runs when the operation has
  * ended or could not be created. */
-void sgi_call_await(sgi_reply *reply, sgi_op *op,
-                    void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status));
+void sgi_reply_await_end(sgi_reply *reply, sgi_op *op,
+                         void (*ended)(sgi_reply *reply, sgi_op *op,
+                                       segue_status status));
 /* Returns the operation whose end the reply waits for, or NULL when the reply does not
  * wait. */
 sgi_op *sgi_reply_awaited_op(const sgi_reply *reply);
@@ -358,7 +362,7 @@ void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op);
 void sgi_subscriptions_listen(const sgi_inbound *in);
 void sgi_subscriptions_close(sgi_peer *peer);
 /* Reports to all clients that the list of items of this type (segue_item) has changed. */
-void sgi_items_changed(segue_server *server, int32_t type);
+void sgi_items_report_changed(segue_server *server, int32_t type);
 /* Reports to a client which lists have changed, in versions that begin with `initialize`.
  * Returns false when the client is no longer connected. */
 bool sgi_lists_report_changes(sgi_peer *peer);
@@ -371,12 +375,12 @@ void sgi_subscriptions_report_update(sgi_peer *peer, sgi_str uri);
 /* updates.c */
 void sgi_resources_subscribe(const sgi_inbound *in);
 void sgi_resources_unsubscribe(const sgi_inbound *in);
-void sgi_resource_updated(segue_server *server, sgi_str uri);
+void sgi_resource_report_updated(segue_server *server, sgi_str uri);
 /* Lets the peer send updates from now on. Called when the client has sent
  * notifications/initialized. */
-void sgi_updates_begin(sgi_peer *peer);
+void sgi_updates_allow(sgi_peer *peer);
 /* Sends the updates that the server held back while the client could not receive them. */
 void sgi_updates_send_missed(sgi_peer *peer);
-bool sgi_updates_fill(sgi_source *source, size_t room);
+bool sgi_updates_fill(sgi_output_source *source, size_t room);
 
 #endif

@@ -22,14 +22,14 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
         reply->cancelled = NULL;
     pieces->open = false;
     sgi_op_ref(op);
-    sgi_source_remove(pieces->conn, &pieces->source);
-    sgi_gather_end(&pieces->gather);
+    sgi_output_source_remove(pieces->conn, &pieces->source);
+    sgi_response_pacer_stop(&pieces->gather);
     sgi_segment_reader_end(&pieces->cursor);
     op->frees_consumed = false;
     if (op->served->call)
         /* pieces that were freed make room, so a handler that waits for room can
          * continue */
-        sgi_call_has_room(op->served->call);
+        sgi_call_on_room(op->served->call);
     sgi_op_unref(op);
 }
 
@@ -50,7 +50,7 @@ void sgi_pieces_drop(sgi_reply *reply)
     leave(reply, pieces);
     sgi_conn_unref(pieces->conn);
     sgi_buf_free(&pieces->head);
-    sgi_release(mem, pieces, sizeof *pieces);
+    sgi_free(mem, pieces, sizeof *pieces);
 }
 
 /* ---- the end of the pieces ---- */
@@ -135,10 +135,10 @@ static bool send_piece(sgi_pieces *pieces)
     case SGI_PIECES_SENT:
         pieces->begun = true;
         if (pieces->form->gathers && !pieces->resumes && !pieces->broken)
-            sgi_gather_begin_pause(&pieces->gather);
-        sgi_op_free_consumed(op, pieces->cursor.reader.seq);
+            sgi_response_pacer_begin_pause(&pieces->gather);
+        sgi_op_free_consumed_entries(op, pieces->cursor.reader.seq);
         if (op->frees_consumed && op->served->call)
-            sgi_call_has_room(op->served->call);
+            sgi_call_on_room(op->served->call);
         return true;
     case SGI_PIECES_LAST:
         close_reply(pieces);
@@ -160,7 +160,8 @@ static bool send_piece(sgi_pieces *pieces)
 static bool send_next(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
-    if (!pieces->ended && sgi_gather_must_wait(&pieces->gather, &pieces->cursor.reader))
+    if (!pieces->ended &&
+        sgi_response_pacer_must_wait(&pieces->gather, &pieces->cursor.reader))
         return false;
     if (sgi_segment_reader_next(&pieces->cursor, true))
         return send_piece(pieces);
@@ -170,11 +171,11 @@ static bool send_next(sgi_pieces *pieces)
         finish(pieces);
     else if (op->frees_consumed && op->served->call)
         /* entries that are no segments were read, so they wait for nobody */
-        sgi_call_has_room(op->served->call);
+        sgi_call_on_room(op->served->call);
     return false;
 }
 
-static bool fill(sgi_source *source, size_t room)
+static bool fill(sgi_output_source *source, size_t room)
 {
     sgi_pieces *pieces = SGI_OWNER(source, sgi_pieces, source);
     sgi_conn *conn = pieces->conn;
@@ -200,7 +201,7 @@ static void more_to_read(sgi_reader *reader)
     if (conn->frames != SGI_FRAMES_OPEN ||
         (sgi_conn_transport(conn) && send_next(pieces)))
         /* queued even while the client is away, because the client can come back */
-        sgi_source_queue(conn, &pieces->source);
+        sgi_output_source_queue(conn, &pieces->source);
 }
 
 void sgi_pieces_continue(sgi_reply *reply)
@@ -241,16 +242,16 @@ static void parked(sgi_reply *reply)
 
 void sgi_pieces_note_position(const sgi_pieces *pieces, uint64_t seq)
 {
-    sgi_lasting_note_position(pieces->reply, seq);
+    sgi_lasting_call_note_position(pieces->reply, seq);
 }
 
 bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id)
 {
-    return !conn->no_events && !sgi_batch_of(conn, id);
+    return !conn->no_events && !sgi_batch_of_request(conn, id);
 }
 
 /* Makes the pieces of a reply. Returns NULL when out of memory. */
-static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
+static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_ops *form)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_pieces *pieces = sgi_zalloc(mem, sizeof *pieces);
@@ -261,7 +262,7 @@ static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
     pieces->source.fill = fill;
     pieces->conn = reply->peer->conn;
     sgi_conn_ref(pieces->conn);
-    sgi_gather_init(&pieces->gather, pieces->conn, &pieces->source);
+    sgi_response_pacer_init(&pieces->gather, pieces->conn, &pieces->source);
     sgi_buf_init(&pieces->head, mem);
     reply->pieces = pieces;
     reply->parked = parked;
@@ -274,7 +275,7 @@ static void look_at(sgi_pieces *pieces, sgi_op *op)
     pieces->cursor.reader.conn = pieces->conn;
 }
 
-void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
+void sgi_pieces_new_if_negotiated(sgi_reply *reply, const sgi_call_request *request)
 {
     reply->tells_void = request->pieces != NULL;
     if (!request->pieces ||
@@ -299,7 +300,7 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
     sgi_pieces *pieces = reply->pieces;
     if (!pieces)
         return;
-    if (!reply->peer || !pieces->form || !sgi_op_log_has_result(op) ||
+    if (!reply->peer || !pieces->form || !sgi_op_log_has_whole_result(op) ||
         is_deserted(pieces)) {
         sgi_pieces_drop(reply);
         return;
@@ -315,7 +316,7 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
 
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
 {
-    const sgi_lasting *lasting = op->served->lasting;
+    const sgi_lasting_call *lasting = op->served->lasting;
     sgi_pieces_drop(reply);
     sgi_pieces *pieces = make(reply, lasting->pieces);
     if (!pieces) {
@@ -337,7 +338,7 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
     }
     /* `begun` is true when the client already has some segments; otherwise the answer
      * must have the whole result */
-    pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_result(op)
+    pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_whole_result(op)
                                             : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
 }
@@ -347,7 +348,7 @@ static void withdrawn(sgi_reply *reply)
     close_reply(reply->pieces);
 }
 
-void sgi_pieces_end(sgi_reply *reply)
+void sgi_pieces_finish_reply(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
     pieces->ended = true;

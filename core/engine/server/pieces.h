@@ -10,8 +10,8 @@
  *
  * The request shows whether the client wants pieces. At that time the operation of the
  * call is not known yet: the idempotency key of the call may belong to an earlier
- * operation. So the pieces are made first (sgi_pieces_offer) and get their operation
- * later (sgi_pieces_begin). */
+ * operation. So the pieces are made first (sgi_pieces_new_if_negotiated) and get their
+ * operation later (sgi_pieces_begin). */
 #ifndef SGI_PIECES_H
 #define SGI_PIECES_H
 
@@ -30,7 +30,7 @@ typedef enum sgi_pieces_outcome {
     SGI_PIECES_LOST
 } sgi_pieces_outcome;
 
-typedef struct sgi_pieces_form {
+typedef struct sgi_pieces_ops {
     /* Writes the beginning that all messages with pieces share. token: the name that the
      * client chose for the pieces, perhaps empty. Returns false when out of memory. NULL
      * = the messages share no beginning. */
@@ -49,13 +49,13 @@ typedef struct sgi_pieces_form {
     bool gathers;
     /* the form can be used in a lasting call (its client can leave and come back) */
     bool lasts;
-} sgi_pieces_form;
+} sgi_pieces_ops;
 
 struct sgi_pieces {
-    const sgi_pieces_form *form;
+    const sgi_pieces_ops *form;
     sgi_segment_reader cursor;
-    sgi_source source;
-    sgi_gather gather;
+    sgi_output_source source;
+    sgi_response_pacer gather;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     /* the reply carries the messages of a lasting call (its client can leave and come
@@ -79,7 +79,7 @@ struct sgi_pieces {
 bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id);
 /* Makes pieces for the reply if the request has negotiated pieces. When out of memory,
  * the reply gets no pieces. */
-void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request);
+void sgi_pieces_new_if_negotiated(sgi_reply *reply, const sgi_call_request *request);
 /* Begins to send the pieces of the reply; does nothing if the reply has no pieces. Called
  * before the reply waits for the operation. again = true: an earlier request has asked
  * for the same operation. */
@@ -97,7 +97,7 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
 void sgi_pieces_continue(sgi_reply *reply);
 /* Makes the pieces the owner of the reply, because the operation has ended. The pieces
  * then answer and close the reply. */
-void sgi_pieces_end(sgi_reply *reply);
+void sgi_pieces_finish_reply(sgi_reply *reply);
 /* Frees the pieces without an answer. The caller must still answer and close the
  * reply. */
 void sgi_pieces_drop(sgi_reply *reply);

@@ -1,7 +1,7 @@
 #include "engine/server/principal.h"
 
-sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
-                                 const uint8_t digest[SGI_DIGEST_SIZE])
+sgi_principal *sgi_principal_find_or_new(sgi_map *map, sgi_engine *engine,
+                                         const uint8_t digest[SGI_DIGEST_SIZE])
 {
     sgi_str key = {(const char *)digest, SGI_DIGEST_SIZE};
     sgi_map_node *node = sgi_map_find(map, key);
@@ -41,7 +41,7 @@ static void forget(sgi_principal *who)
     sgi_engine_clear_timer(who->engine, &who->forgotten);
     sgi_map_remove(who->map, &who->node);
     sgi_text_free(who->map->mem, who->name);
-    sgi_release(who->map->mem, who, sizeof *who);
+    sgi_free(who->map->mem, who, sizeof *who);
 }
 
 static void time_to_forget(sgi_timer *timer)
@@ -50,7 +50,7 @@ static void time_to_forget(sgi_timer *timer)
 }
 
 /* Returns the time in ms until the bucket is full. */
-static int64_t time_to_fill(const sgi_bucket *bucket)
+static int64_t time_to_fill(const sgi_rate_bucket *bucket)
 {
     if (bucket->tokens < 0 || bucket->tokens >= bucket->full)
         return 0;
@@ -75,11 +75,11 @@ void sgi_principal_unref(sgi_principal *who)
 void sgi_principals_clear(sgi_map *map)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(map)))
+    while ((node = sgi_map_any_node(map)))
         forget(SGI_OWNER(node, sgi_principal, node));
 }
 
-static int64_t take_token(sgi_bucket *bucket, double full, int64_t now)
+static int64_t take_token(sgi_rate_bucket *bucket, double full, int64_t now)
 {
     bucket->full = full;
     if (bucket->tokens < 0)

@@ -10,11 +10,11 @@
 
 /* A token bucket: limits the number of events per second. All events of one second can
  * come at once. */
-typedef struct sgi_bucket {
+typedef struct sgi_rate_bucket {
     double tokens; /* number of tokens left; -1 = the bucket was never used */
     double full;
     int64_t refilled_ms; /* monotonic time of the last refill, in ms */
-} sgi_bucket;
+} sgi_rate_bucket;
 
 struct sgi_wire_session;
 
@@ -32,8 +32,8 @@ typedef struct sgi_principal {
     /* the wire sessions of this principal; the least recently used session is first */
     TAILQ_HEAD(, sgi_wire_session) sessions;
     int32_t session_count;
-    sgi_bucket lookups; /* limits failed look-ups of tasks */
-    sgi_bucket fetches; /* limits requests for segments by number (lastSeqNr) */
+    sgi_rate_bucket lookups; /* limits failed look-ups of tasks */
+    sgi_rate_bucket fetches; /* limits requests for segments by number (lastSeqNr) */
     /* fires when both buckets are full again; a principal without references is then
      * freed */
     sgi_timer forgotten;
@@ -41,8 +41,8 @@ typedef struct sgi_principal {
 
 /* Finds or makes the principal with this digest, and adds a reference for the caller.
  * Returns NULL when out of memory. */
-sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
-                                 const uint8_t digest[SGI_DIGEST_SIZE]);
+sgi_principal *sgi_principal_find_or_new(sgi_map *map, sgi_engine *engine,
+                                         const uint8_t digest[SGI_DIGEST_SIZE]);
 /* Sets the name if the principal has no name yet. Returns false when out of memory. */
 bool sgi_principal_set_name(sgi_principal *who, sgi_str name);
 void sgi_principal_ref(sgi_principal *who);

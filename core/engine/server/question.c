@@ -32,7 +32,7 @@ static void elicit(const sgi_inbound *in)
     ask(in, &sgi_call_elicitation);
 }
 
-const sgi_method *sgi_question_method(const segue_server *server, sgi_str name)
+const sgi_method *sgi_question_find_method(const segue_server *server, sgi_str name)
 {
     static const sgi_method methods[] = {
         {"sampling/createMessage", 0, create_message},

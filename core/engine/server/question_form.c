@@ -17,7 +17,7 @@ static const struct {
 
 /* Follows the rules of 2025-11-25 client/elicitation, "Capabilities", and
  * client/sampling, "Tools in Sampling", for the capabilities that a question requires. */
-uint32_t sgi_input_required_caps(const char *method, sgi_json params)
+uint32_t sgi_question_required_caps(const char *method, sgi_json params)
 {
     uint32_t needs = SGI_CAP_NOBODY;
     for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
@@ -32,7 +32,7 @@ uint32_t sgi_input_required_caps(const char *method, sgi_json params)
     return needs;
 }
 
-void sgi_input_write_missing_caps(const char *method, char *data, size_t size)
+void sgi_question_write_missing_caps(const char *method, char *data, size_t size)
 {
     for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
         if (!strcmp(askable[i].method, method))
@@ -40,7 +40,7 @@ void sgi_input_write_missing_caps(const char *method, char *data, size_t size)
                      askable[i].name);
 }
 
-void sgi_input_write(sgi_jw *w, const sgi_input *input)
+void sgi_question_write_request(sgi_jw *w, const sgi_op_question *input)
 {
     sgi_jw_key(w, input->key);
     sgi_jw_open(w, '{');

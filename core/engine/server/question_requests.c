@@ -40,14 +40,14 @@ struct sgi_question_request {
     TAILQ_ENTRY(sgi_question_request) link;
     sgi_question_requests *questions;
     sgi_op *op; /* a counted reference */
-    sgi_input *input;
+    sgi_op_question *input;
     /* the conversation on which the request was sent, a counted reference; NULL = the
      * request waits and was not sent yet */
     sgi_conn *conn;
     /* number of the event that contains the request; 0 if `conn` does not number its
      * events */
     uint64_t event;
-    sgi_question_id id;
+    sgi_question_id_text id;
     /* node of server->questions; in that map only after the request was sent */
     sgi_map_node by_id;
     /* the client has declared that the server can cancel tasks of the client */
@@ -77,7 +77,7 @@ static void forget(sgi_question_request *question)
     } else {
         TAILQ_REMOVE(&questions->waiting, question, link);
     }
-    sgi_release(sgi_engine_mem(op->engine), question, sizeof *question);
+    sgi_free(sgi_engine_mem(op->engine), question, sizeof *question);
     sgi_op_unref(op);
 }
 
@@ -90,7 +90,7 @@ static bool is_read(const sgi_question_request *question)
 {
     const sgi_conn *conn = question->conn;
     const sgi_peer *peer = conn->self;
-    return sgi_question_target_is_read(conn) && question->event >= peer->read_from;
+    return sgi_question_target_has_reader(conn) && question->event >= peer->read_from;
 }
 
 /* True when the question was sent on a stream that no client reads, and a stream that a
@@ -102,7 +102,8 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
     sgi_question_target where;
     const sgi_wire_session *session = question->questions->session;
     if (!session || (question->conn && is_read(question)) ||
-        !sgi_question_target_find(op, &where) || !sgi_question_target_is_read(where.conn))
+        !sgi_question_target_find(op, &where) ||
+        !sgi_question_target_has_reader(where.conn))
         return false;
     return where.questions != question->questions
                ? !sgi_question_target_session_stream(session)
@@ -112,23 +113,23 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 
 /* True when the question must be sent: a handler waits for the answer, the entry of the
  * question is visible, and the question has no answer. */
-static bool is_due(const sgi_op *op, const sgi_input *input)
+static bool is_due(const sgi_op *op, const sgi_op_question *input)
 {
     return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
            (!input->question_request || is_stranded(op, input->question_request)) &&
            input->asked <= sgi_op_horizon(op) &&
-           !sgi_forward_has_answer(op, input->key) &&
+           !sgi_question_answer_is_being_forwarded(op, input->key) &&
            !(input->question_task && sgi_question_task_is_over(input->question_task));
 }
 
 /* True when the question must be sent and a connected client can answer the question.
  * *where is then the target. */
-static bool can_be_sent(const sgi_op *op, const sgi_input *input,
+static bool can_be_sent(const sgi_op *op, const sgi_op_question *input,
                         sgi_question_target *where)
 {
     sgi_json params = {input->params, input->params_len};
     return is_due(op, input) && sgi_question_target_find(op, where) &&
-           !(sgi_input_required_caps(input->method, params) & ~where->caps);
+           !(sgi_question_required_caps(input->method, params) & ~where->caps);
 }
 
 /* Returns the conversation on which the messages of a question task can be sent now, or
@@ -146,7 +147,7 @@ static sgi_conn *way_of(const sgi_question_request *question)
                : NULL;
 }
 
-static bool has_output(const sgi_input *input)
+static bool has_output(const sgi_op_question *input)
 {
     return input->question_request && input->question_request->conn &&
            input->question_task && sgi_question_task_has_output(input->question_task) &&
@@ -169,7 +170,7 @@ static bool can_be_answered(const sgi_op *op)
 
 bool sgi_question_requests_are_due(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     sgi_question_target where;
     if (sgi_op_is_lasting_call(op))
         /* pieces.c sends the questions of a lasting call (its client can leave and come
@@ -197,7 +198,7 @@ static void let_next_go(sgi_question_requests *questions)
     while (!goes && questions->out_count < OUT_MAX &&
            (question = TAILQ_FIRST(&questions->waiting))) {
         sgi_op *op = question->op;
-        const sgi_input *input = question->input;
+        const sgi_op_question *input = question->input;
         sgi_op_ref(op);
         forget(question);
         goes = sgi_question_requests_are_due(op) && can_be_sent(op, input, &where) &&
@@ -207,13 +208,13 @@ static void let_next_go(sgi_question_requests *questions)
     }
 }
 
-static void asker_ended(sgi_op *op, sgi_input *input, sgi_question_task_end how,
+static void asker_ended(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,
                         sgi_json json);
 
 static const sgi_question_task_events asker_events = {
     .has_output = sgi_question_requests_send_soon, .ended = asker_ended};
 
-static sgi_question_task *make_asker(sgi_op *op, sgi_input *input,
+static sgi_question_task *make_asker(sgi_op *op, sgi_op_question *input,
                                      const sgi_question_target *where)
 {
     sgi_buf params;
@@ -235,10 +236,10 @@ static void send_question(const sgi_question_request *question)
 {
     char room[SGI_QUESTION_JSON];
     sgi_sending sending;
-    const sgi_input *input = question->input;
-    sgi_send_request_as(&sending, question->conn,
-                        sgi_question_id_json(&question->id, 0, room),
-                        sgi_str_of(input->method));
+    const sgi_op_question *input = question->input;
+    sgi_send_begin_request_with_id(&sending, question->conn,
+                                   sgi_question_id_write_json(&question->id, 0, room),
+                                   sgi_str_of(input->method));
     sgi_question_write_params(&sending.w, question->op, input);
     /* when out of memory, the conversation closes, and its end also ends this request */
     sgi_send_end(&sending);
@@ -260,9 +261,10 @@ static void join_asker(const sgi_question_request *question,
 
 /* Decides whether the question is asked as a task. A question that was already asked as a
  * task stays a task if the client accepts tasks. Returns false when out of memory. */
-static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target *where)
+static bool choose_form(sgi_op *op, sgi_op_question *input,
+                        const sgi_question_target *where)
 {
-    bool as_task = sgi_question_is_task(op, input, where);
+    bool as_task = sgi_question_is_sent_as_task(op, input, where);
     if (as_task && !input->question_task)
         input->question_task = make_asker(op, input, where);
     if (!as_task && input->question_task) {
@@ -272,7 +274,8 @@ static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target 
     return !as_task || input->question_task;
 }
 
-static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *id)
+static bool make_id(const sgi_op *op, const sgi_op_question *input,
+                    sgi_question_id_text *id)
 {
     bool lasts = op->task_id && strlen(op->task_id) == SGI_RANDOM_TEXT;
     const char *name = lasts ? op->task_id : sgi_op_server(op)->name;
@@ -293,7 +296,7 @@ static void leave(sgi_question_request *question)
 
 /* Sends the question. If too many questions of the session are unanswered, the question
  * waits instead. Returns false when out of memory. */
-static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *where)
+static bool put_out(sgi_op *op, sgi_op_question *input, const sgi_question_target *where)
 {
     sgi_question_requests *questions = where->questions;
     if (input->question_request)
@@ -309,7 +312,7 @@ static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *whe
                                        .input = input,
                                        .cancels = where->caps & SGI_CAP_TASK_CANCEL};
     if (!make_id(op, input, &question->id)) {
-        sgi_release(sgi_engine_mem(op->engine), question, sizeof *question);
+        sgi_free(sgi_engine_mem(op->engine), question, sizeof *question);
         return false;
     }
     sgi_op_ref(op);
@@ -334,7 +337,7 @@ static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *whe
 
 static void say_more(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (has_output(input))
             sgi_question_task_send(input->question_task, way_of(input->question_request));
@@ -342,7 +345,7 @@ static void say_more(sgi_op *op)
 
 void sgi_question_requests_send(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     sgi_question_target where;
     bool ok = true;
     if (!sgi_question_requests_are_due(op))
@@ -370,7 +373,7 @@ void sgi_question_requests_send_soon(sgi_op *op)
 
 void sgi_question_requests_send_followed(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     if (TAILQ_EMPTY(&op->head.inputs))
         return;
     sgi_op_ref(op);
@@ -401,7 +404,7 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
 
 /* Returns the sent request that has this id, or NULL when there is no such request. */
 static sgi_question_request *find(const segue_server *server,
-                                  const sgi_question_parts *parts, sgi_json id)
+                                  const sgi_question_id_parts *parts, sgi_json id)
 {
     sgi_map_node *node = sgi_map_find(&server->questions, parts->whole);
     sgi_question_request *question =
@@ -420,7 +423,8 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
     sgi_buf answer;
     sgi_buf_init(&answer, sgi_engine_mem(op->engine));
     sgi_json value = sgi_question_strip_task_members(result, &answer);
-    segue_status status = answer.failed ? SEGUE_E_NOMEM : sgi_task_answer(op, key, value);
+    segue_status status =
+        answer.failed ? SEGUE_E_NOMEM : sgi_task_take_answer(op, key, value);
     sgi_buf_free(&answer);
     return status;
 }
@@ -437,7 +441,7 @@ static void settle(sgi_op *op, segue_status status)
     else if (status == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(
             op, "Out of memory: the server cannot keep the answer to a question");
-    sgi_round_take_other_answer(op);
+    sgi_round_on_answer_without_state(op);
     if (op->served->call)
         /* sends the question again if the answer did not fit the question */
         sgi_call_queue_events(op->served->call);
@@ -453,15 +457,15 @@ static bool is_about(const sgi_op *op, sgi_json result)
            (op->served->is_task && sgi_json_string_is(id, sgi_str_of(op->task_id)));
 }
 
-static segue_status take(sgi_op *op, const sgi_input *input, bool is_error,
+static segue_status take(sgi_op *op, const sgi_op_question *input, bool is_error,
                          sgi_json answer)
 {
     const sgi_str key = sgi_str_of(input->key);
-    return is_error ? sgi_task_answer_error(op, key, answer)
+    return is_error ? sgi_task_take_error_answer(op, key, answer)
                     : take_result(op, key, answer);
 }
 
-bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
+bool sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
                               sgi_json answer)
 {
     if (!is_error && !is_about(op, answer))
@@ -478,7 +482,7 @@ static sgi_answered answer_ask(sgi_question_request *question, bool is_error,
 {
     sgi_question_requests *questions = question->questions;
     sgi_op *op = question->op;
-    const sgi_input *input = question->input;
+    const sgi_op_question *input = question->input;
     if (!is_error && !is_about(op, answer))
         return SGI_ANSWERED_NOTHING;
     sgi_op_ref(op);
@@ -501,7 +505,7 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
 /* Handles the answer to a question of a lasting call (its client can leave and come
  * back). The question has the same id in every session. If another server runs the call,
  * the call is looked up in the store. */
-static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *parts,
+static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_id_parts *parts,
                                    bool is_error, sgi_json answer)
 {
     sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
@@ -512,7 +516,7 @@ static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *par
     }
     if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    const sgi_input *input = sgi_op_find_input_at(op, parts->position);
+    const sgi_op_question *input = sgi_op_find_question_at(op, parts->position);
     if (!input)
         return sgi_take_late_answer(peer, parts, is_error, answer);
     sgi_op_ref(op);
@@ -523,10 +527,10 @@ static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *par
 
 sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg)
 {
-    sgi_question_parts parts;
+    sgi_question_id_parts parts;
     bool is_error = msg->kind == SGI_MESSAGE_ERROR;
     sgi_json answer = is_error ? msg->error : msg->result;
-    if (!sgi_question_id_read(msg->id, &parts))
+    if (!sgi_question_id_parse(msg->id, &parts))
         return SGI_ANSWERED_NOTHING;
     if (parts.is_lasting)
         return answer_lasting(peer, &parts, is_error, answer);
@@ -540,9 +544,9 @@ sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message
 bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
                                           const uint8_t *who, const sgi_message *msg)
 {
-    sgi_question_parts parts;
+    sgi_question_id_parts parts;
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
-    if (!is_answer || !sgi_question_id_read(msg->id, &parts))
+    if (!is_answer || !sgi_question_id_parse(msg->id, &parts))
         return false;
     sgi_question_request *question = find(server, &parts, msg->id);
     const sgi_wire_session *asked = question ? question->questions->session : NULL;
@@ -575,7 +579,7 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
 
 /* Frees the question task of a question, and removes the question's request from
  * server->questions. */
-static void drop_asker(sgi_input *input)
+static void drop_asker(sgi_op_question *input)
 {
     sgi_question_request *question = input->question_request;
     sgi_question_requests *questions = question ? question->questions : NULL;
@@ -588,7 +592,7 @@ static void drop_asker(sgi_input *input)
     let_next_go(questions);
 }
 
-static void asker_ended(sgi_op *op, sgi_input *input, sgi_question_task_end how,
+static void asker_ended(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,
                         sgi_json json)
 {
     sgi_str key = sgi_str_of(input->key);
@@ -597,7 +601,7 @@ static void asker_ended(sgi_op *op, sgi_input *input, sgi_question_task_end how,
     if (how == SGI_QUESTION_TASK_ANSWER)
         status = take_result(op, key, json);
     else if (how == SGI_QUESTION_TASK_ERROR)
-        status = json.n ? sgi_task_answer_error(op, key, json) : SEGUE_E_NOMEM;
+        status = json.n ? sgi_task_take_error_answer(op, key, json) : SEGUE_E_NOMEM;
     if (input->question_task)
         drop_asker(input);
     settle(op, status);
@@ -658,18 +662,18 @@ static void tell_withdrawn(const sgi_question_request *question)
                    : NULL;
     if (!conn)
         return;
-    sgi_send_notification(&sending, conn, "notifications/cancelled");
-    sgi_jw_member_raw(
-        &sending.w, "requestId",
-        sgi_question_id_json(&question->id,
-                             question_task ? sgi_question_task_number(question_task) : 0,
-                             room));
+    sgi_send_begin_notification(&sending, conn, "notifications/cancelled");
+    sgi_jw_member_raw(&sending.w, "requestId",
+                      sgi_question_id_write_json(
+                          &question->id,
+                          question_task ? sgi_question_task_number(question_task) : 0,
+                          room));
     if (question->op->served->is_task)
         sgi_task_write_related(&sending.w, question->op);
     sgi_send_end(&sending);
 }
 
-void sgi_question_withdraw_sent(sgi_input *input)
+void sgi_question_withdraw_sent(sgi_op_question *input)
 {
     sgi_question_request *question = input->question_request;
     if (question)
@@ -685,7 +689,7 @@ void sgi_question_withdraw_sent(sgi_input *input)
 
 void sgi_question_requests_withdraw(sgi_op *op)
 {
-    sgi_input *input;
+    sgi_op_question *input;
     sgi_op_ref(op);
     TAILQ_FOREACH(input, &op->head.inputs, link)
         sgi_question_withdraw_sent(input);

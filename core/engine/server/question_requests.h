@@ -25,7 +25,7 @@
 #include "wire/json_read.h"
 
 typedef struct sgi_question_request sgi_question_request;
-typedef struct sgi_input sgi_input;
+typedef struct sgi_op_question sgi_op_question;
 typedef struct sgi_message sgi_message;
 typedef struct sgi_op sgi_op;
 typedef struct sgi_peer sgi_peer;
@@ -88,7 +88,7 @@ void sgi_question_requests_send_followed(sgi_op *op);
  * an error object or a result. The caller holds a reference to the operation and has
  * checked that the client owns the operation. Returns false when the answer names another
  * task. */
-bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
+bool sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
                               sgi_json answer);
 /* Calls sgi_question_requests_send_soon for each operation that can ask questions in this
  * session. Called when the client has opened the session's GET stream. */
@@ -97,6 +97,6 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session);
  * sgi_question_requests_withdraw withdraws all requests of an operation that has ended.
  * sgi_question_withdraw_sent withdraws the request of one answered question. */
 void sgi_question_requests_withdraw(sgi_op *op);
-void sgi_question_withdraw_sent(sgi_input *input);
+void sgi_question_withdraw_sent(sgi_op_question *input);
 
 #endif

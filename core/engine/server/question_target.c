@@ -15,7 +15,7 @@ bool sgi_question_target_is_open(const sgi_conn *conn)
            conn->frames != SGI_FRAMES_BODY;
 }
 
-bool sgi_question_target_is_read(const sgi_conn *conn)
+bool sgi_question_target_has_reader(const sgi_conn *conn)
 {
     return sgi_question_target_is_open(conn) && conn->transport && !conn->parting;
 }
@@ -23,7 +23,7 @@ bool sgi_question_target_is_read(const sgi_conn *conn)
 sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
 {
     const sgi_peer *peer = session->listening;
-    return peer && sgi_question_target_is_read(peer->conn) ? peer->conn : NULL;
+    return peer && sgi_question_target_has_reader(peer->conn) ? peer->conn : NULL;
 }
 
 /* Finds a target on the conversation of a request. now = true: a client must be reading
@@ -34,7 +34,7 @@ static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
     sgi_conn *conn = peer->conn;
     if (peer->is_exchange && !peer->session)
         return false; /* the wire session has ended, so no answer would arrive */
-    if (!(now && peer->is_exchange ? sgi_question_target_is_read(conn)
+    if (!(now && peer->is_exchange ? sgi_question_target_has_reader(conn)
                                    : sgi_question_target_is_open(conn)))
         conn = peer->session ? sgi_question_target_session_stream(peer->session) : NULL;
     *found = (sgi_question_target){peer->questions, conn, peer->handshake->caps,
@@ -60,7 +60,7 @@ static bool find_by_origin(const sgi_task_creator *creator, sgi_question_target 
 static bool is_read_in(const sgi_reply *reply, const sgi_question_requests *questions)
 {
     return reply->peer->questions == questions &&
-           sgi_question_target_is_read(reply->peer->conn);
+           sgi_question_target_has_reader(reply->peer->conn);
 }
 
 bool sgi_question_target_is_awaited(const sgi_op *op,
@@ -83,7 +83,7 @@ static bool find_reading_call(const sgi_op *op, sgi_question_target *found)
 {
     const sgi_reply *reply = NULL;
     while ((reply = sgi_call_find_stream_reply(op, reply)))
-        if (sgi_question_target_is_read(reply->peer->conn) &&
+        if (sgi_question_target_has_reader(reply->peer->conn) &&
             find_in(reply->peer, true, found))
             return true;
     return false;

@@ -20,7 +20,7 @@ bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found);
 /* True when further messages can be sent on this conversation. */
 bool sgi_question_target_is_open(const sgi_conn *conn);
 /* True when a client reads this conversation's output now. */
-bool sgi_question_target_is_read(const sgi_conn *conn);
+bool sgi_question_target_has_reader(const sgi_conn *conn);
 /* True when, in this session, a request waits for the end of the operation or receives
  * its segments, and a client is reading the stream of that request now. */
 bool sgi_question_target_is_awaited(const sgi_op *op,

@@ -7,27 +7,28 @@
 #include "engine/server/task_form.h"
 #include "wire/json_copy.h"
 
-void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_input *input)
+void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_op_question *input)
 {
     sgi_json params = {input->params, input->params_len};
     sgi_buf related;
-    sgi_jw_members(w, params,
-                   SGI_JSON_NAMES("task", op->served->is_task ? "_meta" : NULL));
+    sgi_jw_copy_members(w, params,
+                        SGI_JSON_NAMES("task", op->served->is_task ? "_meta" : NULL));
     if (!op->served->is_task)
         return;
     sgi_buf_init(&related, sgi_engine_mem(op->engine));
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
-    sgi_buf_add_str(w->buf, sgi_task_related(&related, op));
+    sgi_buf_add_str(w->buf, sgi_task_related_meta(&related, op));
     w->comma = true;
     w->buf->failed |= related.failed;
-    sgi_jw_members(w, sgi_json_get(params, "_meta"), SGI_JSON_NAMES(SGI_RELATED_TASK));
+    sgi_jw_copy_members(w, sgi_json_get(params, "_meta"),
+                        SGI_JSON_NAMES(SGI_RELATED_TASK));
     sgi_jw_close(w, '}');
     sgi_buf_free(&related);
 }
 
-bool sgi_question_is_task(const sgi_op *op, const sgi_input *input,
-                          const sgi_question_target *where)
+bool sgi_question_is_sent_as_task(const sgi_op *op, const sgi_op_question *input,
+                                  const sgi_question_target *where)
 {
     uint32_t needs =
         !strcmp(input->method, sgi_call_sampling.method)      ? SGI_CAP_SAMPLING_TASK
@@ -55,11 +56,11 @@ sgi_json sgi_question_strip_task_members(sgi_json result, sgi_buf *out)
         return result;
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');
-    sgi_jw_members(&w, result, SGI_JSON_NAMES("_meta"));
+    sgi_jw_copy_members(&w, result, SGI_JSON_NAMES("_meta"));
     size_t mark = out->len;
     sgi_jw_key(&w, "_meta");
     sgi_jw_open(&w, '{');
-    bool any = sgi_jw_members(&w, meta, SGI_JSON_NAMES(SGI_RELATED_TASK));
+    bool any = sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SGI_RELATED_TASK));
     sgi_jw_close(&w, '}');
     if (!any)
         sgi_buf_shorten(out, mark);

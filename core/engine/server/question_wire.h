@@ -7,11 +7,11 @@
 
 /* Writes the params of the question: the members that the tool gave. If the operation is
  * a task, _meta also names this task. A member `task` from the tool is left out. */
-void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_input *input);
+void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_op_question *input);
 /* True when a question is sent to this target as a task: the server's options allow tasks
  * for questions, and the client accepts tasks for this method. */
-bool sgi_question_is_task(const sgi_op *op, const sgi_input *input,
-                          const sgi_question_target *where);
+bool sgi_question_is_sent_as_task(const sgi_op *op, const sgi_op_question *input,
+                                  const sgi_question_target *where);
 /* Writes the member `task` of a question: the ttl, and the response modes of SEP-1905
  * that client and server know. */
 void sgi_question_write_task(sgi_jw *w, const sgi_op *op,

@@ -50,13 +50,13 @@ static void free_item(sgi_item *item)
     sgi_text_free(mem, item->scopes);
     sgi_mcp_params_free(&item->params);
     if (item->pattern)
-        sgi_release(mem, item->pattern, sizeof *item->pattern);
+        sgi_free(mem, item->pattern, sizeof *item->pattern);
     if (item->json)
-        sgi_release(mem, item->json, item->json_len + 1);
-    sgi_release(mem, item, sizeof *item);
+        sgi_free(mem, item->json, item->json_len + 1);
+    sgi_free(mem, item, sizeof *item);
 }
 
-static int32_t run_free_user(sgi_ready *ready, int32_t budget)
+static int32_t run_free_user(sgi_ready_object *ready, int32_t budget)
 {
     sgi_item *item = SGI_OWNER(ready, sgi_item, ready);
     segue_free_fn fn = item->options.free_user;
@@ -72,7 +72,7 @@ void sgi_item_unref(sgi_item *item)
     if (--item->refs)
         return;
     if (item->options.free_user)
-        sgi_ready_add(item->engine, &item->ready);
+        sgi_ready_queue_add(item->engine, &item->ready);
     else
         free_item(item);
 }
@@ -260,7 +260,7 @@ static char *listed_form(sgi_item *item, sgi_json json)
     sgi_buf_init(&out, mem);
     sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
-    sgi_jw_members(&w, json, is_tool ? SGI_JSON_NAMES("execution") : NULL);
+    sgi_jw_copy_members(&w, json, is_tool ? SGI_JSON_NAMES("execution") : NULL);
     if (is_tool && !sgi_json_get(json, "inputSchema").n)
         sgi_jw_member_raw(&w, "inputSchema", SGI_STR("{\"type\":\"object\"}"));
     sgi_jw_close(&w, '}');
@@ -295,7 +295,7 @@ static segue_status take_scopes(sgi_item *item, const char *scopes, segue_error 
 {
     sgi_str text = sgi_str_of(scopes);
     item->options.scopes = NULL;
-    if (!sgi_scopes_valid(text))
+    if (!sgi_scopes_are_valid(text))
         return refuse(item, error,
                       "the option scopes has a character that is not allowed: scopes are "
                       "words without quotes and backslashes");

@@ -86,8 +86,8 @@ static void pass_answers(sgi_op *made, sgi_op *op)
         return;
     made->served->carried = op->served->carried;
     op->served->carried = carried;
-    if (sgi_task_answer_carried(op) == SEGUE_OK)
-        sgi_round_take_other_answer(op);
+    if (sgi_task_take_carried_answers(op) == SEGUE_OK)
+        sgi_round_on_answer_without_state(op);
 }
 
 static void rejoin(void *user, sgi_op *op, segue_status status)
@@ -114,7 +114,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     if (again->made)
         sgi_op_unref(again->made);
     /* the reply may have been freed, so the code below must not use the reply */
-    sgi_release(mem, again, sizeof *again);
+    sgi_free(mem, again, sizeof *again);
 }
 
 static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *server,
@@ -122,14 +122,14 @@ static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *
 {
     sgi_rejoin *again = sgi_alloc(sgi_engine_mem(server->engine), sizeof *again);
     if (!again) {
-        sgi_tool_call_give_up(reply, NULL);
+        sgi_tool_call_fail_no_memory(reply, NULL);
         return;
     }
     *again = *wanted;
     again->reply = reply;
     if (again->made)
         sgi_op_ref(again->made);
-    sgi_server_find_key(server, key, rejoin, again);
+    sgi_server_find_by_key(server, key, rejoin, again);
 }
 
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
@@ -143,16 +143,16 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 
 void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
 {
-    sgi_pieces_offer(reply, request);
+    sgi_pieces_new_if_negotiated(reply, request);
     join(reply, op, request->digest, request->caps);
 }
 
-sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
+sgi_op *sgi_rejoin_find_op(const sgi_inbound *in, const sgi_call_request *request)
 {
     sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
     sgi_map_node *node =
         request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
-    return node ? SGI_OWNER(node, sgi_op_key, node)->op : NULL;
+    return node ? SGI_OWNER(node, sgi_op_idempotency_key, node)->op : NULL;
 }
 
 /* ---- the answers of a round ---- */
@@ -160,22 +160,22 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
 /* Returns an open question that the client of this request cannot answer, because the
  * client lacks a capability. Returns NULL when the client can answer all open
  * questions. */
-static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
+static const sgi_op_question *not_askable(const sgi_op *op, uint32_t caps)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_round_shows(op, input) &&
-            sgi_input_required_caps(input->method,
-                                    (sgi_json){input->params, input->params_len}) &
+        if (sgi_round_includes_question(op, input) &&
+            sgi_question_required_caps(input->method,
+                                       (sgi_json){input->params, input->params_len}) &
                 ~caps)
             return input;
     return NULL;
 }
 
-static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
+static void answer_not_askable(sgi_reply *reply, const sgi_op_question *input)
 {
     char data[80];
-    sgi_input_write_missing_caps(input->method, data, sizeof data);
+    sgi_question_write_missing_caps(input->method, data, sizeof data);
     sgi_reply_error(reply, SGI_RPC_MISSING_CAPABILITY,
                     SGI_STR("Missing required client capability"), sgi_str_of(data));
     sgi_reply_close(reply);
@@ -189,7 +189,7 @@ static segue_status take_answers(sgi_op *op, sgi_json responses)
     if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT)
         return SEGUE_OK;
     for (size_t at = 0; sgi_json_next_member(responses, &at, &member);) {
-        segue_status status = sgi_task_answer(op, member.key, member.value);
+        segue_status status = sgi_task_take_answer(op, member.key, member.value);
         if (sgi_task_is_put_off(op, status))
             return status;
     }
@@ -198,8 +198,8 @@ static segue_status take_answers(sgi_op *op, sgi_json responses)
 
 static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
 {
-    sgi_round_take_other_answer(op);
-    sgi_pieces_offer(reply, request);
+    sgi_round_on_answer_without_state(op);
+    sgi_pieces_new_if_negotiated(reply, request);
     sgi_pieces_begin(reply, op, true);
     sgi_reply_wait_for_op(reply, op);
     if (op->served->call)
@@ -217,7 +217,8 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
-    const sgi_input *input = sgi_op_has_ended(op) ? NULL : not_askable(op, in->caps);
+    const sgi_op_question *input =
+        sgi_op_has_ended(op) ? NULL : not_askable(op, in->caps);
     if (input) {
         answer_not_askable(reply, input);
         return;
@@ -263,13 +264,14 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
     segue_status status = SEGUE_OK;
     sgi_op_ref(known);
     if (is_same(known, request->digest))
-        status = sgi_carried_answers_read(known, in) ? sgi_task_answer_carried(known)
-                                                     : SEGUE_E_NOMEM;
+        status = sgi_carried_answers_read(known, in)
+                     ? sgi_task_take_carried_answers(known)
+                     : SEGUE_E_NOMEM;
     if (status != SEGUE_OK) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     } else {
-        sgi_round_take_other_answer(known);
+        sgi_round_on_answer_without_state(known);
         join(reply, known, request->digest, in->caps);
         if (known->served->call)
             sgi_call_queue_events(known->served->call);
@@ -286,7 +288,7 @@ static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
-    sgi_pieces_offer(reply, request);
+    sgi_pieces_new_if_negotiated(reply, request);
     if (known && elsewhere) {
         bring_answers(in, reply, known, request);
     } else if (known) {
@@ -301,16 +303,16 @@ static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
     }
 }
 
-bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
+bool sgi_rejoin_round(const sgi_inbound *in, const sgi_call_request *request)
 {
     bool elsewhere;
     if (!in->state.n || !sgi_facts(in->version)->has_rounds)
         return false;
     if (!is_retry_readable(in))
         return true;
-    sgi_op *known = sgi_rejoin_find(in, request);
-    sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
-    if (op && op->served->item && !sgi_inbound_may_use(in, op->served->item))
+    sgi_op *known = sgi_rejoin_find_op(in, request);
+    sgi_op *op = sgi_round_find_op(in, request->kind, request->name, &elsewhere);
+    if (op && op->served->item && !sgi_inbound_may_use_item(in, op->served->item))
         /* the request was refused, because its token lacks a scope that the call needs */
         return true;
     if (op && (!request->has_key || op == known))

@@ -35,7 +35,7 @@ static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json m
     sgi_buf_init(&text, mem);
     sgi_jw w = sgi_jw_to(&text);
     sgi_jw_open(&w, '{');
-    bool some = sgi_jw_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO));
+    bool some = sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO));
     sgi_jw_close(&w, '}');
     bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
                                                            sgi_buf_str(&text)));

@@ -17,10 +17,10 @@
 
 /* ---- making and ending replies ---- */
 
-sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id)
+sgi_str sgi_peer_canonical_id(sgi_peer *peer, sgi_json id)
 {
     sgi_buf_reset(&peer->id_text, 1024);
-    sgi_id_canonical(id, &peer->id_text);
+    sgi_id_write_canonical(id, &peer->id_text);
     return peer->id_text.failed ? (sgi_str){0} : sgi_buf_str(&peer->id_text);
 }
 
@@ -51,7 +51,7 @@ static void free_reply(sgi_reply *reply)
     if (reply->id != reply->id_room)
         sgi_text_free(mem, reply->id);
     sgi_text_free(mem, reply->progress_token);
-    sgi_release(mem, reply, sizeof *reply);
+    sgi_free(mem, reply, sizeof *reply);
 }
 
 /* The sort of a request decides which limits apply, and whether the reply is put into the
@@ -231,13 +231,13 @@ static void unlink_reply(sgi_reply *reply)
     sgi_reply_remove_from_flight(reply);
     reply->peer = NULL;
     /* this call has no effect if the batch already has the answer to this request */
-    sgi_batch_drop(peer->conn, sgi_str_of(reply->id));
+    sgi_batch_note_no_answer(peer->conn, sgi_str_of(reply->id));
 }
 
 void sgi_reply_close(sgi_reply *reply)
 {
     sgi_pieces_drop(reply);
-    sgi_lasting_leave_reply(reply);
+    sgi_lasting_call_leave_reply(reply);
     sgi_op_wait_cancel(&reply->waiter);
     unlink_reply(reply);
     free_reply(reply);
@@ -313,11 +313,11 @@ void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *wh
     sgi_buf_free(&data);
 }
 
-void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
-                       const char *result_type)
+void sgi_answer_begin_result(sgi_sending *sending, const sgi_inbound *in,
+                             const char *result_type)
 {
     bool typed = sgi_facts(in->version)->has_result_types;
-    sgi_send_result(sending, in->peer->conn, in->id, typed ? result_type : NULL);
+    sgi_send_begin_result(sending, in->peer->conn, in->id, typed ? result_type : NULL);
 }
 
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server)
@@ -328,20 +328,23 @@ void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server)
     sgi_jw_close(&sending->w, '}');
 }
 
-bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type)
+bool sgi_reply_begin_result(sgi_sending *sending, sgi_reply *reply,
+                            const char *result_type)
 {
     if (!reply->peer)
         return false;
-    sgi_send_result(sending, reply->peer->conn, sgi_str_of(reply->id),
-                    sgi_facts(reply->version)->has_result_types ? result_type : NULL);
+    sgi_send_begin_result(sending, reply->peer->conn, sgi_str_of(reply->id),
+                          sgi_facts(reply->version)->has_result_types ? result_type
+                                                                      : NULL);
     return true;
 }
 
-bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method)
+bool sgi_reply_begin_notification(sgi_sending *sending, sgi_reply *reply,
+                                  const char *method)
 {
     if (!reply->peer)
         return false;
-    sgi_send_notification(sending, reply->peer->conn, method);
+    sgi_send_begin_notification(sending, reply->peer->conn, method);
     return true;
 }
 
@@ -353,7 +356,7 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data
 
 void sgi_reply_store_error(sgi_reply *reply, const char *what, segue_status status)
 {
-    sgi_refusal refusal = sgi_refusal_of(what, status);
+    sgi_store_refusal refusal = sgi_store_refusal_of(what, status);
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
 }
@@ -383,7 +386,7 @@ void sgi_answer_not_found(sgi_reply *reply, const char *text)
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
 
-bool sgi_answer_rate_limited(sgi_reply *reply)
+bool sgi_answer_if_rate_limited(sgi_reply *reply)
 {
     sgi_peer *peer = reply->peer;
     int32_t rate = peer->server->options.fetches_per_second;

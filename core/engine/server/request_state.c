@@ -27,7 +27,7 @@ bool sgi_request_state_write(const sgi_op *op, const char *id, int64_t expires_m
     const sgi_str what[] = {sgi_str_of(op->served->kind->method),
                             sgi_str_of(op->served->item_name),
                             subject_arguments(op->served->kind, sgi_op_arguments(op))};
-    const sgi_sealed_for good_for = {SGI_SEAL_ROUND, op->served->who->digest, what, 3};
+    const sgi_seal_purpose good_for = {SGI_SEAL_ROUND, op->served->who->digest, what, 3};
     sgi_buf bytes;
     sgi_buf_init(&bytes, sgi_engine_mem(op->engine));
     sgi_buf_add(&bytes, server->cluster.mark, sizeof server->cluster.mark);
@@ -35,14 +35,14 @@ bool sgi_request_state_write(const sgi_op *op, const char *id, int64_t expires_m
     if (server->seal.shared)
         sgi_carried_answers_write(op, &bytes);
     if (bytes.len > HEAD + SGI_RECALL_MAX)
-        sgi_buf_cut(&bytes, HEAD);
+        sgi_buf_truncate(&bytes, HEAD);
     bool ok = !bytes.failed && sgi_seal_write(&server->seal, &good_for, expires_ms,
                                               sgi_buf_str(&bytes), out);
     sgi_buf_free(&bytes);
     return ok;
 }
 
-static segue_status open_text(const sgi_inbound *in, const sgi_sealed_for *good_for,
+static segue_status open_text(const sgi_inbound *in, const sgi_seal_purpose *good_for,
                               sgi_buf *bytes)
 {
     sgi_str text;
@@ -60,7 +60,7 @@ segue_status sgi_request_state_open(const sgi_inbound *in, const sgi_call_kind *
     const segue_server *server = in->peer->server;
     const sgi_str what[] = {sgi_str_of(kind->method), name,
                             subject_arguments(kind, in->arguments)};
-    const sgi_sealed_for good_for = {SGI_SEAL_ROUND, in->peer->who->digest, what, 3};
+    const sgi_seal_purpose good_for = {SGI_SEAL_ROUND, in->peer->who->digest, what, 3};
     sgi_buf *bytes = &state->bytes;
     sgi_buf_init(bytes, sgi_engine_mem(server->engine));
     segue_status status = open_text(in, &good_for, bytes);

@@ -31,7 +31,7 @@ bool sgi_serve_client_may_return(const segue_server *server)
 {
     const segue_call *call;
     const sgi_wire_session *session;
-    const sgi_shared *shared;
+    const sgi_cluster_op_data *shared;
     if (server->stage >= SGI_SERVER_CLOSED)
         return false;
     LIST_FOREACH(call, &server->calls, link)

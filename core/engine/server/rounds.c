@@ -17,7 +17,7 @@
 
 static void time_over(sgi_timer *timer);
 
-segue_status sgi_round_begin(sgi_op *op)
+segue_status sgi_round_new(sgi_op *op)
 {
     if (op->served->round)
         return SEGUE_OK;
@@ -37,7 +37,7 @@ static bool is_out(const sgi_op *op)
     return op->served->round && op->served->round->out;
 }
 
-bool sgi_round_is_awaited(const sgi_op *op)
+bool sgi_round_awaits_client(const sgi_op *op)
 {
     return is_out(op) && op->served->round->told;
 }
@@ -65,22 +65,22 @@ void sgi_round_end(sgi_op *op)
     op->served->who->live_tasks--;
     take_in(round);
     sgi_buf_free(&round->state);
-    sgi_release(mem, round, sizeof *round);
+    sgi_free(mem, round, sizeof *round);
 }
 
 /* ---- asking a question ---- */
 
-bool sgi_round_shows(const sgi_op *op, const sgi_input *input)
+bool sgi_round_includes_question(const sgi_op *op, const sgi_op_question *input)
 {
     return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
-           !sgi_forward_has_answer(op, input->key);
+           !sgi_question_answer_is_being_forwarded(op, input->key);
 }
 
-static const sgi_input *first_open(const sgi_op *op)
+static const sgi_op_question *first_open(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_round_shows(op, input))
+        if (sgi_round_includes_question(op, input))
             return input;
     return NULL;
 }
@@ -93,7 +93,7 @@ static bool has_handler(const sgi_op *op)
 
 bool sgi_round_is_due(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     if (!op->served->round || op->served->is_task || sgi_op_has_ended(op) ||
         !has_handler(op) || sgi_op_server(op)->stage == SGI_SERVER_DEAD ||
         !first_open(op))
@@ -113,17 +113,17 @@ bool sgi_round_is_due(const sgi_op *op)
  * "incomplete" instead of "input_required" (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, reply, "input_required"))
+    if (!sgi_reply_begin_result(&sending, reply, "input_required"))
         return;
     if (!sgi_facts(reply->version)->has_result_types)
         sgi_jw_member_string(&sending.w, "resultType", SGI_STR("incomplete"));
     sgi_jw_key(&sending.w, "inputRequests");
     sgi_jw_open(&sending.w, '{');
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_round_shows(op, input))
-            sgi_input_write(&sending.w, input);
+        if (sgi_round_includes_question(op, input))
+            sgi_question_write_request(&sending.w, input);
     sgi_jw_close(&sending.w, '}');
     sgi_jw_member_string(&sending.w, "requestState",
                          sgi_buf_str(&op->served->round->state));
@@ -168,7 +168,7 @@ void sgi_round_send_followed(sgi_op *op)
     if (op->served->is_task || sgi_op_has_ended(op) || !first_open(op) ||
         !sgi_call_find_round_reply(op))
         return;
-    if (sgi_round_begin(op) == SEGUE_OK)
+    if (sgi_round_new(op) == SEGUE_OK)
         sgi_round_send(op);
 }
 
@@ -196,8 +196,8 @@ void sgi_round_send(sgi_op *op)
 
 /* ---- the request with the answers ---- */
 
-sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
-                       bool *elsewhere)
+sgi_op *sgi_round_find_op(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
+                          bool *elsewhere)
 {
     sgi_request_state state;
     *elsewhere = false;
@@ -209,7 +209,7 @@ sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str
     return node ? SGI_OWNER(node, sgi_round, node)->op : NULL;
 }
 
-void sgi_round_take_other_answer(sgi_op *op)
+void sgi_round_on_answer_without_state(sgi_op *op)
 {
     if (op->served->round && (!first_open(op) || sgi_op_has_ended(op)))
         take_in(op->served->round);
@@ -238,13 +238,13 @@ static void time_over(sgi_timer *timer)
 void sgi_rounds_cancel_all(segue_server *server)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&server->rounds)))
+    while ((node = sgi_map_any_node(&server->rounds)))
         give_up_waiting(SGI_OWNER(node, sgi_round, node)->op);
 }
 
 void sgi_rounds_end_all(segue_server *server)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&server->rounds)))
+    while ((node = sgi_map_any_node(&server->rounds)))
         sgi_round_end(SGI_OWNER(node, sgi_round, node)->op);
 }

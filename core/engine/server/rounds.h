@@ -50,7 +50,7 @@ typedef struct sgi_round {
 /* Makes the round of the operation, in which its questions are sent, and counts the
  * operation among the live tasks of its principal. Called before the operation asks its
  * first question. Returns SEGUE_E_LIMIT when the principal has too many live tasks. */
-segue_status sgi_round_begin(sgi_op *op);
+segue_status sgi_round_new(sgi_op *op);
 /* True when the open questions must be sent: a waiting client has not received all open
  * questions, and no answer is on its way to the handler. After such an answer the handler
  * might ask more questions. */
@@ -62,21 +62,21 @@ void sgi_round_send_followed(sgi_op *op);
  * Does nothing unless sgi_round_is_due is true. */
 void sgi_round_send(sgi_op *op);
 /* True when a client has the requestState and is expected to come back with answers. */
-bool sgi_round_is_awaited(const sgi_op *op);
+bool sgi_round_awaits_client(const sgi_op *op);
 /* Ends the round's wait if no question is open any more. Called after an answer that came
  * without the round's requestState. The caller holds a reference to the operation. */
-void sgi_round_take_other_answer(sgi_op *op);
+void sgi_round_on_answer_without_state(sgi_op *op);
 /* Ends and frees the round. Called when the operation has ended or has become a task. */
 void sgi_round_end(sgi_op *op);
 
 /* Returns the operation that waits for a request with this requestState, principal, item
  * and arguments, or NULL when no operation waits. *elsewhere: true when another server
  * with the same key made the requestState and this server can take over the call. */
-sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
-                       bool *elsewhere);
+sgi_op *sgi_round_find_op(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
+                          bool *elsewhere);
 /* True when an answer that asks questions (a round) must contain this question: a
  * handler, on this server or another server, waits for the answer. */
-bool sgi_round_shows(const sgi_op *op, const sgi_input *input);
+bool sgi_round_includes_question(const sgi_op *op, const sgi_op_question *input);
 
 /* Cancels all operations that wait for the answers of a round. Called when no client can
  * connect any more. */

@@ -29,7 +29,7 @@ static sgi_str view(const uint8_t *bytes, size_t n)
     return (sgi_str){(const char *)bytes, n};
 }
 
-static bool digest_purpose(const sgi_seal *seal, const sgi_sealed_for *good_for,
+static bool digest_purpose(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                            uint8_t out[SGI_DIGEST_SIZE])
 {
     const uint8_t kind = (uint8_t)good_for->kind;
@@ -81,7 +81,7 @@ static int64_t read_expiry(const uint8_t *bytes)
 
 /* ---- sealing a text ---- */
 
-static bool seal_bytes(const sgi_seal *seal, const sgi_sealed_for *good_for,
+static bool seal_bytes(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                        sgi_str plain, uint8_t *out)
 {
     uint8_t digest[SGI_DIGEST_SIZE] = {0}, key[SGI_AEAD_KEY];
@@ -91,7 +91,7 @@ static bool seal_bytes(const sgi_seal *seal, const sgi_sealed_for *good_for,
            seal->engine->aead->seal(key, nonce_of(out), purpose, plain, out + SALT);
 }
 
-bool sgi_seal_write(const sgi_seal *seal, const sgi_sealed_for *good_for,
+bool sgi_seal_write(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                     int64_t expires_ms, sgi_str bytes, sgi_buf *out)
 {
     sgi_buf plain, sealed;
@@ -121,7 +121,7 @@ static bool open_with(const sgi_seal *seal, int32_t which, sgi_str purpose,
            seal->engine->aead->open(key, nonce_of(salt), purpose, rest, plain);
 }
 
-static segue_status open_bytes(const sgi_seal *seal, const sgi_sealed_for *good_for,
+static segue_status open_bytes(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                                sgi_str sealed, sgi_buf *out)
 {
     uint8_t purpose[SGI_DIGEST_SIZE];
@@ -147,7 +147,7 @@ static segue_status open_bytes(const sgi_seal *seal, const sgi_sealed_for *good_
     return status;
 }
 
-segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
+segue_status sgi_seal_open(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                            sgi_str text, sgi_buf *out)
 {
     sgi_buf sealed, again;

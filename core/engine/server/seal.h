@@ -32,12 +32,12 @@ typedef struct sgi_seal {
 } sgi_seal;
 
 /* The use, the owner and the subject for which a sealed text is valid. */
-typedef struct sgi_sealed_for {
+typedef struct sgi_seal_purpose {
     sgi_seal_kind kind;
     const uint8_t *owner; /* digest of the principal */
     const sgi_str *what;  /* the texts of the subject, in a fixed order */
     size_t count;         /* at most SGI_SEAL_PARTS */
-} sgi_sealed_for;
+} sgi_seal_purpose;
 
 #define SGI_SEAL_PARTS 4
 
@@ -50,13 +50,13 @@ bool sgi_seal_init(sgi_seal *seal, sgi_engine *engine, const void *key,
 /* Seals these bytes and appends the sealed text to `out`. The text has only the
  * characters A-Z a-z 0-9 - _. expires_ms: wall clock time; 0 = the text never expires.
  * Returns false and sets out->failed when out of memory. */
-bool sgi_seal_write(const sgi_seal *seal, const sgi_sealed_for *good_for,
+bool sgi_seal_write(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                     int64_t expires_ms, sgi_str bytes, sgi_buf *out);
 
 /* Opens a sealed text and appends its bytes to `out`. Returns SEGUE_E_INVALID when no key
  * of this server has sealed the text for this use, SEGUE_E_TIMEOUT when the text has
  * expired, and SEGUE_E_NOMEM when out of memory. */
-segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
+segue_status sgi_seal_open(const sgi_seal *seal, const sgi_seal_purpose *good_for,
                            sgi_str text, sgi_buf *out);
 
 #endif

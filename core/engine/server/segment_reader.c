@@ -42,7 +42,7 @@ static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool 
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
         if (!fresh)
             return false;
-        sgi_fold_replace(&cursor->fields, entry->segment);
+        sgi_fold_drop_replaced(&cursor->fields, entry->segment);
         cursor->structured = false;
         cursor->replaced = entry->segment;
         cursor->voided = entry->segment;
@@ -92,11 +92,11 @@ bool sgi_segment_reader_at_end(const sgi_segment_reader *cursor)
     return sgi_reader_at_end(&cursor->reader);
 }
 
-bool sgi_segment_reader_read_placed_block(const sgi_segment_reader *cursor,
-                                          const sgi_entry *entry, sgi_str *block,
-                                          uint64_t *place)
+bool sgi_segment_reader_read_indexed_block(const sgi_segment_reader *cursor,
+                                           const sgi_entry *entry, sgi_str *block,
+                                           uint64_t *place)
 {
-    bool placed = sgi_entry_read_placed_block(entry, block, place) &&
+    bool placed = sgi_entry_read_indexed_block(entry, block, place) &&
                   !sgi_op_keeps_segments_apart(cursor->reader.op);
     if (!placed)
         *place = entry->segment - 1 - cursor->replaced;

@@ -49,8 +49,8 @@ bool sgi_segment_reader_at_end(const sgi_segment_reader *cursor);
 /* Reads the block of the segment that sgi_segment_reader_next returned, and sets *place
  * to the index of the block in the list. Returns false when the segment names no index;
  * *place then follows from the segment's number. */
-bool sgi_segment_reader_read_placed_block(const sgi_segment_reader *cursor,
-                                          const sgi_entry *entry, sgi_str *block,
-                                          uint64_t *place);
+bool sgi_segment_reader_read_indexed_block(const sgi_segment_reader *cursor,
+                                           const sgi_entry *entry, sgi_str *block,
+                                           uint64_t *place);
 
 #endif

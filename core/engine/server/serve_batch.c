@@ -63,7 +63,7 @@ static void serve_item(sgi_peer *peer, sgi_batch_answer *batch, sgi_json item)
         engine->warnings++;
         refuse(peer->conn, batch, msg.id, SGI_RPC_INVALID_REQUEST, msg.problem);
     } else {
-        sgi_peer_message(peer, &msg);
+        sgi_peer_take_message(peer, &msg);
     }
 }
 
@@ -92,7 +92,7 @@ void sgi_serve_batch(sgi_peer *peer, sgi_str text)
     sgi_batch_close(conn, batch);
 }
 
-bool sgi_peer_batch(void *self, sgi_str text)
+bool sgi_peer_serve_batch(void *self, sgi_str text)
 {
     sgi_peer *peer = self;
     if (!sgi_facts(peer->handshake->version)->has_batches ||

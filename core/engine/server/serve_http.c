@@ -17,36 +17,37 @@
 #include "engine/server/wire_session.h"
 #include "engine/server/withdrawn.h"
 
-static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
+static const sgi_http_serve_verdict out_of_memory = {.status = 503,
+                                                     .problem = "Out of memory"};
 /* The verdict for a request that is not served because the server closes. A server can
  * close while the application names the principal of the request. */
-static const sgi_http_verdict closing = {.status = 503, .ending = true};
+static const sgi_http_serve_verdict closing = {.status = 503, .ending = true};
 /* The verdict for an answer to a question that another server asked. The client sends the
  * answer again; the next attempt may reach the server that asked. */
-static const sgi_http_verdict another_server = {
+static const sgi_http_serve_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
                "no room for the answer now: send the answer again"};
 /* The verdict for a GET that asks for a lost stream. Status 410 makes the client stop
  * trying. 404 would mean that the session is over, and 405 that the server has no
  * streams. */
-static const sgi_http_verdict gone = {
+static const sgi_http_serve_verdict gone = {
     .status = 410,
     .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
                "of its events"};
 /* The verdict for a GET that asks for events that the server has dropped. Without this
  * verdict, the client would get an answer with a gap that the client cannot notice. */
-static const sgi_http_verdict partly_gone = {
+static const sgi_http_serve_verdict partly_gone = {
     .status = 410,
     .problem =
         "The server no longer has all events after Last-Event-ID (max_replay_bytes): "
         "send the request again, with its idempotency key if the request has one"};
 
-static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
+static sgi_http_serve_verdict too_many_sessions(const sgi_http_request_head *head)
 {
-    return (sgi_http_verdict){.status = 503,
-                              .problem = "Too many sessions",
-                              .limit = {"max_sessions", head->max_sessions}};
+    return (sgi_http_serve_verdict){.status = 503,
+                                    .problem = "Too many sessions",
+                                    .limit = {"max_sessions", head->max_sessions}};
 }
 
 /* ---- conversations ---- */
@@ -55,7 +56,8 @@ static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
  * request). Makes the spare conversation if there is none. Returns NULL when out of
  * memory. */
 static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
-                            const sgi_http_head *head, void *transport, sgi_conn **spare)
+                            const sgi_http_request_head *head, void *transport,
+                            sgi_conn **spare)
 {
     sgi_peer *peer = NULL;
     if (*spare) {
@@ -80,11 +82,11 @@ static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
     return peer;
 }
 
-static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *conn)
+static void give_conn(sgi_http_serve_verdict *verdict, sgi_conn **spare, sgi_conn *conn)
 {
     if (*spare == conn)
         *spare = NULL;
-    *verdict = (sgi_http_verdict){.conn = conn};
+    *verdict = (sgi_http_serve_verdict){.conn = conn};
 }
 
 /* ---- requests of 2026-07-28 ---- */
@@ -92,7 +94,7 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 /* True when the header and _meta of a request show that it belongs to the modern era
  * (2026-07-28). A request without a session that names an unknown version also counts as
  * modern, because the error of the modern era lists the versions of the server. */
-static bool is_stateless(const sgi_http_head *head, const sgi_inbound *in,
+static bool is_stateless(const sgi_http_request_head *head, const sgi_inbound *in,
                          sgi_json method)
 {
     sgi_version version = sgi_version_parse(head->version);
@@ -104,12 +106,12 @@ static bool is_stateless(const sgi_http_head *head, const sgi_inbound *in,
     return sgi_facts(version)->is_stateless;
 }
 
-static void serve_modern(const sgi_http_head *head, sgi_inbound *in,
+static void serve_modern(const sgi_http_request_head *head, sgi_inbound *in,
                          const sgi_message *msg)
 {
     sgi_conn *conn = in->peer->conn;
     conn->stateless = true;
-    const char *problem = sgi_header_mismatch(head, in, msg->method);
+    const char *problem = sgi_find_header_mismatch(head, in, msg->method);
     if (problem)
         sgi_answer_error(in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
     else
@@ -126,35 +128,36 @@ static bool is_known_version(sgi_str version)
 /* Continues a session that began on another server, if the session id is a valid name of
  * such a session. On failure, returns NULL and sets *verdict. */
 static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
-                                       const sgi_http_head *head,
-                                       sgi_http_verdict *verdict)
+                                       const sgi_http_request_head *head,
+                                       sgi_http_serve_verdict *verdict)
 {
     sgi_wire_session *session = NULL;
-    segue_status status = sgi_wire_session_from_name(
+    segue_status status = sgi_wire_session_new_from_name(
         server, who, head->session, head->max_sessions, head->session_idle_ms, &session);
     if (status == SEGUE_E_LIMIT)
         *verdict = too_many_sessions(head);
     else if (status == SEGUE_E_NOMEM)
         *verdict = out_of_memory;
     else if (status != SEGUE_OK)
-        *verdict = (sgi_http_verdict){.status = 404,
-                                      .problem = "Unknown session: Mcp-Session-Id is not "
-                                                 "known here, or its session has ended"};
+        *verdict =
+            (sgi_http_serve_verdict){.status = 404,
+                                     .problem = "Unknown session: Mcp-Session-Id is not "
+                                                "known here, or its session has ended"};
     return session;
 }
 
 static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
-                                      const sgi_http_head *head,
-                                      sgi_http_verdict *verdict)
+                                      const sgi_http_request_head *head,
+                                      sgi_http_serve_verdict *verdict)
 {
     sgi_wire_session *session = NULL;
     if (!head->session.n)
-        *verdict = (sgi_http_verdict){
+        *verdict = (sgi_http_serve_verdict){
             .status = 400,
             .problem = "Mcp-Session-Id is missing: send it after initialize, or send "
                        "MCP-Protocol-Version: 2026-07-28"};
     else if (!is_known_version(head->version))
-        *verdict = (sgi_http_verdict){
+        *verdict = (sgi_http_serve_verdict){
             .status = 400,
             .problem =
                 "MCP-Protocol-Version names a version that this server does not know"};
@@ -165,11 +168,12 @@ static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
 
 /* Makes a new exchange of the session for this request. Returns NULL and sets *verdict
  * when out of memory. */
-static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
-                                void *transport, sgi_http_verdict *verdict)
+static sgi_peer *begin_exchange(sgi_wire_session *session,
+                                const sgi_http_request_head *head, void *transport,
+                                sgi_http_serve_verdict *verdict)
 {
     sgi_peer *peer =
-        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
+        sgi_wire_session_new_exchange(session, (size_t)head->max_replay, transport);
     if (!peer) {
         *verdict = out_of_memory;
         return NULL;
@@ -179,27 +183,28 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     peer->max_streams = head->max_streams;
     sgi_peer_set_grant(peer, head->grant);
     peer->conn->no_events = !head->takes_events;
-    if (!sgi_replay_parse_at(head->last_event, peer->after_tag, &peer->after_seq))
+    if (!sgi_replay_parse_id_position(head->last_event, peer->after_tag,
+                                      &peer->after_seq))
         peer->after_tag[0] = 0;
-    *verdict = (sgi_http_verdict){.conn = peer->conn};
+    *verdict = (sgi_http_serve_verdict){.conn = peer->conn};
     return peer;
 }
 
 /* Checks a header of DRAFT-2026-v1: a request about a task must repeat the task's id in a
  * header (R-2557-48). Returns the problem, or NULL. */
-static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
-                                  const sgi_message *msg)
+static const char *draft_mismatch(const sgi_http_request_head *head,
+                                  const sgi_inbound *in, const sgi_message *msg)
 {
     const sgi_version_facts *facts = sgi_facts(in->peer->handshake->version);
     bool repeats = facts->header_repeats == SGI_REPEATS_TASK_IDS &&
                    (sgi_json_string_is(msg->method, SGI_STR("tasks/get")) ||
                     sgi_json_string_is(msg->method, SGI_STR("tasks/cancel")));
-    return repeats ? sgi_header_mismatch(head, in, msg->method) : NULL;
+    return repeats ? sgi_find_header_mismatch(head, in, msg->method) : NULL;
 }
 
 static void serve_legacy(segue_server *server, sgi_principal *who,
-                         const sgi_http_head *head, const sgi_message *msg,
-                         void *transport, sgi_http_verdict *verdict)
+                         const sgi_http_request_head *head, const sgi_message *msg,
+                         void *transport, sgi_http_serve_verdict *verdict)
 {
     sgi_wire_session *session = NULL;
     sgi_inbound in;
@@ -246,7 +251,7 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
 /* Forwards an answer to the server that asked the question. The POST is answered when the
  * forwarded answer is in the store. */
 static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
-                           sgi_http_verdict *verdict)
+                           sgi_http_serve_verdict *verdict)
 {
     if (sgi_mailbox_forward_answer(peer, msg))
         give_conn(verdict, spare, peer->conn);
@@ -256,15 +261,15 @@ static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **sp
 
 /* Handles a notification, or an answer to a question of this server. Outside a session,
  * only the notification that withdraws a call has an effect. */
-static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                 const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
-                 sgi_http_verdict *verdict)
+static void hear(segue_server *server, sgi_principal *who,
+                 const sgi_http_request_head *head, const sgi_message *msg,
+                 sgi_peer *peer, sgi_conn **spare, sgi_http_serve_verdict *verdict)
 {
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
     if (!is_answer && !head->session.n) {
         sgi_withdrawn_cancel_call(peer, msg);
         if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
-            *verdict = (sgi_http_verdict){.status = 202};
+            *verdict = (sgi_http_serve_verdict){.status = 202};
         else
             find_session(server, who, head, verdict);
         return;
@@ -274,11 +279,11 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
         sgi_withdrawn_cancel_call(peer, msg);
     if (!session)
         return;
-    *verdict = (sgi_http_verdict){.status = 202};
+    *verdict = (sgi_http_serve_verdict){.status = 202};
     lend(peer, session);
     if (!is_answer)
-        sgi_peer_message(peer, msg);
-    else if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+        sgi_peer_take_message(peer, msg);
+    else if (sgi_peer_take_answer(peer, msg) == SGI_ANSWERED_LATER)
         hear_elsewhere(peer, msg, spare, verdict);
     lend(peer, NULL);
 }
@@ -286,10 +291,10 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
 /* Handles a malformed message. If the message has the id of a question, the question is
  * answered with an error (R-0-2). */
 static void hear_malformed(segue_server *server, sgi_principal *who,
-                           const sgi_http_head *head, const sgi_message *msg,
+                           const sgi_http_request_head *head, const sgi_message *msg,
                            sgi_peer *peer)
 {
-    sgi_http_verdict unknown = {0};
+    sgi_http_serve_verdict unknown = {0};
     sgi_wire_session *session = NULL;
     if (!msg->is_call && head->session.n)
         session = find_session(server, who, head, &unknown);
@@ -303,8 +308,8 @@ static void hear_malformed(segue_server *server, sgi_principal *who,
 /* Serves a batch. Returns false when the body is not a batch, or when the session's
  * version has no batches. */
 static bool serve_batch(segue_server *server, sgi_principal *who,
-                        const sgi_http_head *head, sgi_str body, sgi_peer *peer,
-                        sgi_http_verdict *verdict)
+                        const sgi_http_request_head *head, sgi_str body, sgi_peer *peer,
+                        sgi_http_serve_verdict *verdict)
 {
     sgi_engine *engine = server->engine;
     if (!head->session.n || !sgi_conn_is_batch(engine, body))
@@ -323,15 +328,16 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
     lend(peer, session);
     sgi_serve_batch(peer, body);
     lend(peer, NULL);
-    *verdict = (sgi_http_verdict){.status = 202};
+    *verdict = (sgi_http_serve_verdict){.status = 202};
     return true;
 }
 
 /* ---- POST, GET and DELETE ---- */
 
 static void serve_request(segue_server *server, sgi_principal *who,
-                          const sgi_http_head *head, const sgi_message *msg,
-                          sgi_peer *peer, sgi_conn **spare, sgi_http_verdict *verdict)
+                          const sgi_http_request_head *head, const sgi_message *msg,
+                          sgi_peer *peer, sgi_conn **spare,
+                          sgi_http_serve_verdict *verdict)
 {
     sgi_inbound in;
     if (!sgi_inbound_read(&in, peer, msg)) {
@@ -344,9 +350,9 @@ static void serve_request(segue_server *server, sgi_principal *who,
     }
 }
 
-void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                    sgi_str body, void *transport, sgi_conn **spare,
-                    sgi_http_verdict *verdict)
+void sgi_serve_post(segue_server *server, sgi_principal *who,
+                    const sgi_http_request_head *head, sgi_str body, void *transport,
+                    sgi_conn **spare, sgi_http_serve_verdict *verdict)
 {
     sgi_message msg;
     int32_t code;
@@ -377,13 +383,13 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
  * GET stream. Returns NULL with a status in *verdict when the GET fails. Returns NULL
  * without a status when the caller must open a new GET stream. */
 static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
-                             uint64_t *event, sgi_http_verdict *verdict)
+                             uint64_t *event, sgi_http_serve_verdict *verdict)
 {
     int64_t stream;
     sgi_peer *peer = NULL;
-    bool is_ours = sgi_replay_parse(last_event, &stream, event);
+    bool is_ours = sgi_replay_parse_id(last_event, &stream, event);
     if (is_ours)
-        peer = sgi_wire_session_stream(session, stream, *event);
+        peer = sgi_wire_session_find_exchange(session, stream, *event);
     if (peer && peer != session->listening &&
         sgi_replay_has_gap(peer->conn->replay, *event)) {
         *verdict = partly_gone;
@@ -391,7 +397,7 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     }
     if (peer)
         return peer;
-    if (is_ours && sgi_wire_session_is_lost(session, stream)) {
+    if (is_ours && sgi_wire_session_stream_is_lost(session, stream)) {
         /* the GET fails, because the server can never send the answer of the lost
          * stream */
         *verdict = gone;
@@ -408,34 +414,35 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     if (peer && !peer->conn->transport)
         peer->read_from = *event + 1;
     if (peer && peer->conn->transport) {
-        *verdict =
-            (sgi_http_verdict){.status = 409,
-                               .problem = "The session already has an open stream: a "
-                                          "session may have one stream at a time"};
+        *verdict = (sgi_http_serve_verdict){
+            .status = 409,
+            .problem = "The session already has an open stream: a "
+                       "session may have one stream at a time"};
         return NULL;
     }
     return peer;
 }
 
 /* Opens the GET stream of a session. Returns NULL when out of memory. */
-static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_head *head,
+static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_request_head *head,
                              void *transport)
 {
     sgi_peer *peer =
-        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
+        sgi_wire_session_new_exchange(session, (size_t)head->max_replay, transport);
     if (!peer)
         return NULL;
     session->listening = peer;
     if (session->is_named)
         peer->conn->replay->stream |= SGI_STREAM_OF_GET;
     session->listened = peer->conn->replay->stream;
-    sgi_send_open_events(peer->conn);
+    sgi_send_open_event_stream(peer->conn);
     sgi_updates_send_missed(peer);
     return peer;
 }
 
-void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                   void *transport, sgi_http_verdict *verdict)
+void sgi_serve_get(segue_server *server, sgi_principal *who,
+                   const sgi_http_request_head *head, void *transport,
+                   sgi_http_serve_verdict *verdict)
 {
     uint64_t event = 0;
     if (sgi_serve_is_closed(server)) {
@@ -443,7 +450,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
         return;
     }
     if (!head->session.n) {
-        *verdict = (sgi_http_verdict){
+        *verdict = (sgi_http_serve_verdict){
             .status = 405, .problem = "GET needs the Mcp-Session-Id of a session"};
         return;
     }
@@ -458,16 +465,16 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
         return;
     }
     if (!(peer && peer->got) && who->streams >= head->max_streams) {
-        *verdict = (sgi_http_verdict){.status = 429,
-                                      .problem = "Too many streams",
-                                      .limit = {"max_streams", head->max_streams}};
+        *verdict = (sgi_http_serve_verdict){.status = 429,
+                                            .problem = "Too many streams",
+                                            .limit = {"max_streams", head->max_streams}};
         return;
     }
     if (!peer)
         peer = open_stream(session, head, transport);
     else if (!sgi_wire_session_resume_exchange(peer, event, transport))
         peer = NULL;
-    *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
+    *verdict = peer ? (sgi_http_serve_verdict){.conn = peer->conn} : out_of_memory;
     if (!peer)
         return;
     sgi_wire_session_count_get_stream(peer);
@@ -475,9 +482,9 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
 }
 
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
-                         const sgi_http_head *head)
+                         const sgi_http_request_head *head)
 {
-    sgi_http_verdict verdict = {0};
+    sgi_http_serve_verdict verdict = {0};
     if (!head->session.n)
         return 405;
     sgi_wire_session *session = find_session(server, who, head, &verdict);
@@ -497,12 +504,12 @@ static bool has_call(const sgi_peer *peer)
     return false;
 }
 
-void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer)
+void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *answer)
 {
     const sgi_peer *peer = conn->self;
     bool names = peer->session && conn->replay->stream == 1 &&
                  peer->handshake->version != SGI_VERSION_UNKNOWN;
-    *answer = (sgi_http_answer){
+    *answer = (sgi_http_answer_state){
         .open = conn->frames == SGI_FRAMES_OPEN,
         .is_events = conn->frames == SGI_FRAMES_EVENTS,
         .answered = (conn->answered || conn->parting) && TAILQ_EMPTY(&conn->sources),
@@ -522,7 +529,7 @@ void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer)
 
 void sgi_serve_open_stream(sgi_conn *conn)
 {
-    sgi_send_open_events(conn);
+    sgi_send_open_event_stream(conn);
 }
 
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
@@ -540,11 +547,11 @@ sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
     }
     if (!conn->up)
         return NULL; /* the conversation has already ended */
-    sgi_conn_lost(conn, "the exchange is over");
+    sgi_conn_on_lost(conn, "the exchange is over");
     return conn;
 }
 
-void sgi_serve_free_spare(sgi_conn *spare)
+void sgi_serve_free_spare_conn(sgi_conn *spare)
 {
     if (spare)
         sgi_conn_detach(spare);

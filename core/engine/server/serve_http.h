@@ -9,7 +9,7 @@
 
 /* Compares the headers of a request with its body. Returns NULL when headers and body
  * match, otherwise a description of the difference (header_check.c). */
-const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
-                                sgi_json method);
+const char *sgi_find_header_mismatch(const sgi_http_request_head *head,
+                                     const sgi_inbound *in, sgi_json method);
 
 #endif

@@ -8,7 +8,7 @@ sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str param
     sgi_op *op = sgi_op_new(&server->committer);
     if (!op)
         return NULL;
-    sgi_served *served = (sgi_served *)(op + 1);
+    sgi_served_op_data *served = (sgi_served_op_data *)(op + 1);
     op->served = served;
     op->shared = &served->shared;
     served->shared.op = op;
@@ -39,7 +39,7 @@ void sgi_served_set_item(sgi_op *op, sgi_item *item)
 
 sgi_json sgi_op_arguments(const sgi_op *op)
 {
-    const sgi_served *served = op->served;
+    const sgi_served_op_data *served = op->served;
     if (served->arguments.n)
         return served->arguments;
     return sgi_json_get((sgi_json){served->params, served->params_len}, "arguments");
@@ -58,7 +58,7 @@ bool sgi_op_keeps_segments_apart(const sgi_op *op)
  * result must be merged in the same way. */
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
 {
-    const sgi_served *served = op->served;
+    const sgi_served_op_data *served = op->served;
     fold->list = served->kind->list;
     fold->is_message = served->kind->is_message && !served->streams;
     fold->only_objects = served->only_objects;

@@ -41,8 +41,8 @@ enum sgi_cap {
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
 
-typedef struct sgi_served {
-    sgi_shared shared;
+typedef struct sgi_served_op_data {
+    sgi_cluster_op_data shared;
 
     /* ---- the call ---- */
     const sgi_call_kind *kind;
@@ -110,10 +110,10 @@ typedef struct sgi_served {
     struct sgi_carried_answers *carried;
     /* the state of a lasting call, whose client can leave and come back (lasting.h); NULL
      * = the call is not lasting */
-    struct sgi_lasting *lasting;
+    struct sgi_lasting_call *lasting;
     /* the conversation that made the task (task_creator.h); NULL = no task creator */
     struct sgi_task_creator *creator;
-} sgi_served;
+} sgi_served_op_data;
 
 /* Makes an operation, by default for a tools/call; the caller can then set another kind.
  * The operation holds a reference to the server. Returns NULL when out of memory. */
@@ -135,7 +135,7 @@ extern const struct sgi_cluster_observer sgi_server_cluster_observer;
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold);
 /* These functions write and read the server's part of the stored record
  * (served_record.c). */
-void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w);
+void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw *w);
 segue_status sgi_served_op_from_record(sgi_committer *committer,
                                        const segue_store_record *record, sgi_json data,
                                        sgi_op **out);

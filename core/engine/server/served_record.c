@@ -13,7 +13,7 @@
 /* number of bytes that usually suffice for all members except params */
 #define REST_ROOM 256
 
-void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w)
+void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw *w)
 {
     sgi_buf_reserve(w->buf, op->served->params_len + REST_ROOM);
     sgi_jw_member_string(w, "tool", sgi_str_of(op->served->item_name));
@@ -41,7 +41,7 @@ void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w)
 static int64_t number(sgi_json object, const char *name)
 {
     int64_t value = 0;
-    sgi_json_int(sgi_json_get(object, name), &value);
+    sgi_json_read_int(sgi_json_get(object, name), &value);
     return value;
 }
 
@@ -54,7 +54,7 @@ static bool read_caller(sgi_op *op, sgi_json data)
     bool ok = true;
     if (sgi_json_decode(sgi_json_get(data, "by"), &text))
         ok = sgi_principal_set_name(op->served->who, sgi_buf_str(&text));
-    sgi_buf_cut(&text, 0);
+    sgi_buf_truncate(&text, 0);
     op->served->is_scoped = sgi_json_decode(sgi_json_get(data, "scopes"), &text);
     if (ok && op->served->is_scoped && text.len) {
         op->served->grant =
@@ -80,8 +80,8 @@ static void read_kind(sgi_op *op, sgi_json data)
 /* Sets the owner of the operation. Returns false when out of memory. */
 static bool read_owner(sgi_op *op, const segue_store_record *record)
 {
-    sgi_principal *who =
-        sgi_principal_get(&sgi_op_server(op)->principals, op->engine, record->principal);
+    sgi_principal *who = sgi_principal_find_or_new(&sgi_op_server(op)->principals,
+                                                   op->engine, record->principal);
     if (who)
         sgi_budget_set_owner(op, who);
     return who;
@@ -90,7 +90,7 @@ static bool read_owner(sgi_op *op, const segue_store_record *record)
 static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     sgi_str name;
-    sgi_served *served = op->served;
+    sgi_served_op_data *served = op->served;
     read_kind(op, data);
     if (!read_owner(op, record) || !read_caller(op, data))
         return SEGUE_E_NOMEM;
@@ -99,14 +99,14 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     served->streams = number(data, "streams") != 0;
     if (sgi_json_plain_string(sgi_json_get(data, "dialect"), &name))
         served->dialect = sgi_srv_dialect_named(name);
-    if (!sgi_lasting_read(op, data))
+    if (!sgi_lasting_call_read(op, data))
         return SEGUE_E_STORE_CORRUPT;
     served->only_objects =
         served->lasting || (served->dialect && !sgi_srv_is_modern(served->dialect));
     op->ttl_ms = number(data, "ttl");
     served->poll_ms = number(data, "poll");
     if (served->is_task && served->dialect && served->dialect->retains)
-        sgi_op_retain(op);
+        sgi_op_limit_retained_events(op);
     sgi_served_set_item(op, sgi_item_find(sgi_op_server(op),
                                           sgi_call_is_question(served->kind)
                                               ? SEGUE_ITEM_QUESTION

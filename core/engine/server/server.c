@@ -8,8 +8,8 @@
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
 #define READ_BYTES SGI_THRESHOLD(log_read_bytes)
 
-static int32_t run_free_user(sgi_ready *ready, int32_t budget);
-static int32_t run_idle(sgi_ready *ready, int32_t budget);
+static int32_t run_free_user(sgi_ready_object *ready, int32_t budget);
+static int32_t run_idle(sgi_ready_object *ready, int32_t budget);
 
 /* ---- making a server ---- */
 
@@ -73,7 +73,7 @@ static bool make_parts(segue_server *server)
     return server->ended_sessions && server->withdrawn;
 }
 
-segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
+segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out)
 {
@@ -90,7 +90,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->options.free_user = NULL;
     server->idempotency = idempotency;
     server->first_log_level =
-        options->log_level ? sgi_log_level(sgi_str_of(options->log_level)) : -1;
+        options->log_level ? sgi_log_level_parse(sgi_str_of(options->log_level)) : -1;
     server->options.log_level = NULL; /* cleared, because the application owns the text */
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
@@ -102,8 +102,8 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
         (sgi_limit){"max_server_bytes", options->max_server_bytes};
     server->committer.account = &server->use.account;
     server->committer.limits =
-        (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
-                     (uint64_t)options->max_segments, options->max_inputs};
+        (sgi_op_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
+                        (uint64_t)options->max_segments, options->max_inputs};
     server->committer.retention = (sgi_retention_limits){
         options->max_events, options->max_event_bytes, options->event_ttl_ms};
     server->freshness = (sgi_freshness){options->list_ttl_ms, options->list_scope};
@@ -166,10 +166,10 @@ static void free_server(segue_server *server)
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)
         sgi_text_free(mem, server->texts[i]);
-    sgi_release(mem, server, sizeof *server);
+    sgi_free(mem, server, sizeof *server);
 }
 
-static int32_t run_free_user(sgi_ready *ready, int32_t budget)
+static int32_t run_free_user(sgi_ready_object *ready, int32_t budget)
 {
     segue_server *server = SGI_OWNER(ready, segue_server, ready);
     sgi_engine *engine = server->engine;
@@ -185,7 +185,7 @@ void sgi_server_unref(segue_server *server)
     if (--server->refs)
         return;
     if (server->options.free_user)
-        sgi_ready_add(server->engine, &server->ready);
+        sgi_ready_queue_add(server->engine, &server->ready);
     else
         free_server(server);
 }
@@ -198,7 +198,8 @@ sgi_principal *sgi_server_get_principal(segue_server *server, const char *name)
     sgi_str text = sgi_str_of(name);
     if (text.n && !sgi_engine_digest(server->engine, digest, &text, 1))
         return NULL;
-    sgi_principal *who = sgi_principal_get(&server->principals, server->engine, digest);
+    sgi_principal *who =
+        sgi_principal_find_or_new(&server->principals, server->engine, digest);
     if (!who || sgi_principal_set_name(who, text))
         return who;
     sgi_principal_unref(who);
@@ -207,7 +208,7 @@ sgi_principal *sgi_server_get_principal(segue_server *server, const char *name)
 
 /* Reports to the application that no client is connected and that no client can connect
  * any more. */
-static int32_t run_idle(sgi_ready *ready, int32_t budget)
+static int32_t run_idle(sgi_ready_object *ready, int32_t budget)
 {
     segue_server *server = SGI_OWNER(ready, segue_server, idle);
     sgi_engine *engine = server->engine;

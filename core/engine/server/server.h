@@ -26,7 +26,7 @@
 
 typedef struct sgi_peer sgi_peer;
 typedef struct sgi_wire_session sgi_wire_session;
-typedef struct sgi_serving_ops sgi_serving_ops;
+typedef struct sgi_server_ops sgi_server_ops;
 
 /* A tool, resource, resource template, prompt or question that the application has
  * added. */
@@ -47,7 +47,7 @@ struct sgi_item {
      * cursors of lists contain this number. */
     uint64_t order;
     segue_item_options options;
-    sgi_ready ready; /* queued when the item's free_user must run */
+    sgi_ready_object ready; /* queued when the item's free_user must run */
     /* for a tool: the arguments that HTTP headers must repeat */
     sgi_mcp_params params;
     bool has_output; /* for a tool: the tool has an outputSchema */
@@ -94,7 +94,7 @@ typedef struct sgi_mailbox {
 } sgi_mailbox;
 
 /* What the server has counted since it was made (stats.c). */
-typedef struct sgi_counts {
+typedef struct sgi_server_counts {
     uint64_t calls;      /* number of handlers that were started */
     uint64_t tasks;      /* number of tasks that were made */
     uint64_t refused;    /* number of requests that were refused because of a limit */
@@ -104,7 +104,7 @@ typedef struct sgi_counts {
     uint64_t repaired;
     /* number of operations that this server took over from servers that had gone */
     uint64_t taken_over;
-} sgi_counts;
+} sgi_server_counts;
 
 struct segue_server {
     sgi_handle handle;
@@ -113,7 +113,7 @@ struct segue_server {
     /* the stage of the server; only stages.c changes this member */
     sgi_server_stage stage;
     /* the functions that serve the server's conversations */
-    const sgi_serving_ops *serving;
+    const sgi_server_ops *serving;
     /* the options, with all defaults filled in; the server owns the texts */
     segue_server_options options;
     char *texts[4];
@@ -146,7 +146,7 @@ struct segue_server {
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
     sgi_usage use;
-    sgi_counts counts;
+    sgi_server_counts counts;
     size_t call_count; /* number of calls in the list `calls` */
     sgi_map by_key;
     /* the rounds (sgi_round) of plain calls that wait for answers; the key is the id of
@@ -157,7 +157,7 @@ struct segue_server {
     sgi_map questions;
     /* counts the answers whose question is being looked up, or that are being
      * forwarded */
-    sgi_late_answer_use late;
+    sgi_late_answer_usage late;
     /* the mailbox to which other servers send answers for plain calls of this server */
     sgi_mailbox mailbox;
     sgi_seal seal; /* seals the texts that clients send back */
@@ -169,17 +169,17 @@ struct segue_server {
      * GET streams */
     char name[SGI_RANDOM_TEXT + 1];
     /* ended operations that stay in memory for a while; the oldest operation is first */
-    struct sgi_shared_list lingering;
+    struct sgi_cluster_op_list lingering;
     int32_t linger_count;
     sgi_committer committer;
     sgi_cluster cluster;
     /* called when the last reference to the server is dropped */
     void (*gone)(segue_server *server, void *user);
     void *gone_user;
-    sgi_ready ready; /* queued when free_user of the options must run */
+    sgi_ready_object ready; /* queued when free_user of the options must run */
     /* queued when on_idle must run; the ready queue then holds a reference to the
      * server */
-    sgi_ready idle;
+    sgi_ready_object idle;
 };
 
 static inline segue_server *sgi_cluster_server(sgi_cluster *cluster)
@@ -197,19 +197,19 @@ static inline segue_server *sgi_op_server(const sgi_op *op)
 /* Makes a server. options: the newest form of the struct, which the room `api` has
  * checked. Returns SEGUE_E_NOMEM when out of memory, SEGUE_E_FATAL when the system gives
  * no random bytes. */
-segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
+segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out);
 void sgi_server_ref(segue_server *server);
 void sgi_server_unref(segue_server *server);
 void sgi_server_close(segue_server *server);
 /* Drops the application's reference, because the application has freed its handle. */
-void sgi_server_handle_freed(segue_server *server);
+void sgi_server_on_handle_freed(segue_server *server);
 /* Reports that a conversation has left the server's list. */
 void sgi_server_note_peer_gone(segue_server *server);
 /* Frees the ended operations in memory if no client can ask for them any more. Otherwise
  * their references would keep the server in memory. */
-void sgi_server_free_lingering(segue_server *server);
+void sgi_server_free_lingering_ops(segue_server *server);
 /* Cancels handlers and stops timers, because the runtime ends. Stored operations stay in
  * the store for the next server. */
 void sgi_server_shut_down(segue_server *server);
@@ -242,7 +242,7 @@ static inline sgi_typed_items *sgi_items_of_type(segue_server *server, int32_t t
  * conversation starts recovery. */
 segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out);
 /* Starts recovery unless it was started before. */
-void sgi_server_begin(segue_server *server);
+void sgi_server_start_recovery(segue_server *server);
 /* Opens the waiting conversations and listeners. Called when recovery has ended. */
 void sgi_server_open(segue_server *server);
 /* Returns the principal of this name, with a reference that the caller owns. Returns NULL
@@ -262,17 +262,17 @@ void sgi_server_take_from_maps(sgi_op *op);
 void sgi_server_op_release(sgi_op *op);
 /* Continues or ends an operation that this server now owns and whose whole log this
  * server has read (taking_over.c). */
-void sgi_server_op_taken_over(sgi_op *op);
+void sgi_server_on_op_taken_over(sgi_op *op);
 /* Keeps an ended operation in memory for a while. Only the newest ended operations stay
  * in memory; the store keeps a stored operation longer. An operation that could not be
  * stored stays in memory until its purge time. Returns false when the operation was
  * already kept. */
-bool sgi_server_op_linger(sgi_op *op);
+bool sgi_server_keep_ended_op(sgi_op *op);
 /* Returns the wall clock time in ms from which the store can delete the operation. */
 int64_t sgi_server_purge_time(const sgi_op *op);
 /* Called when the client has received the whole operation. Keeps the operation in memory
  * for a while, so that later requests find it. */
-void sgi_server_op_delivered(sgi_op *op);
+void sgi_server_on_op_delivered(sgi_op *op);
 /* Starts the timer that ends the operation when its time to live is over. */
 void sgi_server_start_ttl(sgi_op *op);
 
@@ -282,7 +282,7 @@ void sgi_server_start_ttl(sgi_op *op);
  * who: the owner; operations of other owners are not found. */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user);
-void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
-                         sgi_found_fn found, void *user);
+void sgi_server_find_by_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
+                            sgi_found_fn found, void *user);
 
 #endif

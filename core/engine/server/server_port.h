@@ -40,24 +40,24 @@ bool sgi_serve_client_may_return(const segue_server *server);
  * thread. Until then the caller keeps this struct and the transport in memory. who: the
  * principal, a borrowed pointer; NULL unless the status is SEGUE_OK. named: the
  * application gave a name. */
-typedef struct sgi_serve_identifying {
-    sgi_ready ready;
+typedef struct sgi_serve_identification {
+    sgi_ready_object ready;
     segue_server *server;
     void *transport;
-    void (*identified)(struct sgi_serve_identifying *identifying, segue_status status,
+    void (*identified)(struct sgi_serve_identification *identifying, segue_status status,
                        sgi_principal *who, bool named);
-} sgi_serve_identifying;
+} sgi_serve_identification;
 
 /* True when the application has a function that names principals. Without that function,
  * no caller has a name. */
-bool sgi_serve_identifies_callers(const segue_server *server);
+bool sgi_serve_can_identify_callers(const segue_server *server);
 /* Queues the request to the application. Until `identified` has run, the transport must
  * stay in memory and the server must have a listener. */
-void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
-                               void *transport);
+void sgi_serve_identify_caller(segue_server *server,
+                               sgi_serve_identification *identifying, void *transport);
 /* Ends a request to the application. Can be called before or after `identified` has
  * run. */
-void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying);
+void sgi_serve_cancel_identifying(sgi_serve_identification *identifying);
 /* Returns the principal that all callers without a name share, with a reference that the
  * caller owns. Returns NULL when out of memory. */
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
@@ -84,7 +84,7 @@ sgi_str sgi_grant_scopes(const sgi_grant *grant);
 /* ---- serving HTTP (serve_http.c) ---- */
 
 /* The headers of an HTTP request, as views. The text of a missing header is empty. */
-typedef struct sgi_http_head {
+typedef struct sgi_http_request_head {
     sgi_str version;    /* MCP-Protocol-Version */
     sgi_str method;     /* Mcp-Method */
     sgi_str name;       /* Mcp-Name */
@@ -107,12 +107,12 @@ typedef struct sgi_http_head {
      * to true when the request has the header more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
     void *user;
-} sgi_http_head;
+} sgi_http_request_head;
 
 /* The server's decision about a request. status = 0: the answer comes through `conn`, now
  * or later. Any other status: `conn` is NULL, and the answer is this status with the text
  * `problem` (NULL for 2xx). */
-typedef struct sgi_http_verdict {
+typedef struct sgi_http_serve_verdict {
     int32_t status;
     /* the request was refused because the server is closing (wire/ending.h) */
     bool ending;
@@ -120,11 +120,11 @@ typedef struct sgi_http_verdict {
     sgi_conn *conn;
     /* the limit that `problem` names; its name is NULL when `problem` names no limit */
     sgi_limit limit;
-} sgi_http_verdict;
+} sgi_http_serve_verdict;
 
 /* The state of an exchange's answer. The transport reads this state before and after each
- * call of sgi_conn_output. */
-typedef struct sgi_http_answer {
+ * call of sgi_conn_take_output. */
+typedef struct sgi_http_answer_state {
     /* the server has not decided yet whether the answer is one JSON text or an event
      * stream, so the transport cannot write the HTTP head */
     bool open;
@@ -150,25 +150,26 @@ typedef struct sgi_http_answer {
     /* for status 403: the scopes that the caller's token lacks; NULL = no scope is
      * missing */
     const char *lacks;
-} sgi_http_answer;
+} sgi_http_answer_state;
 
 /* Serves a POST with this body. who: a borrowed pointer. spare: a spare conversation that
  * sgi_serve_end_exchange returned earlier, or NULL. If the spare conversation serves the
  * request, *spare becomes NULL, and the next sgi_serve_end_exchange returns it again. If
  * the verdict has no `conn`, the caller keeps the spare conversation. */
-void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                    sgi_str body, void *transport, sgi_conn **spare,
-                    sgi_http_verdict *verdict);
+void sgi_serve_post(segue_server *server, sgi_principal *who,
+                    const sgi_http_request_head *head, sgi_str body, void *transport,
+                    sgi_conn **spare, sgi_http_serve_verdict *verdict);
 /* Serves a GET, by which a client opens its GET stream or resumes a stream, in versions
  * that begin with `initialize`. */
-void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                   void *transport, sgi_http_verdict *verdict);
+void sgi_serve_get(segue_server *server, sgi_principal *who,
+                   const sgi_http_request_head *head, void *transport,
+                   sgi_http_serve_verdict *verdict);
 /* Serves a DELETE, by which a client ends its session, in versions that begin with
  * `initialize`. Returns the HTTP status. */
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
-                         const sgi_http_head *head);
+                         const sgi_http_request_head *head);
 /* Sets *answer to the present state of the exchange's answer. Changes nothing else. */
-void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
+void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *answer);
 /* Makes the answer an event stream, unless the form of the answer is already decided.
  * Called when the answer takes long. */
 void sgi_serve_open_stream(sgi_conn *conn);
@@ -177,6 +178,6 @@ void sgi_serve_open_stream(sgi_conn *conn);
  * exchange. Returns a conversation that the transport can pass to sgi_serve_post for the
  * next request (a spare conversation), or NULL. */
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport);
-void sgi_serve_free_spare(sgi_conn *spare);
+void sgi_serve_free_spare_conn(sgi_conn *spare);
 
 #endif

@@ -1,5 +1,5 @@
 /* The server's role in a conversation: this file handles messages and the end of the
- * conversation. A server gets the role as a parameter (struct sgi_serving_ops). So this
+ * conversation. A server gets the role as a parameter (struct sgi_server_ops). So this
  * file can use the server, and the server does not depend on this file. */
 #include "engine/server/serving.h"
 
@@ -18,7 +18,7 @@
 
 /* Asks the application for the principal of a conversation. The server reads messages
  * only after the application has answered. */
-static int32_t ask_application(sgi_ready *ready, int32_t budget)
+static int32_t ask_application(sgi_ready_object *ready, int32_t budget)
 {
     sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
     segue_server *server = peer->server;
@@ -63,8 +63,8 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
         return SEGUE_E_NOMEM;
     server->is_idle = false;
     if (!who)
-        sgi_ready_add(server->engine, &peer->ready);
-    sgi_server_begin(server);
+        sgi_ready_queue_add(server->engine, &peer->ready);
+    sgi_server_start_recovery(server);
     peer->reading = server->stage == SGI_SERVER_OPEN && who;
     *out = peer->conn;
     return SEGUE_OK;
@@ -95,7 +95,7 @@ static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
 /* Ends a request that the client has cancelled. The request gets no answer; its exchange
  * must still end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends when
  * its other requests are answered. */
-void sgi_peer_cancel(sgi_reply *reply)
+void sgi_peer_end_cancelled_request(sgi_reply *reply)
 {
     sgi_conn *conn = reply->peer->conn;
     if (reply->peer->is_exchange) {
@@ -105,7 +105,7 @@ void sgi_peer_cancel(sgi_reply *reply)
              * still open */
             sgi_question_requests_withdraw(op);
         if (!conn->batches)
-            sgi_send_no_answer(conn);
+            sgi_send_end_without_answer(conn);
     }
     sgi_reply_cancel(reply);
 }
@@ -115,12 +115,12 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     sgi_json id = sgi_json_get(params, "requestId");
     if (!sgi_id_is_usable(id))
         return;
-    sgi_str key = sgi_peer_id(peer, id);
+    sgi_str key = sgi_peer_canonical_id(peer, id);
     if (!key.n)
         return;
     sgi_map_node *node = sgi_map_find(&peer->in_flight->by_id, key);
     if (node)
-        sgi_peer_cancel(SGI_OWNER(node, sgi_reply, node));
+        sgi_peer_end_cancelled_request(SGI_OWNER(node, sgi_reply, node));
     else
         cancel_out_of_table(peer->in_flight, key);
 }
@@ -131,7 +131,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
         handle_cancelled(peer, msg->params);
         sgi_withdrawn_cancel_call(peer, msg);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
-        sgi_updates_begin(peer);
+        sgi_updates_allow(peer);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status"))) {
         sgi_question_requests_take_notification(peer, msg);
     }
@@ -179,7 +179,7 @@ static void read_params(sgi_inbound *in, const sgi_message *msg)
 
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
 {
-    sgi_str id = sgi_peer_id(peer, msg->id);
+    sgi_str id = sgi_peer_canonical_id(peer, msg->id);
     if (!id.n)
         return false;
     *in = (sgi_inbound){.peer = peer, .id = id, .params = msg->params};
@@ -226,9 +226,9 @@ void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
         !sgi_srv_may_reuse_id(peer, method))
         refuse_id(in);
     else if (peer->conn->stateless || sgi_inbound_is_stateless(in, msg->method, shaken))
-        sgi_modern_request(in, method);
+        sgi_handle_modern_request(in, method);
     else
-        sgi_legacy_request(in, method);
+        sgi_handle_legacy_request(in, method);
 }
 
 static void handle_request(sgi_peer *peer, const sgi_message *msg)
@@ -244,10 +244,10 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
 
 static void message(void *self, const sgi_message *msg)
 {
-    sgi_peer_message(self, msg);
+    sgi_peer_take_message(self, msg);
 }
 
-sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg)
+sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg)
 {
     if (peer->server->stage == SGI_SERVER_DEAD)
         return SGI_ANSWERED_LATER;
@@ -257,7 +257,7 @@ sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg)
     return answered;
 }
 
-void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
+void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_engine *engine = peer->server->engine;
     if (peer->server->stage == SGI_SERVER_DEAD)
@@ -276,7 +276,7 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
                            sgi_str_of(msg->problem), (sgi_json){0});
         break;
     default:
-        if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+        if (sgi_peer_take_answer(peer, msg) == SGI_ANSWERED_LATER)
             /* Over a byte stream the server cannot ask the client to repeat the answer,
              * so the answer is dropped. */
             sgi_answer_log_dropped(engine, msg->id);
@@ -303,12 +303,12 @@ static void lost(void *self, const char *why)
         sgi_reply_cancel(reply);
     }
     sgi_question_requests_abandon(&peer->own_questions);
-    sgi_lasting_peer_lost(peer);
+    sgi_lasting_calls_on_peer_lost(peer);
 }
 
 static bool passed(void *self)
 {
-    return sgi_lasting_peer_confirm_written(self);
+    return sgi_lasting_calls_on_output_written(self);
 }
 
 static void kept(void *self)
@@ -319,25 +319,25 @@ static void kept(void *self)
 static void detached(void *self)
 {
     sgi_peer *peer = self;
-    sgi_ready_remove(peer->server->engine, &peer->ready);
-    sgi_source_remove(peer->conn, &peer->updates);
+    sgi_ready_queue_remove(peer->server->engine, &peer->ready);
+    sgi_output_source_remove(peer->conn, &peer->updates);
     TAILQ_REMOVE(&peer->server->peers, peer, link);
     if (!peer->is_exchange)
         sgi_server_note_peer_gone(peer->server);
     sgi_peer_free(peer);
 }
 
-static const sgi_role role = {.start = start,
-                              .message = message,
-                              .bad_input = bad_input,
-                              .batch = sgi_peer_batch,
-                              .lost = lost,
-                              .wants_input = wants_input,
-                              .detached = detached,
-                              .passed = passed,
-                              .kept = kept};
+static const sgi_conn_role role = {.start = start,
+                                   .message = message,
+                                   .bad_input = bad_input,
+                                   .batch = sgi_peer_serve_batch,
+                                   .lost = lost,
+                                   .wants_input = wants_input,
+                                   .detached = detached,
+                                   .passed = passed,
+                                   .kept = kept};
 
-const sgi_serving_ops sgi_serving_mcp = {.role = &role,
-                                         .identify = ask_application,
-                                         .run_call = sgi_call_deliver,
-                                         .fill_updates = sgi_updates_fill};
+const sgi_server_ops sgi_serving_mcp = {.role = &role,
+                                        .identify = ask_application,
+                                        .run_call = sgi_call_deliver_events,
+                                        .fill_updates = sgi_updates_fill};

@@ -5,25 +5,25 @@
 
 #include "engine/server/peer.h"
 
-struct sgi_serving_ops {
+struct sgi_server_ops {
     /* the role of each conversation; the role's `self` is the sgi_peer */
-    const sgi_role *role;
+    const sgi_conn_role *role;
     /* Asks the application for the principal of a peer. The ready queue calls this
      * function. */
-    int32_t (*identify)(sgi_ready *ready, int32_t budget);
+    int32_t (*identify)(sgi_ready_object *ready, int32_t budget);
     /* Delivers the events of a call. The ready queue calls this function. */
-    int32_t (*run_call)(sgi_ready *ready, int32_t budget);
+    int32_t (*run_call)(sgi_ready_object *ready, int32_t budget);
     /* Writes messages of the source `updates` of a peer. */
-    bool (*fill_updates)(sgi_source *source, size_t room);
+    bool (*fill_updates)(sgi_output_source *source, size_t room);
 };
 
 /* The functions that serve MCP, in all protocol versions. */
-extern const sgi_serving_ops sgi_serving_mcp;
+extern const sgi_server_ops sgi_serving_mcp;
 
 /* Handles one message of the client, of any kind. */
-void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
+void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client to a request of the server. */
-sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
+sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg);
 /* Fills *in with the parts of a request message. Returns false when out of memory; the
  * request then gets no answer. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
@@ -35,6 +35,6 @@ void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
  * request modern (2026-07-28 basic/versioning). */
 bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */
-void sgi_peer_cancel(sgi_reply *reply);
+void sgi_peer_end_cancelled_request(sgi_reply *reply);
 
 #endif

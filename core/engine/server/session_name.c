@@ -19,10 +19,10 @@
  * has opened in the session */
 #define NUMBERS 20
 
-static sgi_sealed_for good_for(const sgi_principal *who)
+static sgi_seal_purpose good_for(const sgi_principal *who)
 {
     static const sgi_str what[] = {SGI_STR_INIT("session")};
-    return (sgi_sealed_for){SGI_SEAL_SESSION, who->digest, what, 1};
+    return (sgi_seal_purpose){SGI_SEAL_SESSION, who->digest, what, 1};
 }
 
 static void write_handshake(const sgi_handshake *handshake, uint8_t bytes[SIZE])
@@ -61,7 +61,7 @@ static void rename_to(sgi_wire_session *session, sgi_str name)
 bool sgi_wire_session_give_name(sgi_wire_session *session)
 {
     const segue_server *server = session->server;
-    const sgi_sealed_for subject = good_for(session->who);
+    const sgi_seal_purpose subject = good_for(session->who);
     uint8_t bytes[SIZE];
     sgi_buf name;
     if (!server->seal.shared || session->is_named)
@@ -122,11 +122,11 @@ static bool begin_numbers(sgi_wire_session *session)
     return true;
 }
 
-segue_status sgi_wire_session_from_name(segue_server *server, sgi_principal *who,
-                                        sgi_str name, int32_t most, int64_t idle_ms,
-                                        sgi_wire_session **out)
+segue_status sgi_wire_session_new_from_name(segue_server *server, sgi_principal *who,
+                                            sgi_str name, int32_t most, int64_t idle_ms,
+                                            sgi_wire_session **out)
 {
-    const sgi_sealed_for subject = good_for(who);
+    const sgi_seal_purpose subject = good_for(who);
     sgi_wire_session *session = NULL;
     sgi_buf bytes;
     if (!server->seal.shared || name.n >= sizeof session->id || was_ended(server, name))

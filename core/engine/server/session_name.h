@@ -14,9 +14,9 @@ bool sgi_wire_session_give_name(sgi_wire_session *session);
  * when the text is not such a name, belongs to another principal, is too old, or names a
  * session that the client has ended on this server. Returns SEGUE_E_LIMIT and
  * SEGUE_E_NOMEM like sgi_wire_session_new. */
-segue_status sgi_wire_session_from_name(segue_server *server, sgi_principal *who,
-                                        sgi_str name, int32_t most, int64_t idle_ms,
-                                        sgi_wire_session **out);
+segue_status sgi_wire_session_new_from_name(segue_server *server, sgi_principal *who,
+                                            sgi_str name, int32_t most, int64_t idle_ms,
+                                            sgi_wire_session **out);
 /* Remembers the name of a session that the client has ended, so that this server refuses
  * the name from now on. */
 void sgi_wire_session_note_ended(const sgi_wire_session *session);

@@ -29,12 +29,12 @@ static void set_stage(segue_server *server, sgi_server_stage to)
     server->stage = to;
 }
 
-void sgi_server_begin(segue_server *server)
+void sgi_server_start_recovery(segue_server *server)
 {
     if (server->stage != SGI_SERVER_NEW)
         return;
     set_stage(server, SGI_SERVER_RECOVERING);
-    sgi_recover(&server->cluster);
+    sgi_recover_ops(&server->cluster);
 }
 
 void sgi_server_open(segue_server *server)
@@ -82,7 +82,7 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     if (server->stage == SGI_SERVER_OPEN)
         listener->open(listener);
     else
-        sgi_server_begin(server);
+        sgi_server_start_recovery(server);
     return SEGUE_OK;
 }
 
@@ -104,9 +104,9 @@ void sgi_server_note_peer_gone(segue_server *server)
     if (server->options.on_idle && !server->is_idle && has_parted(server)) {
         server->is_idle = true;
         sgi_server_ref(server);
-        sgi_ready_add(server->engine, &server->idle);
+        sgi_ready_queue_add(server->engine, &server->idle);
     }
-    sgi_server_free_lingering(server);
+    sgi_server_free_lingering_ops(server);
 }
 
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener)
@@ -130,7 +130,7 @@ static bool is_deserted(const segue_server *server)
 /* Operations, and exchanges that wait for their client, hold a reference to the server.
  * When no client can connect any more, this function frees them, so that the server can
  * be freed. */
-void sgi_server_free_lingering(segue_server *server)
+void sgi_server_free_lingering_ops(segue_server *server)
 {
     sgi_server_ref(server);
     if (server->abandoned && LIST_EMPTY(&server->listeners))
@@ -146,10 +146,10 @@ void sgi_server_free_lingering(segue_server *server)
     sgi_server_unref(server);
 }
 
-void sgi_server_handle_freed(segue_server *server)
+void sgi_server_on_handle_freed(segue_server *server)
 {
     server->abandoned = true;
-    sgi_server_free_lingering(server);
+    sgi_server_free_lingering_ops(server);
     sgi_server_unref(server);
 }
 
@@ -165,14 +165,14 @@ void sgi_server_shut_down(segue_server *server)
     sgi_rounds_end_all(server);
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_shut_down(call);
-    while ((node = sgi_map_any(&server->cluster.by_task)))
+    while ((node = sgi_map_any_node(&server->cluster.by_task)))
         sgi_server_op_release(sgi_op_by_task(node));
     /* Plain operations are in no map, so they are found through their calls. Each call
      * holds a reference to its operation. */
     for (call = LIST_FIRST(&server->calls); call;) {
         segue_call *next = LIST_NEXT(call, link);
         if (call->op->served->call == call)
-            sgi_call_release(call);
+            sgi_call_release_by_op(call);
         call = next;
     }
     sgi_cluster_close(&server->cluster);

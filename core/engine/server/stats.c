@@ -16,7 +16,7 @@ static void put(sgi_jw *w, const char *name, uint64_t value)
 
 static void write_operations(const segue_server *server, sgi_jw *w)
 {
-    const sgi_counts *counts = &server->counts;
+    const sgi_server_counts *counts = &server->counts;
     open_part(w, "operations");
     put(w, "known", server->cluster.by_task.count);
     put(w, "running", server->call_count);
@@ -47,7 +47,7 @@ static void write_queues(const sgi_committer *committer, sgi_jw *w)
 {
     uint64_t dirty = 0, broken = 0, jobs = 0, bytes = 0;
     const sgi_op *op;
-    const sgi_job *job;
+    const sgi_store_job *job;
     TAILQ_FOREACH(op, &committer->dirty, dirty_link) {
         dirty++;
         bytes += op->pending_bytes;
@@ -73,15 +73,15 @@ static void put_known(sgi_jw *w, const char *name, int64_t value)
 static void write_store(const sgi_committer *committer, sgi_jw *w)
 {
     const sgi_committer_counts *counts = &committer->counts;
-    const sgi_tally *took = &counts->took;
+    const sgi_duration_tally *took = &counts->took;
     open_part(w, "store");
     put(w, "commits", counts->commits);
     put(w, "writes", counts->writes);
     put(w, "failures", counts->failures);
     open_part(w, "commitUs");
     put(w, "mean", took->count ? took->sum_us / took->count : 0);
-    put(w, "p50", sgi_tally_percentile(took, 50));
-    put(w, "p99", sgi_tally_percentile(took, 99));
+    put(w, "p50", sgi_duration_tally_percentile(took, 50));
+    put(w, "p99", sgi_duration_tally_percentile(took, 99));
     put(w, "max", took->max_us);
     sgi_jw_close(w, '}');
     put_known(w, "operations", counts->store.operations);
@@ -91,7 +91,7 @@ static void write_store(const sgi_committer *committer, sgi_jw *w)
     sgi_jw_close(w, '}');
 }
 
-static void write_resumes(const sgi_counts *counts, sgi_jw *w)
+static void write_resumes(const sgi_server_counts *counts, sgi_jw *w)
 {
     open_part(w, "resumes");
     put(w, "streams", counts->resumes);

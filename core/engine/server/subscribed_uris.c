@@ -25,7 +25,7 @@ static void drop(sgi_subscribed_uris *uris, sgi_subscribed_uri *uri_entry)
     TAILQ_REMOVE(&uris->all, uri_entry, by_age);
     uris->bytes -= uri_entry->len;
     sgi_map_remove(&uris->by_uri, &uri_entry->node);
-    sgi_release(uris->mem, uri_entry, sizeof *uri_entry + uri_entry->len);
+    sgi_free(uris->mem, uri_entry, sizeof *uri_entry + uri_entry->len);
 }
 
 void sgi_subscribed_uris_free(sgi_subscribed_uris *uris)
@@ -33,10 +33,10 @@ void sgi_subscribed_uris_free(sgi_subscribed_uris *uris)
     sgi_map_node *node;
     if (!uris)
         return;
-    while ((node = sgi_map_any(&uris->by_uri)))
+    while ((node = sgi_map_any_node(&uris->by_uri)))
         drop(uris, SGI_OWNER(node, sgi_subscribed_uri, node));
     sgi_map_free(&uris->by_uri);
-    sgi_release(uris->mem, uris, sizeof *uris);
+    sgi_free(uris->mem, uris, sizeof *uris);
 }
 
 sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris)

@@ -33,7 +33,7 @@ enum { LISTS = sizeof lists / sizeof *lists };
 typedef struct sgi_listen sgi_listen;
 
 typedef struct task_watch {
-    sgi_watch watch;
+    sgi_op_watch watch;
     LIST_ENTRY(task_watch) link;
     /* the subscription to which this watch belongs; NULL = that subscription was freed */
     sgi_listen *listen;
@@ -46,7 +46,7 @@ struct sgi_listen {
     LIST_ENTRY(sgi_listen) link;
     sgi_reply *reply;
     sgi_conn *conn; /* a counted reference */
-    sgi_source source;
+    sgi_output_source source;
     LIST_HEAD(, task_watch) tasks;
     /* number of running look-ups of tasks, plus 1 while further look-ups are being
      * started */
@@ -67,7 +67,7 @@ static void free_watch(task_watch *watch)
 {
     sgi_op *op = watch->op;
     LIST_REMOVE(&watch->watch, link);
-    sgi_release(sgi_engine_mem(op->engine), watch, sizeof *watch);
+    sgi_free(sgi_engine_mem(op->engine), watch, sizeof *watch);
     sgi_op_unref(op);
 }
 
@@ -83,11 +83,11 @@ static void free_listen(sgi_listen *listen)
     }
     if (!listen->unlisted)
         LIST_REMOVE(listen, link);
-    sgi_source_remove(listen->conn, &listen->source);
+    sgi_output_source_remove(listen->conn, &listen->source);
     sgi_conn_unref(listen->conn);
     sgi_reply_close(listen->reply);
     sgi_subscribed_uris_free(listen->uris);
-    sgi_release(mem, listen, sizeof *listen);
+    sgi_free(mem, listen, sizeof *listen);
 }
 
 static void withdrawn(sgi_reply *reply)
@@ -117,7 +117,7 @@ void sgi_subscriptions_close(sgi_peer *peer)
     sgi_sending sending;
     for (listen = LIST_FIRST(&peer->listens); listen; listen = next) {
         next = LIST_NEXT(listen, link);
-        if (sgi_reply_result(&sending, listen->reply, "complete")) {
+        if (sgi_reply_begin_result(&sending, listen->reply, "complete")) {
             write_subscription_meta(&sending.w, listen->reply);
             sgi_send_end(&sending);
         }
@@ -131,7 +131,8 @@ void sgi_subscriptions_close(sgi_peer *peer)
 static void send_task(task_watch *watch, const sgi_fold *fold)
 {
     sgi_sending sending;
-    if (!sgi_reply_notification(&sending, watch->listen->reply, "notifications/tasks"))
+    if (!sgi_reply_begin_notification(&sending, watch->listen->reply,
+                                      "notifications/tasks"))
         return;
     watch->op->served->dialect->write(&sending.w, watch->op, fold);
     write_subscription_meta(&sending.w, watch->listen->reply);
@@ -168,7 +169,7 @@ static void show_lists(sgi_listen *listen)
     sgi_sending sending;
     for (unsigned i = 0; i < LISTS; i++) {
         if (!(listen->marked_lists & 1u << i) ||
-            !sgi_reply_notification(&sending, listen->reply, lists[i].method))
+            !sgi_reply_begin_notification(&sending, listen->reply, lists[i].method))
             continue;
         write_subscription_meta(&sending.w, listen->reply);
         sgi_send_end(&sending);
@@ -180,8 +181,8 @@ static bool show_resource(sgi_listen *listen)
 {
     sgi_sending sending;
     const sgi_subscribed_uri *mark = sgi_subscribed_uris_take_changed(listen->uris);
-    if (!mark || !sgi_reply_notification(&sending, listen->reply,
-                                         "notifications/resources/updated"))
+    if (!mark || !sgi_reply_begin_notification(&sending, listen->reply,
+                                               "notifications/resources/updated"))
         return false;
     sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
     write_subscription_meta(&sending.w, listen->reply);
@@ -189,7 +190,7 @@ static bool show_resource(sgi_listen *listen)
     return true;
 }
 
-static bool fill(sgi_source *source, size_t room)
+static bool fill(sgi_output_source *source, size_t room)
 {
     sgi_listen *listen = SGI_OWNER(source, sgi_listen, source);
     size_t mark = listen->conn->out.len;
@@ -210,7 +211,7 @@ static bool fill(sgi_source *source, size_t room)
     return false;
 }
 
-static void task_changed(sgi_watch *base, sgi_op *op)
+static void task_changed(sgi_op_watch *base, sgi_op *op)
 {
     task_watch *watch = SGI_OWNER(base, task_watch, watch);
     (void)op;
@@ -218,13 +219,13 @@ static void task_changed(sgi_watch *base, sgi_op *op)
         return;
     watch->marked = true;
     if (watch->listen->acknowledged)
-        sgi_source_queue(watch->listen->conn, &watch->listen->source);
+        sgi_output_source_queue(watch->listen->conn, &watch->listen->source);
 }
 
 static void mark_listen(sgi_listen *listen)
 {
     if (listen->acknowledged)
-        sgi_source_queue(listen->conn, &listen->source);
+        sgi_output_source_queue(listen->conn, &listen->source);
 }
 
 static void mark_handshake(sgi_handshake *handshake, unsigned list)
@@ -240,7 +241,7 @@ bool sgi_lists_report_changes(sgi_peer *peer)
     for (unsigned i = 0; i < LISTS; i++) {
         if (!(handshake->changed_lists & 1u << i))
             continue;
-        sgi_send_notification(&sending, peer->conn, lists[i].method);
+        sgi_send_begin_notification(&sending, peer->conn, lists[i].method);
         if (!sgi_send_end(&sending))
             return false;
         handshake->changed_lists = (uint8_t)(handshake->changed_lists & ~(1u << i));
@@ -259,7 +260,7 @@ static unsigned list_of(int32_t type)
     return list;
 }
 
-void sgi_items_changed(segue_server *server, int32_t type)
+void sgi_items_report_changed(segue_server *server, int32_t type)
 {
     sgi_wire_session *session;
     sgi_peer *peer;
@@ -319,8 +320,8 @@ static void acknowledge(sgi_listen *listen)
 {
     sgi_sending sending;
     const task_watch *watch;
-    if (!sgi_reply_notification(&sending, listen->reply,
-                                "notifications/subscriptions/acknowledged")) {
+    if (!sgi_reply_begin_notification(&sending, listen->reply,
+                                      "notifications/subscriptions/acknowledged")) {
         free_listen(listen);
         return;
     }
@@ -342,7 +343,7 @@ static void acknowledge(sgi_listen *listen)
     write_subscription_meta(&sending.w, listen->reply);
     sgi_send_end(&sending);
     listen->acknowledged = true;
-    sgi_source_queue(listen->conn, &listen->source);
+    sgi_output_source_queue(listen->conn, &listen->source);
 }
 
 static void look_up_done(sgi_listen *listen)
@@ -411,7 +412,7 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.notifications is not a valid filter", NULL);
     else if (ids.n && !(in->caps & SGI_CAP_TASKS))
-        sgi_answer_missing_tasks(in);
+        sgi_answer_tasks_not_declared(in);
     else
         return true;
     return false;
@@ -436,8 +437,8 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
         if (uri.failed)
             status = SEGUE_E_NOMEM;
         else if (uri.len && uri.len <= SGI_URI_MAX && !memchr(uri.p, 0, uri.len) &&
-                 sgi_peer_may_use(peer,
-                                  sgi_resource_find(peer->server, sgi_buf_str(&uri))))
+                 sgi_peer_may_use_item(
+                     peer, sgi_resource_find(peer->server, sgi_buf_str(&uri))))
             status = sgi_subscribed_uris_add(listen->uris, sgi_buf_str(&uri));
     }
     sgi_buf_free(&uri);

@@ -24,9 +24,9 @@ static void give_up(sgi_op *op)
  * time to live passed while no server ran it, when its tool was removed or must not run
  * twice, or when the store has lost the last entries of its log: the handler cannot make
  * these entries again under the same numbers. */
-void sgi_server_op_taken_over(sgi_op *op)
+void sgi_server_on_op_taken_over(sgi_op *op)
 {
-    sgi_lasting *lasting = op->served->lasting;
+    sgi_lasting_call *lasting = op->served->lasting;
     if (sgi_op_is_mailbox(op)) {
         sgi_mailbox_delete_claimed(op);
     } else if (!sgi_op_has_ended(op)) {

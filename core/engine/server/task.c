@@ -40,7 +40,7 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->served->is_task = as_task;
-    segue_status status = sgi_op_make_stored(op);
+    segue_status status = sgi_op_turn_into_stored(op);
     if (status != SEGUE_OK) {
         sgi_text_free(mem, op->task_id);
         op->task_id = NULL;
@@ -48,13 +48,13 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         return status;
     }
     if (as_task && op->served->dialect && op->served->dialect->retains)
-        sgi_op_retain(op);
+        sgi_op_limit_retained_events(op);
     sgi_server_put_in_maps(op);
     sgi_server_start_ttl(op);
     return SEGUE_OK;
 }
 
-segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
+segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms)
 {
     int32_t others = op->served->who->live_tasks - (op->served->round != NULL);
     if (others >= sgi_op_server(op)->options.max_tasks)

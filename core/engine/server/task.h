@@ -9,7 +9,7 @@
 /* Makes the operation a task with an id and a time to live, and stores the operation.
  * ttl_ms: the time to live in ms; 0 = the time that the tool sets; -1 = unlimited.
  * Returns SEGUE_E_LIMIT when the principal has too many tasks. */
-segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
+segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms);
 
 /* sgi_task_log_begin logs that a task was created. sgi_task_log_end logs how a task
  * ended. */

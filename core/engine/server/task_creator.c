@@ -41,7 +41,7 @@ static bool is_living(const sgi_task_creator *creator)
 }
 
 void sgi_task_creator_set(sgi_op *op, sgi_reply *reply,
-                          void (*changed)(sgi_watch *watch, sgi_op *op))
+                          void (*changed)(sgi_op_watch *watch, sgi_op *op))
 {
     sgi_peer *peer = reply->peer;
     if (is_living(op->served->creator) && !op->served->creator->only_asked)
@@ -87,7 +87,7 @@ void sgi_task_creator_free(sgi_op *op)
     if (!creator->only_asked)
         LIST_REMOVE(&creator->watch, link);
     sgi_text_free(mem, creator->progress_token);
-    sgi_release(mem, creator, sizeof *creator);
+    sgi_free(mem, creator, sizeof *creator);
 }
 
 /* True when further messages can be sent on this conversation. */

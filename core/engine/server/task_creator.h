@@ -24,7 +24,7 @@ typedef struct sgi_task_creator {
     /* JSON text of the progress token of the request; NULL = the client wants no
      * progress */
     char *progress_token;
-    sgi_watch watch;
+    sgi_op_watch watch;
     /* this conversation did not make the task; it gets only the questions of the task */
     bool only_asked;
     bool told;     /* the client has received the answer with the task */
@@ -38,7 +38,7 @@ typedef struct sgi_task_creator {
  * status. Does nothing when the operation has a creator whose client still exists. When
  * out of memory, the task has no creator. */
 void sgi_task_creator_set(sgi_op *op, sgi_reply *reply,
-                          void (*changed)(sgi_watch *watch, sgi_op *op));
+                          void (*changed)(sgi_op_watch *watch, sgi_op *op));
 /* Lets this conversation get the task's questions from now on, if the conversation that
  * made the task has gone, for example after a restart or on another server. Called when
  * the client of this conversation asks for the task. The conversation gets no other

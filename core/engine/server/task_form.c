@@ -8,7 +8,7 @@
 
 /* ---- writing a task ---- */
 
-const char *sgi_state_name(sgi_state state)
+const char *sgi_task_state_name(sgi_state state)
 {
     static const char *const names[] = {"working", "input_required", "completed",
                                         "failed", "cancelled"};
@@ -27,7 +27,7 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
 static void write_status_message(sgi_jw *w, const sgi_op *op, const char *status)
 {
     static const char name[] = "statusMessage";
-    bool works = !strcmp(status, sgi_state_name(SGI_STATE_WORKING));
+    bool works = !strcmp(status, sgi_task_state_name(SGI_STATE_WORKING));
     sgi_state state = works ? SGI_STATE_WORKING : sgi_op_state(op);
     const char *message = sgi_op_status_message(op);
     if (state == SGI_STATE_CANCELLED)
@@ -41,7 +41,7 @@ static void write_status_message(sgi_jw *w, const sgi_op *op, const char *status
 }
 
 void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
-                    const sgi_task_names *names)
+                    const sgi_task_member_names *names)
 {
     sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
     sgi_jw_member_string(w, "status", sgi_str_of(status));
@@ -56,14 +56,14 @@ void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
     sgi_jw_member_int(w, names->poll, op->served->poll_ms);
 }
 
-void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op)
+void sgi_task_write_questions(sgi_jw *w, const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     sgi_jw_key(w, "inputRequests");
     sgi_jw_open(w, '{');
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_input_is_open(op, input))
-            sgi_input_write(w, input);
+        if (sgi_op_question_is_open(op, input))
+            sgi_question_write_request(w, input);
     sgi_jw_close(w, '}');
 }
 
@@ -73,7 +73,7 @@ void sgi_task_write_void_segments(sgi_buf *meta, const sgi_fold *fold)
     w.comma = meta->len > 0;
     if (fold->voided)
         sgi_jw_member_int(&w, SGI_REPLACE, (int64_t)fold->voided);
-    if (sgi_fold_has_joined(fold))
+    if (sgi_fold_has_joined_segments(fold))
         sgi_jw_member_int(&w, SGI_SEGMENTS, (int64_t)fold->segments);
 }
 
@@ -99,9 +99,9 @@ void sgi_task_write_related(sgi_jw *w, const sgi_op *op)
     sgi_jw_close(w, '}');
 }
 
-sgi_str sgi_task_related(sgi_buf *out, const sgi_op *op)
+sgi_str sgi_task_related_meta(sgi_buf *out, const sgi_op *op)
 {
-    sgi_buf_cut(out, 0);
+    sgi_buf_truncate(out, 0);
     sgi_buf_add_lit(out, "\"" SGI_RELATED_TASK "\":{\"taskId\":\"");
     sgi_buf_add_str(out, sgi_str_of(op->task_id));
     sgi_buf_add_lit(out, "\"}");
@@ -110,7 +110,7 @@ sgi_str sgi_task_related(sgi_buf *out, const sgi_op *op)
 
 /* ---- finding a task ---- */
 
-bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id)
+bool sgi_task_read_id(const sgi_inbound *in, sgi_str *id)
 {
     sgi_json value = sgi_json_get(in->params, "taskId");
     if (sgi_json_kind_of(value) != SGI_JSON_STRING) {
@@ -146,7 +146,7 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
              sgi_task_is_visible(reply->peer, op, op->served->dialect))
         /* the task belongs to this client, and the client has not declared the tasks
          * extension */
-        sgi_reply_missing_tasks(reply);
+        sgi_reply_tasks_not_declared(reply);
     else
         sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     return NULL;
@@ -158,12 +158,12 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
 #define MISSING_DATA                                                                     \
     "{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"
 
-void sgi_answer_missing_tasks(const sgi_inbound *in)
+void sgi_answer_tasks_not_declared(const sgi_inbound *in)
 {
     sgi_answer_error(in, SGI_RPC_MISSING_CAPABILITY, MISSING, MISSING_DATA);
 }
 
-void sgi_reply_missing_tasks(sgi_reply *reply)
+void sgi_reply_tasks_not_declared(sgi_reply *reply)
 {
     sgi_reply_error(reply, SGI_RPC_MISSING_CAPABILITY, SGI_STR(MISSING),
                     SGI_STR(MISSING_DATA));

@@ -11,21 +11,21 @@
 
 /* Returns the name of a task's state in 2026-07-28 and DRAFT-2026-v1 (dialects X and D),
  * such as "working". */
-const char *sgi_state_name(sgi_state state);
+const char *sgi_task_state_name(sgi_state state);
 
 /* The names of the members whose names differ between dialects. All other members of a
  * task have the same name in each dialect. */
-typedef struct sgi_task_names {
+typedef struct sgi_task_member_names {
     const char *ttl, *poll;
     int64_t ttl_unit_ms; /* unit of the ttl member, in ms; 0 = the ttl is written in ms */
-} sgi_task_names;
+} sgi_task_member_names;
 
 /* Writes taskId, status, statusMessage, timestamps, ttl and poll interval into an open
  * JSON object. */
 void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
-                    const sgi_task_names *names);
+                    const sgi_task_member_names *names);
 /* Writes the member "inputRequests":{...} with all open questions. */
-void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op);
+void sgi_task_write_questions(sgi_jw *w, const sgi_op *op);
 /* Writes members of _meta for a client that may have received segments of the result. If
  * segments were replaced, writes the number of the last replaced segment. If some
  * segments continue earlier texts, writes the number of segments, which is then larger
@@ -39,13 +39,13 @@ void sgi_task_write_result(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 void sgi_task_write_related(sgi_jw *w, const sgi_op *op);
 /* Returns the member of _meta that names the task (related-task), without braces. The
  * text is in `out`, which is emptied first. When out of memory, out->failed is true. */
-sgi_str sgi_task_related(sgi_buf *out, const sgi_op *op);
+sgi_str sgi_task_related_meta(sgi_buf *out, const sgi_op *op);
 
 /* ---- finding a task ---- */
 
 /* Reads params.taskId. Returns false when the request is refused; the error has then been
  * sent. */
-bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id);
+bool sgi_task_read_id(const sgi_inbound *in, sgi_str *id);
 /* True when the operation is a task of this dialect and belongs to the principal of the
  * peer. */
 bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
@@ -65,7 +65,7 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status);
 void sgi_task_answer_unreadable(sgi_reply *reply);
 /* Both functions answer with error -32021: the client has not declared the tasks
  * extension. */
-void sgi_answer_missing_tasks(const sgi_inbound *in);
-void sgi_reply_missing_tasks(sgi_reply *reply);
+void sgi_answer_tasks_not_declared(const sgi_inbound *in);
+void sgi_reply_tasks_not_declared(sgi_reply *reply);
 
 #endif

@@ -12,7 +12,7 @@
 
 static void promote(sgi_timer *timer)
 {
-    sgi_op *op = SGI_OWNER(timer, sgi_served, promote)->shared.op;
+    sgi_op *op = SGI_OWNER(timer, sgi_served_op_data, promote)->shared.op;
     /* On SEGUE_E_STATE a question to the client is open, so the call cannot become a task
      * now, and the timer is set again. */
     if (op->served->call &&
@@ -77,12 +77,13 @@ static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *
 {
     uint8_t key[SGI_DIGEST_SIZE];
     if (request->has_key)
-        return sgi_op_set_key(op, request->key, request->digest);
+        return sgi_op_set_idempotency_key(op, request->key, request->digest);
     if (!(request->tool->options.flags & SEGUE_TOOL_STORED) ||
         request->verdict != SGI_VERDICT_PLAIN || request->lasting ||
         (in->peer->server->forgets && in->peer->conn->sole))
         return true;
-    return sgi_random(&op->engine->env, key, sizeof key) && sgi_op_set_key(op, key, key);
+    return sgi_random(&op->engine->env, key, sizeof key) &&
+           sgi_op_set_idempotency_key(op, key, key);
 }
 
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
@@ -101,7 +102,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->asked_ttl_ms = request->ttl_ms;
     op->served->listed_modes = request->listed_modes;
     op->served->modes = request->modes;
-    op->served->streams = request->kind->list && sgi_srv_streams(request);
+    op->served->streams = request->kind->list && sgi_srv_streams_segments(request);
     op->served->refuses_arguments = sgi_facts(in->version)->refuses_arguments;
     op->served->only_objects = !sgi_facts(in->version)->has_any_output;
     if (!give_key(op, in, request)) {
@@ -144,7 +145,7 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
     if (status != SEGUE_OK)
         return status;
     if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
-        status = sgi_task_make(op, op->served->asked_ttl_ms);
+        status = sgi_op_turn_into_task(op, op->served->asked_ttl_ms);
     else if (op->key || op->served->lasting)
         status = sgi_op_store_without_task(op);
     if (status == SEGUE_OK && !op->key && !sgi_op_is_lasting_call(op))
@@ -160,10 +161,10 @@ static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *
         if (op->key)
             /* The pieces are offered now, because later the reply may wait for another
              * operation. */
-            sgi_pieces_offer(reply, request);
+            sgi_pieces_new_if_negotiated(reply, request);
         sgi_tool_call_wait_stored(reply, op);
     } else {
-        sgi_pieces_offer(reply, request);
+        sgi_pieces_new_if_negotiated(reply, request);
         sgi_pieces_begin(reply, op, false);
         sgi_reply_wait_for_op(reply, op);
     }
@@ -172,7 +173,7 @@ static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *
 static bool make_handles(sgi_op *op, const sgi_reply *reply,
                          const sgi_call_request *request)
 {
-    return sgi_lasting_make(op, reply, request) &&
+    return sgi_lasting_call_make(op, reply, request) &&
            launch(op, request->verdict) == SEGUE_OK;
 }
 
@@ -183,7 +184,7 @@ void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
         return;
     sgi_op *op = make_op(in, request);
     if (!op || !sgi_carried_answers_read(op, in) || !make_handles(op, reply, request)) {
-        sgi_tool_call_give_up(reply, op);
+        sgi_tool_call_fail_no_memory(reply, op);
     } else {
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
             !takes_its_time(op))
@@ -203,9 +204,9 @@ void sgi_tools_call(const sgi_inbound *in)
         return;
     if (in->state.n)
         sgi_call_request_read_pieces(in, &request);
-    if (sgi_rejoin_retry(in, &request) || !sgi_call_request_negotiate(in, &request))
+    if (sgi_rejoin_round(in, &request) || !sgi_call_request_negotiate(in, &request))
         return;
-    sgi_op *known = sgi_rejoin_find(in, &request);
+    sgi_op *known = sgi_rejoin_find_op(in, &request);
     if (!known) {
         sgi_tool_call_start(in, &request);
         return;

@@ -20,11 +20,11 @@ void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
 /* Answers the reply with the error "Out of memory", and closes the reply. op: the
  * operation of the call, which is ended; can be NULL. */
-void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op);
+void sgi_tool_call_fail_no_memory(sgi_reply *reply, sgi_op *op);
 
 /* Returns the operation in memory that has the request's idempotency key. Returns NULL
  * when no such operation is in memory. */
-sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request);
+sgi_op *sgi_rejoin_find_op(const sgi_inbound *in, const sgi_call_request *request);
 /* Answers a repeated request with the task or the result of the operation that has the
  * same idempotency key. */
 void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request);
@@ -35,6 +35,6 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
  * questions). Returns true when the request was handled. Returns false when the request
  * brings no answers, or when another server made the round, so that the call must begin
  * anew on this server. */
-bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
+bool sgi_rejoin_round(const sgi_inbound *in, const sgi_call_request *request);
 
 #endif

@@ -46,7 +46,7 @@ static segue_status end_with_text(segue_call *call, sgi_str text)
     sgi_entry *entry;
     sgi_buf block;
     sgi_buf_init(&block, mem);
-    sgi_text_block(&block, text);
+    sgi_write_text_block(&block, text);
     entry =
         block.failed ? NULL : sgi_entry_new(mem, SGI_ENTRY_SEGMENT, block.p, block.len);
     sgi_buf_free(&block);
@@ -139,7 +139,7 @@ static sgi_json structured_of(const segue_call *call)
     return (sgi_json){call->op->head.structured, call->op->head.structured_len};
 }
 
-void sgi_tool_check_refuse(segue_call *call, const char *why)
+void sgi_tool_check_fail_result(segue_call *call, const char *why)
 {
     sgi_op *op = call->op;
     sgi_buf text;
@@ -162,14 +162,14 @@ void sgi_tool_check_result(segue_call *call)
     validation.value = structured_of(call);
     /* keeps the structured content in memory, because the validator reads it without the
      * lock */
-    sgi_op_lend(op);
+    sgi_op_pin_head(op);
     segue_status verdict = sgi_validate(op->engine, &validation);
-    sgi_op_give_back(op);
+    sgi_op_unpin_head(op);
     /* the operation can end in another way while the validator runs */
     if (sgi_op_has_ended(op))
         sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
     else if (verdict != SEGUE_OK)
-        sgi_tool_check_refuse(call, validation.reason);
+        sgi_tool_check_fail_result(call, validation.reason);
     else if (sgi_call_end(call, &call->closing) == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(op, "Out of memory");
     sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);

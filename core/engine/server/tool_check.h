@@ -22,6 +22,6 @@ segue_status sgi_tool_result_needs_check(const segue_call *call,
 void sgi_tool_check_result(segue_call *call);
 /* Ends the operation with an error, because its result does not fit the outputSchema.
  * why: the reason, for the error message. */
-void sgi_tool_check_refuse(segue_call *call, const char *why);
+void sgi_tool_check_fail_result(segue_call *call, const char *why);
 
 #endif

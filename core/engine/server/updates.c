@@ -55,7 +55,7 @@ static void answer(const sgi_inbound *in, segue_status status)
 {
     sgi_sending sending;
     if (status == SEGUE_OK) {
-        sgi_answer_result(&sending, in, NULL);
+        sgi_answer_begin_result(&sending, in, NULL);
         sgi_send_end(&sending);
     } else if (status == SEGUE_E_LIMIT) {
         sgi_limit_text told =
@@ -77,8 +77,8 @@ static void handle(const sgi_inbound *in,
     bool ok = read_uri(in, &uri);
     /* The request of a caller that may not read the resource is refused, so this caller
      * gets no updates about the resource. */
-    if (ok &&
-        sgi_inbound_may_use(in, sgi_resource_find(in->peer->server, sgi_buf_str(&uri))))
+    if (ok && sgi_inbound_may_use_item(
+                  in, sgi_resource_find(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
     sgi_buf_free(&uri);
 }
@@ -95,7 +95,7 @@ void sgi_resources_unsubscribe(const sgi_inbound *in)
 
 /* ---- sending updates ---- */
 
-bool sgi_updates_fill(sgi_source *source, size_t room)
+bool sgi_updates_fill(sgi_output_source *source, size_t room)
 {
     sgi_peer *peer = SGI_OWNER(source, sgi_peer, updates);
     size_t before = peer->conn->out.len;
@@ -108,7 +108,8 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
         mark = sgi_subscribed_uris_take_changed(*uris);
         if (!mark)
             return false;
-        sgi_send_notification(&sending, peer->conn, "notifications/resources/updated");
+        sgi_send_begin_notification(&sending, peer->conn,
+                                    "notifications/resources/updated");
         sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
         if (!sgi_send_end(&sending))
             return false; /* the client has gone, so no more updates can be sent */
@@ -121,10 +122,10 @@ void sgi_updates_send_missed(sgi_peer *peer)
     sgi_subscribed_uris **uris = subscribed_uris_of(peer);
     if ((peer->handshake->initialized && peer->handshake->changed_lists) ||
         (uris && *uris && !TAILQ_EMPTY(&(*uris)->due)))
-        sgi_source_queue(peer->conn, &peer->updates);
+        sgi_output_source_queue(peer->conn, &peer->updates);
 }
 
-void sgi_updates_begin(sgi_peer *peer)
+void sgi_updates_allow(sgi_peer *peer)
 {
     sgi_peer *told = peer->session ? peer->session->listening : peer;
     peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
@@ -132,7 +133,7 @@ void sgi_updates_begin(sgi_peer *peer)
         sgi_updates_send_missed(told);
 }
 
-void sgi_resource_updated(segue_server *server, sgi_str uri)
+void sgi_resource_report_updated(segue_server *server, sgi_str uri)
 {
     sgi_wire_session *session;
     sgi_peer *peer;

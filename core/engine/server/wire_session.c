@@ -96,7 +96,7 @@ static void discard(sgi_peer *peer)
 {
     sgi_conn *conn = peer->conn;
     sgi_conn_ref(conn);
-    sgi_conn_lost(conn, "the session has ended");
+    sgi_conn_on_lost(conn, "the session has ended");
     remove_from_session(peer);
     if (conn->transport)
         sgi_conn_close(conn);
@@ -141,7 +141,7 @@ static void end_session(sgi_wire_session *session, bool drains)
     sgi_map_free(&session->in_flight.by_id);
     sgi_subscribed_uris_free(session->uris);
     sgi_principal_unref(session->who);
-    sgi_release(sgi_engine_mem(server->engine), session, sizeof *session);
+    sgi_free(sgi_engine_mem(server->engine), session, sizeof *session);
 }
 
 void sgi_wire_session_end(sgi_wire_session *session)
@@ -245,7 +245,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     if (!session)
         return SEGUE_E_NOMEM;
     if (!sgi_engine_random_text(engine, session->id)) {
-        sgi_release(sgi_engine_mem(engine), session, sizeof *session);
+        sgi_free(sgi_engine_mem(engine), session, sizeof *session);
         return SEGUE_E_NOMEM;
     }
     session->server = server;
@@ -391,8 +391,8 @@ bool sgi_wire_session_has_unsent(const sgi_wire_session *session)
 
 /* ---- exchanges and transports ---- */
 
-sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
-                                    void *transport)
+sgi_peer *sgi_wire_session_new_exchange(sgi_wire_session *session, size_t max_replay,
+                                        void *transport)
 {
     segue_server *server = session->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -418,8 +418,8 @@ sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay
     return peer;
 }
 
-sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
-                                  uint64_t event)
+sgi_peer *sgi_wire_session_find_exchange(const sgi_wire_session *session, int64_t stream,
+                                         uint64_t event)
 {
     sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
@@ -429,7 +429,7 @@ sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t strea
     return NULL;
 }
 
-bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
+bool sgi_wire_session_stream_is_lost(const sgi_wire_session *session, int64_t stream)
 {
     const sgi_peer *peer;
     if (session->is_named && stream & SGI_STREAM_OF_GET)
@@ -473,7 +473,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
     peer->server->counts.sent_again += conn->out.len;
     count_parked(peer, 0);
     sgi_conn_notify_output(conn);
-    sgi_lasting_peer_rejoined(peer);
+    sgi_lasting_calls_on_peer_rejoined(peer);
     return true;
 }
 
@@ -505,7 +505,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
         if (reply->parked)
             reply->parked(reply);
     }
-    sgi_lasting_peer_parted(peer);
+    sgi_lasting_calls_on_peer_parted(peer);
     touch(session);
     sgi_wire_session_drop_excess_events(peer);
     trim(session);
@@ -526,7 +526,7 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
     if (!peer->session || conn->closing || conn->answered || conn->no_events ||
         (replay->next == 1 && !replay->primes))
         return SEGUE_E_UNSUPPORTED;
-    sgi_send_open_events(conn);
+    sgi_send_open_event_stream(conn);
     if (primes && conn->out.len == before)
         /* the client has no event id with which it could come back, so the stream stays
          * open */
@@ -538,7 +538,7 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
     if (conn->out.failed)
         /* without memory for the retry time the stream still ends; the client then
          * chooses the time itself */
-        sgi_buf_cut(&conn->out, before);
+        sgi_buf_truncate(&conn->out, before);
     conn->parting = true;
     sgi_conn_notify_output(conn);
     return SEGUE_OK;

@@ -68,15 +68,15 @@ void sgi_wire_sessions_end(segue_server *server);
 /* Makes a new exchange of the session. max_replay: maximum number of bytes of events that
  * the exchange stores for a client that resumes (replay.h). Returns NULL when out of
  * memory. */
-sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
-                                    void *transport);
+sgi_peer *sgi_wire_session_new_exchange(sgi_wire_session *session, size_t max_replay,
+                                        void *transport);
 /* Returns the exchange that has sent this event. Returns NULL when no exchange has sent
  * the event, or when the exchange cannot be resumed any more. */
-sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
-                                  uint64_t event);
+sgi_peer *sgi_wire_session_find_exchange(const sgi_wire_session *session, int64_t stream,
+                                         uint64_t event);
 /* True when a stream with this number existed and its events are lost. Always false for a
  * GET stream, because a new GET stream can replace it. */
-bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
+bool sgi_wire_session_stream_is_lost(const sgi_wire_session *session, int64_t stream);
 /* Drops stored events if all exchanges without a transport together store too many bytes.
  * Called when such an exchange, `peer`, has stored another event. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer);

@@ -9,7 +9,7 @@
 #define KEY_MIN 16
 #define KEY_MAX 128
 
-bool sgi_call_key_is(sgi_str text)
+bool sgi_call_key_is_valid(sgi_str text)
 {
     return text.n >= KEY_MIN && text.n <= KEY_MAX;
 }
@@ -22,7 +22,8 @@ bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str
     return sgi_engine_digest(server->engine, digest, of_key, 3);
 }
 
-bool sgi_is_withdrawn(const segue_server *server, const uint8_t key[SGI_DIGEST_SIZE])
+bool sgi_call_key_is_withdrawn(const segue_server *server,
+                               const uint8_t key[SGI_DIGEST_SIZE])
 {
     return sgi_digest_ring_has(server->withdrawn, key);
 }
@@ -61,14 +62,15 @@ void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
         !peer->who || !sgi_peer_keeps_keys(peer))
         return;
     sgi_str text = sgi_method_text(key, room);
-    if (!sgi_call_key_is(text) || !sgi_call_key_digest(server, peer->who, text, digest))
+    if (!sgi_call_key_is_valid(text) ||
+        !sgi_call_key_digest(server, peer->who, text, digest))
         return;
     sgi_str of = {(const char *)digest, SGI_DIGEST_SIZE};
     sgi_map_node *node = sgi_map_find(&server->by_key, of);
     if (node) {
-        cancel(SGI_OWNER(node, sgi_op_key, node)->op);
-    } else if (!sgi_is_withdrawn(server, digest)) {
+        cancel(SGI_OWNER(node, sgi_op_idempotency_key, node)->op);
+    } else if (!sgi_call_key_is_withdrawn(server, digest)) {
         sgi_digest_ring_add(server->withdrawn, digest);
-        sgi_server_find_key(server, digest, found, NULL);
+        sgi_server_find_by_key(server, digest, found, NULL);
     }
 }

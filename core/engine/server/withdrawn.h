@@ -14,7 +14,7 @@
 #include "engine/server/peer.h"
 
 /* True when a text from a client is valid as an idempotency key. */
-bool sgi_call_key_is(sgi_str text);
+bool sgi_call_key_is_valid(sgi_str text);
 /* Computes the digest of a client's idempotency key. Calls are stored under this digest.
  * Returns false when out of memory. */
 bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str key,
@@ -24,6 +24,7 @@ bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str
  * notification has no key. */
 void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
 /* True when the client withdrew the call with this key before the call arrived. */
-bool sgi_is_withdrawn(const segue_server *server, const uint8_t key[SGI_DIGEST_SIZE]);
+bool sgi_call_key_is_withdrawn(const segue_server *server,
+                               const uint8_t key[SGI_DIGEST_SIZE]);
 
 #endif

@@ -4,7 +4,7 @@
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
 
-sgi_json sgi_task_named_in(sgi_json result)
+sgi_json sgi_answer_task_object(sgi_json result)
 {
     sgi_json nested = sgi_json_get(result, "task");
     if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)
@@ -34,11 +34,11 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     return true;
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
-    const sgi_follow *follow = (const sgi_follow *)state;
+    const sgi_task_follow *follow = (const sgi_task_follow *)state;
     if (follow->meta)
-        sgi_release(sgi_engine_mem(request->engine), follow->meta, follow->meta_len + 1);
+        sgi_free(sgi_engine_mem(request->engine), follow->meta, follow->meta_len + 1);
     request->follow = NULL;
 }
 
@@ -90,13 +90,13 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
 
 /* ---- functions for a session ---- */
 
-static void begin(segue_session *session, sgi_cli_state *state)
+static void begin(segue_session *session, sgi_cli_dialect_state *state)
 {
     (void)session;
     TAILQ_INIT(&((sgi_session_tasks *)state)->early.all);
 }
 
-static void free_session(segue_session *session, sgi_cli_state *state)
+static void free_session(segue_session *session, sgi_cli_dialect_state *state)
 {
     sgi_early_status_free(session, &((sgi_session_tasks *)state)->early);
 }
@@ -118,7 +118,7 @@ static const sgi_cli_session_hooks session_hooks = {
 const sgi_cli_dialect sgi_cli_tasks = {
     .name = "tasks",
     .session_hooks = &session_hooks,
-    .state_size = sizeof(sgi_follow),
+    .state_size = sizeof(sgi_task_follow),
     .free_state = free_state,
     .take_over = take_over,
     .answer = answer,

@@ -8,7 +8,7 @@ static void forget(segue_session *session, sgi_early_status_list *list,
 {
     TAILQ_REMOVE(&list->all, early, link);
     list->count--;
-    sgi_release(sgi_engine_mem(session->engine), early, sizeof *early + early->len);
+    sgi_free(sgi_engine_mem(session->engine), early, sizeof *early + early->len);
 }
 
 void sgi_early_status_free(segue_session *session, sgi_early_status_list *list)
@@ -23,7 +23,7 @@ void sgi_early_status_free(segue_session *session, sgi_early_status_list *list)
 static bool is_awaited(const segue_session *session)
 {
     const segue_request *request;
-    if (!sgi_cli_following_of(session)->status)
+    if (!sgi_cli_follow_ops_of(session)->status)
         return false;
     TAILQ_FOREACH(request, &session->requests, link)
         if (request->phase == SGI_PHASE_WAIT && sgi_cli_may_be_task(request))
@@ -77,7 +77,7 @@ void sgi_early_status_apply(segue_request *request)
         TAILQ_REMOVE(&list->all, early, link);
         list->count--;
         request->follower->status(request, (sgi_json){early->params, early->len});
-        sgi_release(sgi_engine_mem(session->engine), early, sizeof *early + early->len);
+        sgi_free(sgi_engine_mem(session->engine), early, sizeof *early + early->len);
     }
     if (!is_awaited(session))
         sgi_early_status_free(session, list);

@@ -33,8 +33,8 @@ typedef struct sgi_task_get_ops {
 
 /* What a request knows about the task that it follows. The struct is made when the
  * request gets a task, and freed with the request. */
-struct sgi_follow {
-    sgi_cli_state base;
+struct sgi_task_follow {
+    sgi_cli_dialect_state base;
     const sgi_task_get_ops
         /* how the dialect polls by tasks/get; NULL = the dialect has its own functions
          * for tasks/get */
@@ -85,7 +85,7 @@ static inline int32_t sgi_follow_state(const segue_request *request)
 
 /* The table of a request that knows only the id of its task. When the session opens, the
  * version of the session decides which dialect follows the task. */
-extern const sgi_cli_following sgi_follow_unknown;
+extern const sgi_cli_follow_ops sgi_follow_unknown;
 
 /* Makes the request follow the task with this id. Returns false when out of memory. */
 bool sgi_follow_new(segue_request *request, sgi_str task_id);
@@ -109,9 +109,9 @@ static inline void sgi_follow_send_due(segue_request *request)
 
 /* ---- follow_begin.c: functions of the tables ---- */
 
-void sgi_follow_report_state(segue_request *request);
+void sgi_follow_on_task_reported(segue_request *request);
 void sgi_follow_pause(segue_request *request);
-void sgi_follow_has_room(segue_request *request, bool was_full);
+void sgi_follow_on_room(segue_request *request, bool was_full);
 bool sgi_follow_is_held(const segue_request *request);
 bool sgi_follow_returns_false(const segue_request *request);
 void sgi_follow_end(segue_request *request);
@@ -123,9 +123,9 @@ bool sgi_follow_read_token(sgi_json token, sgi_request_spec *spec, segue_status 
 /* ---- follow_look.c: tasks/get ---- */
 
 /* Asks for the task's state now, without waiting for the poll interval. */
-void sgi_follow_get_now(segue_request *request);
+void sgi_follow_send_tasks_get_now(segue_request *request);
 /* Sends tasks/get. If a tasks/get is under way, sends the next one after its answer. */
-void sgi_follow_get(segue_request *request);
+void sgi_follow_send_tasks_get(segue_request *request);
 /* True for an error code which means that the server does not have the method. */
 static inline bool sgi_follow_is_missing_method(int64_t code)
 {
@@ -142,7 +142,7 @@ bool sgi_follow_cancel(segue_request *request, segue_status status);
 void sgi_follow_send_cancel(segue_request *request);
 /* Cancels the task of a request that has ended. The client ignores the server's
  * answer. */
-void sgi_follow_abandon(segue_request *request);
+void sgi_follow_cancel_abandoned_task(segue_request *request);
 /* Ends the request, because the server reports that the task is cancelled. Any client may
  * have cancelled the task. */
 void sgi_follow_end_as_cancelled(segue_request *request);
@@ -153,19 +153,19 @@ void sgi_follow_end_as_cancelled(segue_request *request);
  * by on_status. */
 void sgi_task_note_status(segue_request *request, sgi_json object);
 /* Stores the poll interval and the time to live from a description of the task. */
-void sgi_task_note_poll(segue_request *request, sgi_json task);
+void sgi_task_note_poll_interval(segue_request *request, sgi_json task);
 /* True when the task's time to live is over by this client's clock. */
 bool sgi_task_is_overdue(const segue_request *request);
 /* Returns the error text for a task that the server does not know. If the client's
  * credentials have changed since the task was made, the text says that the task may
  * belong to another user. */
-const char *sgi_task_unknown_text(const segue_request *request);
+const char *sgi_task_unknown_error_text(const segue_request *request);
 /* True when this message about the task is older than the known state. A terminal state
  * is final, so every later message is stale. Before that, lastUpdatedAt decides
  * (R-2557-47). */
-bool sgi_task_is_stale(segue_request *request, sgi_json task);
+bool sgi_task_description_is_stale(segue_request *request, sgi_json task);
 /* True when the message names a task that is not the task of the request. */
-bool sgi_task_is_another(const segue_request *request, sgi_json task);
+bool sgi_task_description_is_of_another(const segue_request *request, sgi_json task);
 /* Schedules tasks/get after the poll interval. */
 void sgi_task_poll_later(segue_request *request);
 /* Returns the poll interval in ms: the server's value, within the limits of this

@@ -14,7 +14,8 @@ bool sgi_follow_new(segue_request *request, sgi_str task_id)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     char *id = sgi_text_dup(mem, task_id);
-    sgi_follow *follow = id ? sgi_cli_state_new(request, &sgi_cli_tasks) : NULL;
+    sgi_task_follow *follow =
+        id ? sgi_cli_dialect_state_find_or_new(request, &sgi_cli_tasks) : NULL;
     if (!follow) {
         sgi_text_free(mem, id);
         return false;
@@ -29,7 +30,7 @@ bool sgi_follow_new(segue_request *request, sgi_str task_id)
 
 bool sgi_follow_choose_dialect(segue_request *request)
 {
-    const sgi_cli_following *fits = sgi_cli_following_of(request->session);
+    const sgi_cli_follow_ops *fits = sgi_cli_follow_ops_of(request->session);
     if (request->follower == &sgi_follow_unknown)
         request->follower = fits;
     if (request->follower != fits)
@@ -68,7 +69,7 @@ static void keep_meta(segue_request *request, sgi_json meta)
 
 sgi_json sgi_follow_meta(const segue_request *request, const char *key)
 {
-    const sgi_follow *follow = request->follow;
+    const sgi_task_follow *follow = request->follow;
     if (!follow || !follow->meta)
         return (sgi_json){0};
     return sgi_json_get((sgi_json){follow->meta, follow->meta_len}, key);
@@ -76,7 +77,7 @@ sgi_json sgi_follow_meta(const segue_request *request, const char *key)
 
 void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_TASK};
     /* in DRAFT-2026-v1 the task is in the member "task" of the answer */
     sgi_json nested = sgi_json_get(task, "task");
     sgi_json id;
@@ -101,20 +102,20 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
         return;
     }
     sgi_cli_became_task(request);
-    sgi_request_forget_received(request);
+    sgi_request_drop_received_result(request);
     sgi_request_set_phase(request, SGI_PHASE_FOLLOW);
     request->tries.method = "tasks/get";
     keep_meta(request, meta);
     /* the questions that the server asked before the call became a task are dropped,
      * because a task has its own questions */
     sgi_questions_clear(request);
-    sgi_task_note_poll(request, task);
+    sgi_task_note_poll_interval(request, task);
     sgi_cli_note_task(request, task, true);
     if (!sgi_follow_choose_dialect(request))
         return;
     request->follow->hook_pending = request->events.on_task != NULL;
     if (request->follow->hook_pending &&
-        !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
+        !sgi_inbox_add_record(request, &head, sgi_str_of(request->task_id))) {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task");
         return;
     }
@@ -129,7 +130,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
 
 /* ---- functions of the tables ---- */
 
-void sgi_follow_report_state(segue_request *request)
+void sgi_follow_on_task_reported(segue_request *request)
 {
     if (!request->follow->hook_pending)
         return;
@@ -143,7 +144,7 @@ void sgi_follow_pause(segue_request *request)
     request->follow->paused = true;
 }
 
-void sgi_follow_has_room(segue_request *request, bool was_full)
+void sgi_follow_on_room(segue_request *request, bool was_full)
 {
     (void)was_full;
     if (!request->follow->paused)
@@ -162,7 +163,7 @@ bool sgi_follow_returns_false(const segue_request *request)
 bool sgi_follow_is_held(const segue_request *request)
 {
     const sgi_emitter *getting = request->follow->getting;
-    const sgi_emitter *streaming = sgi_cli_streaming(request);
+    const sgi_emitter *streaming = sgi_cli_streaming_exchange(request);
     return (getting && sgi_exchange_is_held(getting->conn)) ||
            (streaming && sgi_exchange_is_held(streaming->conn));
 }
@@ -198,7 +199,7 @@ bool sgi_follow_read_token(sgi_json token, sgi_request_spec *spec, segue_status 
     if (!id.n)
         return false;
     sgi_json_decode(id, spec->room);
-    sgi_json_int(sgi_json_get(token, "e"), &event);
+    sgi_json_read_int(sgi_json_get(token, "e"), &event);
     spec->method = SGI_STR("tools/call");
     spec->task_id = sgi_buf_str(spec->room);
     spec->next_event = (uint64_t)event;
@@ -238,15 +239,15 @@ static void answered(segue_request *request, sgi_question *question)
     due(request);
 }
 
-const sgi_cli_following sgi_follow_unknown = {
+const sgi_cli_follow_ops sgi_follow_unknown = {
     .fits = fits_none,
     .begin = begin_none,
     .due = due,
     .answered = answered,
-    .task_reported = sgi_follow_report_state,
+    .task_reported = sgi_follow_on_task_reported,
     .pause = sgi_follow_pause,
     .is_streamed = sgi_follow_returns_false,
-    .has_room = sgi_follow_has_room,
+    .has_room = sgi_follow_on_room,
     .is_held = sgi_follow_is_held,
     .cancel = sgi_follow_cancel,
     .end = sgi_follow_end,

@@ -49,10 +49,10 @@ static void try_again(segue_request *request, int64_t at_least_ms)
 static void was_refused(segue_request *request, sgi_json error)
 {
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (code == SGI_RPC_INVALID_PARAMS) {
         request->cancel_due = false;
-        sgi_follow_get_now(request);
+        sgi_follow_send_tasks_get_now(request);
     } else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY) {
         end_unconfirmed(request);
     } else {
@@ -115,7 +115,7 @@ static void nobody_waits(sgi_emitter *emitter, const sgi_outcome *outcome)
     (void)outcome;
 }
 
-void sgi_follow_abandon(segue_request *request)
+void sgi_follow_cancel_abandoned_task(segue_request *request)
 {
     sgi_sending sending;
     if (request->follow->cancelling || !sgi_session_is_open(request->session))

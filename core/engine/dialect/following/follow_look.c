@@ -47,8 +47,8 @@ static void take_questions(segue_request *request, sgi_json task)
          count++)
         if (request->phase == SGI_PHASE_FOLLOW)
             take_question(request, &member);
-    if (!count &&
-        sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_INPUT_REQUIRED)
+    if (!count && sgi_task_state_from_status(sgi_json_get(task, "status")) ==
+                      SEGUE_TASK_INPUT_REQUIRED)
         warn(request, "the task waits for answers, but the server sent no question");
 }
 
@@ -78,7 +78,7 @@ static void take_failed(segue_request *request, sgi_json task)
 {
     sgi_json error = sgi_json_get(task, "error");
     int64_t code;
-    if (sgi_json_int(sgi_json_get(error, "code"), &code))
+    if (sgi_json_read_int(sgi_json_get(error, "code"), &code))
         sgi_request_finish_error(request, NULL, error);
     else
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
@@ -89,12 +89,12 @@ static void take_task(segue_request *request, sgi_json task)
 {
     const sgi_task_get_ops *look = request->follow->look;
     sgi_tries_reset(&request->tries);
-    sgi_task_note_poll(request, task);
+    sgi_task_note_poll_interval(request, task);
     sgi_cli_note_task(request, task, true);
     if (look->is_overtaken && look->is_overtaken(request, task))
         return;
     sgi_task_note_status(request, task);
-    switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
+    switch (sgi_task_state_from_status(sgi_json_get(task, "status"))) {
     case SEGUE_TASK_COMPLETED:
         if (!look->completed || !look->completed(request))
             take_completed(request, task);
@@ -117,7 +117,7 @@ static void take_task(segue_request *request, sgi_json task)
         if (request->follow->look_due)
             /* a notification has reported a newer change of the task, so tasks/get is
              * sent again */
-            sgi_follow_get(request);
+            sgi_follow_send_tasks_get(request);
         else if (is_polled(request))
             sgi_task_poll_later(request);
         break;
@@ -133,12 +133,12 @@ static void take_task(segue_request *request, sgi_json task)
  * (R-2557-43). */
 static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
 {
-    int64_t code = sgi_outcome_code(outcome);
+    int64_t code = sgi_outcome_error_code(outcome);
     bool is_said =
         outcome->kind == SGI_OUTCOME_ERROR || outcome->kind == SGI_OUTCOME_TIMEOUT;
     if (code == SGI_RPC_INVALID_PARAMS)
-        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown_text(request),
-                               outcome->json);
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                               sgi_task_unknown_error_text(request), outcome->json);
     else if (sgi_follow_is_missing_method(code))
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
                                "the server does not support tasks/get", outcome->json);
@@ -147,7 +147,7 @@ static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
             request, SEGUE_E_TASK_LOST,
             "the ttl of the task is over, and the server does not report its outcome");
     else
-        sgi_tries_retry_harmless(&request->tries, outcome);
+        sgi_tries_retry_idempotent(&request->tries, outcome);
 }
 
 static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -165,10 +165,10 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (refused)
         /* the server refused the application's answer, or does not know the task; another
          * tasks/get shows which of the two is true */
-        sgi_follow_get_now(request);
+        sgi_follow_send_tasks_get_now(request);
     else if (!is_answer)
         take_get_failure(request, outcome);
-    else if (sgi_task_is_another(request, outcome->json))
+    else if (sgi_task_description_is_of_another(request, outcome->json))
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer to tasks/get names another task");
     else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
@@ -179,7 +179,7 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
                          "the answer to tasks/get has an unknown resultType");
 }
 
-void sgi_follow_get(segue_request *request)
+void sgi_follow_send_tasks_get(segue_request *request)
 {
     sgi_sending sending;
     const sgi_task_get_ops *look = request->follow->look;
@@ -201,7 +201,7 @@ void sgi_follow_get(segue_request *request)
     }
 }
 
-void sgi_follow_get_now(segue_request *request)
+void sgi_follow_send_tasks_get_now(segue_request *request)
 {
     request->follow->look_due = true;
     sgi_tries_stop(&request->tries);

@@ -23,7 +23,7 @@ static void cancel_task(segue_session *session, sgi_json task)
 {
     sgi_sending sending;
     sgi_json id = sgi_json_get(task, "taskId");
-    const sgi_cli_following *following = sgi_cli_following_of(session);
+    const sgi_cli_follow_ops *following = sgi_cli_follow_ops_of(session);
     sgi_json echo = following->echo_of ? following->echo_of(task) : (sgi_json){0};
     if (sgi_json_kind_of(id) != SGI_JSON_STRING || !sgi_session_is_open(session))
         return;
@@ -43,7 +43,7 @@ static void came_late(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_session_tasks_of(session)->late_calls--;
     if (outcome->kind != SGI_OUTCOME_RESULT)
         return;
-    sgi_json task = sgi_cli_task_in(session, outcome->json);
+    sgi_json task = sgi_cli_task_in_answer(session, outcome->json);
     if (task.n)
         cancel_task(session, task);
 }

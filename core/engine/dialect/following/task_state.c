@@ -26,11 +26,11 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
     sgi_json message = sgi_json_get(object, "statusMessage");
-    int32_t state = sgi_task_state_of(status);
+    int32_t state = sgi_task_state_from_status(status);
     sgi_buf text;
     if (sgi_json_kind_of(message) != SGI_JSON_STRING)
         message = (sgi_json){0};
-    sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
     if (state == SEGUE_TASK_UNKNOWN)
         state = request->follow->state;
     if (sgi_task_state_is_terminal(request->follow->state) &&
@@ -41,13 +41,13 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     if (request->task)
         sgi_task_handle_set_state(request->task, state);
     if ((!changed && !message.n) || !request->events.on_status ||
-        sgi_deliver_is_full(request))
+        sgi_inbox_is_full(request))
         return;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     write_status(&text, status, message, state);
     uint64_t told = sgi_siphash(request->session->in_flight.seed, text.p, text.len);
     if (!text.failed && (changed || told != request->follow->status_reported)) {
-        sgi_deliver(request, &head, sgi_buf_str(&text));
+        sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
         request->follow->status_reported = told;
     }
     sgi_buf_free(&text);
@@ -67,7 +67,7 @@ static void note_ttl(segue_request *request, sgi_json task)
         int64_t ttl;
         if (value.n && sgi_json_kind_of(value) == SGI_JSON_NULL)
             request->follow->ttl_ms = -1;
-        else if (sgi_json_int(value, &ttl) && ttl >= 0)
+        else if (sgi_json_read_int(value, &ttl) && ttl >= 0)
             request->follow->ttl_ms = sgi_time_mul(ttl, known[i].unit);
         else
             continue;
@@ -86,7 +86,7 @@ bool sgi_task_is_overdue(const segue_request *request)
 
 /* Reads the time to live and the poll interval. The names of these members differ between
  * revisions (R-2557-2). */
-void sgi_task_note_poll(segue_request *request, sgi_json task)
+void sgi_task_note_poll_interval(segue_request *request, sgi_json task)
 {
     note_ttl(request, task);
     if (!request->follow->known_ms)
@@ -95,7 +95,7 @@ void sgi_task_note_poll(segue_request *request, sgi_json task)
                                         "pollInterval"};
     int64_t ms;
     for (size_t i = 0; i < 3; i++)
-        if (sgi_json_int(sgi_json_get(task, names[i]), &ms) && ms >= 0) {
+        if (sgi_json_read_int(sgi_json_get(task, names[i]), &ms) && ms >= 0) {
             request->follow->poll_ms = ms;
             return;
         }
@@ -217,10 +217,10 @@ static int64_t instant_of(sgi_json value)
     return seconds * 1000 + rest;
 }
 
-bool sgi_task_is_stale(segue_request *request, sgi_json task)
+bool sgi_task_description_is_stale(segue_request *request, sgi_json task)
 {
     int64_t updated = instant_of(sgi_json_get(task, "lastUpdatedAt"));
-    int32_t state = sgi_task_state_of(sgi_json_get(task, "status"));
+    int32_t state = sgi_task_state_from_status(sgi_json_get(task, "status"));
     if (sgi_task_state_is_terminal(request->follow->state))
         return state != request->follow->state;
     if (sgi_task_state_is_terminal(state))
@@ -235,13 +235,13 @@ bool sgi_task_is_stale(segue_request *request, sgi_json task)
 /* True when the message names a task that is not the task of the request. A description
  * without an id counts as the task of the request, because some servers leave the id out
  * of their answers. */
-bool sgi_task_is_another(const segue_request *request, sgi_json task)
+bool sgi_task_description_is_of_another(const segue_request *request, sgi_json task)
 {
     sgi_json id = sgi_json_get(task, "taskId");
     return id.n && !sgi_json_string_is(id, sgi_str_of(request->task_id));
 }
 
-const char *sgi_task_unknown_text(const segue_request *request)
+const char *sgi_task_unknown_error_text(const segue_request *request)
 {
     return request->follow->credentials == request->session->conn->credentials
                ? "the server does not know the task"

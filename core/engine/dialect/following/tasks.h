@@ -9,7 +9,7 @@
 #include "engine/dialect/following/late_task.h"
 
 typedef struct sgi_session_tasks {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     sgi_early_status_list early;
     /* number of cancelled calls whose answer may still name a task (late_task.h) */
     int32_t late_calls;
@@ -17,11 +17,11 @@ typedef struct sgi_session_tasks {
 
 static inline sgi_session_tasks *sgi_session_tasks_of(const segue_session *session)
 {
-    return sgi_cli_session_state(session, &sgi_cli_tasks);
+    return sgi_cli_dialect_session_state(session, &sgi_cli_tasks);
 }
 
 /* Returns the object in the answer of a call that describes a task; empty when the answer
  * has no task. */
-sgi_json sgi_task_named_in(sgi_json result);
+sgi_json sgi_answer_task_object(sgi_json result);
 
 #endif

@@ -17,7 +17,7 @@
 /* The pieces that one request has received. The struct is made when the first piece
  * comes. */
 typedef struct partial {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     sgi_partial_merge merge; /* the merge of all responses so far */
     bool begun;              /* true when at least one response was merged */
     /* number of the segment that the next block of a response becomes */
@@ -32,7 +32,7 @@ typedef struct partial {
 
 static partial *part_of(const segue_request *request)
 {
-    return sgi_cli_state_of(request, &sgi_cli_partial);
+    return sgi_cli_dialect_state_find(request, &sgi_cli_partial);
 }
 
 /* Returns the merge of the received responses; NULL when no response was merged. */
@@ -42,7 +42,7 @@ static sgi_partial_merge *merge_of(const segue_request *request)
     return part && part->begun ? &part->merge : NULL;
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
     (void)request;
     sgi_partial_merge_free(&((partial *)state)->merge);
@@ -50,16 +50,16 @@ static void free_state(segue_request *request, sgi_cli_state *state)
 
 static void drop(segue_request *request)
 {
-    sgi_cli_state_drop(request, &sgi_cli_partial);
+    sgi_cli_dialect_state_drop(request, &sgi_cli_partial);
 }
 
 static partial *begin(segue_request *request)
 {
     partial *part = part_of(request);
-    const char *list = sgi_result_list_name(request);
+    const char *list = sgi_result_list_member(request);
     if (part)
         return part;
-    part = sgi_cli_state_new(request, &sgi_cli_partial);
+    part = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_partial);
     if (!part) {
         sgi_cli_pieces_fail(request, SEGUE_E_NOMEM,
                             "out of memory for a piece of the result");
@@ -80,7 +80,8 @@ static bool is_true(sgi_json value)
 static int64_t first_of(sgi_json result)
 {
     int64_t number = 0;
-    sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/seq"), &number);
+    sgi_json_read_int(sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/seq"),
+                      &number);
     return number;
 }
 
@@ -98,7 +99,7 @@ static bool is_added(const segue_request *request)
 {
     return !sgi_facts(request->session->version)->is_stateless &&
            !sgi_cli_asks_for_task(request) && !asked_for(request).n &&
-           sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL);
+           sgi_cli_pieces_are_possible(request, SEGUE_DIALECT_PARTIAL);
 }
 
 static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
@@ -142,14 +143,14 @@ static void show_block(void *user, uint64_t index, sgi_json block)
         return;
     request->numbering.next = number + 1;
     sgi_tries_reset(&request->tries);
-    sgi_deliver_piece(request, number, 0, index, block);
+    sgi_deliver_indexed_segment(request, number, 0, index, block);
 }
 
 static numbering begin_numbering(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
     const sgi_partial_merge *merge = merge_of(request);
-    sgi_deliver_void_of_result(request, result);
+    sgi_deliver_void_segments_of_result(request, result);
     numbering at = {request,
                     merge ? part_of(request)->number : request->numbering.voided + 1};
     int64_t number = first_of(result);
@@ -158,7 +159,7 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
         at.number = (uint64_t)number;
     if (sgi_json_string_is(sgi_json_get(meta, "mergeStrategy"), SGI_STR("replace")) &&
         at.number >= request->numbering.next)
-        sgi_deliver_void(request, at.number - 1);
+        sgi_deliver_void_segments(request, at.number - 1);
     if (numbered && merge && number < merge->next)
         /* the merge skips the blocks that it has, so counting continues at the first new
          * block */
@@ -201,7 +202,8 @@ static void note_lack(segue_request *request, sgi_json result)
     partial *part = part_of(request);
     if (!lacks(request, result))
         return;
-    sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "index"), &part->merge.base);
+    sgi_json_read_int(sgi_json_get(sgi_json_get(result, "_meta"), "index"),
+                      &part->merge.base);
     part->merge.lacks = true;
     part->gone = (uint64_t)first_of(result) - 1;
     part->handled = request->delivery.segment;
@@ -256,7 +258,7 @@ static bool take_response(segue_request *request, sgi_json result)
         sgi_cli_pieces_fail_limit(request, "the result has too many fields",
                                   (sgi_limit){"max_fields", SGI_FIELDS_MAX});
     else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
-        sgi_cli_pieces_fail_size(request);
+        sgi_cli_pieces_fail_too_large(request);
     return !sgi_request_is_over(request);
 }
 
@@ -273,23 +275,23 @@ static bool has_more(sgi_json result)
 static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
-    const char *list = sgi_result_list_name(request);
+    const char *list = sgi_result_list_member(request);
     if (emitter->repeats && first_of(result) == 1)
         drop(request);
     if (!has_more(result))
         return false;
     partial *part = begin(request);
-    if (!part || !sgi_cli_pieces_received(request, &part->empty,
-                                          sgi_json_get(result, list ? list : "content"),
-                                          sgi_json_get(result, "structuredContent")))
+    if (!part || !sgi_cli_pieces_note_received(
+                     request, &part->empty, sgi_json_get(result, list ? list : "content"),
+                     sgi_json_get(result, "structuredContent")))
         return true;
     /* only the last response may report an error (R-776-5) */
     if (is_true(sgi_json_get(result, "isError")))
         request->engine->warnings++;
     if (skips(request, result))
         lose(request);
-    else if (take_response(request, result) && !sgi_cli_pieces_keep_pace(request))
-        sgi_cli_pieces_may_wait(request);
+    else if (take_response(request, result) && !sgi_cli_pieces_pause_when_full(request))
+        sgi_cli_pieces_check_waiting_size(request);
     return true;
 }
 
@@ -313,7 +315,7 @@ static void finish(segue_request *request, sgi_json result)
     } else if (part->gone) {
         fail_partial(request, part);
     } else {
-        sgi_tool_lookup_learn(request, sgi_buf_str(&merged));
+        sgi_request_store_listed_tools(request, sgi_buf_str(&merged));
         sgi_request_finish(request, sgi_buf_str(&merged));
     }
     sgi_buf_free(&merged);

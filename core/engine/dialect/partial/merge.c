@@ -20,7 +20,7 @@ static void free_text(sgi_partial_merge *merge, sgi_partial_merge_block *block)
         return;
     sgi_fields_clear(&block->text->others);
     sgi_buf_free(&block->text->inside);
-    sgi_release(merge->env->mem, block->text, sizeof *block->text);
+    sgi_free(merge->env->mem, block->text, sizeof *block->text);
     block->text = NULL;
 }
 
@@ -38,7 +38,7 @@ void sgi_partial_merge_free(sgi_partial_merge *merge)
 {
     drop_blocks(merge);
     if (merge->blocks)
-        sgi_release(merge->env->mem, merge->blocks, merge->room * sizeof *merge->blocks);
+        sgi_free(merge->env->mem, merge->blocks, merge->room * sizeof *merge->blocks);
     merge->blocks = NULL;
     merge->room = 0;
     sgi_fold_free(&merge->fields);
@@ -56,7 +56,7 @@ static void write_without(sgi_json object, const char *const *names, sgi_buf *ou
 {
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');
-    sgi_jw_members(&w, object, names);
+    sgi_jw_copy_members(&w, object, names);
     sgi_jw_close(&w, '}');
 }
 
@@ -68,8 +68,8 @@ static bool grow(sgi_partial_merge *merge)
         return true;
     size_t room = merge->room ? merge->room * 2 : 16;
     sgi_partial_merge_block *blocks =
-        sgi_resize(merge->env->mem, merge->blocks, merge->room * sizeof *blocks,
-                   room * sizeof *blocks);
+        sgi_realloc(merge->env->mem, merge->blocks, merge->room * sizeof *blocks,
+                    room * sizeof *blocks);
     if (!blocks)
         return false;
     merge->blocks = blocks;
@@ -178,7 +178,8 @@ static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
  * unchanged. Returns false when the index is invalid. */
 static bool read_index(sgi_json value, int64_t *index)
 {
-    return !value.n || (sgi_json_int(value, index) && *index >= 0 && *index < INDEX_MAX);
+    return !value.n ||
+           (sgi_json_read_int(value, index) && *index >= 0 && *index < INDEX_MAX);
 }
 
 static sgi_merged take_block(sgi_partial_merge *merge, sgi_json block, int64_t index)
@@ -292,7 +293,7 @@ static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool ap
 static int64_t repeats_of(sgi_partial_merge *merge, sgi_json meta)
 {
     int64_t first;
-    if (!sgi_json_int(sgi_json_get(meta, "dev.segue/seq"), &first) || first <= 0 ||
+    if (!sgi_json_read_int(sgi_json_get(meta, "dev.segue/seq"), &first) || first <= 0 ||
         first >= INDEX_MAX)
         return 0;
     if (first < merge->next)
@@ -319,7 +320,7 @@ sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
         merge->base = 0;
         merge->lacks = false;
         drop_blocks(merge);
-        sgi_fold_replace(&merge->fields, merge->fields.segments);
+        sgi_fold_drop_replaced(&merge->fields, merge->fields.segments);
         merge->replacements++;
     }
     sgi_merged merged =

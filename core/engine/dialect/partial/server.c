@@ -76,7 +76,7 @@ static run write_segments(sgi_pieces *pieces, sgi_buf *out)
     pieces->broken = false;
     while (r.count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_segment_reader_next(&pieces->cursor, !r.count))) {
-        sgi_segment_reader_read_placed_block(&pieces->cursor, entry, &block, &place);
+        sgi_segment_reader_read_indexed_block(&pieces->cursor, entry, &block, &place);
         pieces->broken = !follows(&r, entry, place);
         if (pieces->broken)
             break;
@@ -100,7 +100,7 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     uint64_t before = pieces->cursor.reader.seq;
     sgi_sending sending;
     sgi_jw *w = &sending.w;
-    sgi_send_response(&sending, pieces->conn, sgi_str_of(pieces->reply->id), false);
+    sgi_send_begin_response(&sending, pieces->conn, sgi_str_of(pieces->reply->id), false);
     sgi_jw_key(w, op->served->kind->list);
     sgi_jw_open(w, '[');
     run r = write_segments(pieces, w->buf);
@@ -130,7 +130,7 @@ static void finish(sgi_pieces *pieces)
     send_piece(pieces);
 }
 
-static const sgi_pieces_form form = {
+static const sgi_pieces_ops form = {
     .send = send_piece,
     .finish = finish,
     .frees_consumed = true,

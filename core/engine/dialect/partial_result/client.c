@@ -10,7 +10,7 @@
 /* The pieces that came by the notifications of one exchange. The struct is made when an
  * exchange asks for such notifications. */
 typedef struct piece_notes {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     int64_t next;    /* number that the next notification has */
     uint64_t count;  /* number of segments that came with this exchange */
     uint64_t blocks; /* number of blocks that the segments of this exchange make */
@@ -22,7 +22,7 @@ typedef struct piece_notes {
 
 static void drop(segue_request *request)
 {
-    sgi_cli_state_drop(request, &sgi_cli_partial_result);
+    sgi_cli_dialect_state_drop(request, &sgi_cli_partial_result);
 }
 
 /* ---- asking for the notifications ---- */
@@ -32,7 +32,7 @@ static bool is_asked_for(const segue_request *request)
     sgi_json params = {request->params, request->params_len};
     return sgi_facts(request->session->version)->is_stateless && request->is_call &&
            request->events.on_segment &&
-           sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
+           sgi_cli_pieces_are_possible(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
            !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;
 }
 
@@ -44,12 +44,12 @@ static void offer(segue_request *request, sgi_emitter *emitter)
     (void)emitter;
     drop(request);
     if (is_asked_for(request))
-        sgi_cli_state_new(request, &sgi_cli_partial_result);
+        sgi_cli_dialect_state_find_or_new(request, &sgi_cli_partial_result);
 }
 
 static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 {
-    if (!sgi_cli_state_of(request, &sgi_cli_partial_result))
+    if (!sgi_cli_dialect_state_find(request, &sgi_cli_partial_result))
         return;
     sgi_buf_add_lit(out, ",\"partialResultToken\":");
     sgi_buf_add_int(out, id);
@@ -62,7 +62,7 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
 {
     int64_t number;
-    if (!sgi_json_int(seq, &number) || number < 0 || number >= SGI_COUNT_MAX) {
+    if (!sgi_json_read_int(seq, &number) || number < 0 || number >= SGI_COUNT_MAX) {
         request->engine->warnings++;
         return false;
     }
@@ -85,7 +85,7 @@ static bool has_room(segue_request *request)
     bool fits = sgi_fold_size(&request->fold) <=
                 (size_t)request->session->options.max_result_bytes;
     if (!fits)
-        sgi_cli_pieces_fail_size(request);
+        sgi_cli_pieces_fail_too_large(request);
     return fits;
 }
 
@@ -97,7 +97,7 @@ static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t p
 {
     if (request->options.discard)
         return true;
-    if (sgi_fold_add_placed_segment(&request->fold, place, block))
+    if (sgi_fold_add_indexed_segment(&request->fold, place, block))
         return has_room(request);
     request->engine->warnings++;
     notes->broken = true;
@@ -114,7 +114,8 @@ static bool find_place(segue_request *request, piece_notes *notes, sgi_json para
     *place = notes->blocks;
     if (!index.n)
         return true;
-    bool ok = sgi_json_int(index, &number) && number >= 0 && number <= (int64_t)*place;
+    bool ok =
+        sgi_json_read_int(index, &number) && number >= 0 && number <= (int64_t)*place;
     if (ok)
         *place = (uint64_t)number;
     notes->broken |= !ok;
@@ -131,7 +132,7 @@ static bool take_block(segue_request *request, piece_notes *notes, uint64_t plac
         notes->blocks++;
     if (++notes->count >= request->numbering.next) {
         sgi_tries_reset(&request->tries);
-        sgi_deliver_piece(request, request->numbering.next++, 0, place, block);
+        sgi_deliver_indexed_segment(request, request->numbering.next++, 0, place, block);
     }
     return true;
 }
@@ -148,7 +149,7 @@ static bool keep_structured(segue_request *request, sgi_json params)
 
 static void forget_notified(segue_request *request, piece_notes *notes)
 {
-    sgi_fold_replace(&request->fold, request->fold.segments);
+    sgi_fold_drop_replaced(&request->fold, request->fold.segments);
     notes->blocks = 0;
 }
 
@@ -156,12 +157,13 @@ static void take_replacement(segue_request *request, piece_notes *notes, sgi_jso
 {
     int64_t voided;
     sgi_json meta = sgi_json_get(params, "_meta");
-    if (!sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) || voided <= 0)
+    if (!sgi_json_read_int(sgi_json_get(meta, "dev.segue/replace"), &voided) ||
+        voided <= 0)
         return;
     if ((uint64_t)voided <= notes->count)
         forget_notified(request, notes);
     if ((uint64_t)voided < request->numbering.next)
-        sgi_deliver_void(request, (uint64_t)voided);
+        sgi_deliver_void_segments(request, (uint64_t)voided);
 }
 
 static void take_piece(segue_request *request, piece_notes *notes, sgi_json params)
@@ -170,7 +172,7 @@ static void take_piece(segue_request *request, piece_notes *notes, sgi_json para
     sgi_json structured = sgi_json_get(params, "structuredContent");
     sgi_json block;
     uint64_t place;
-    if (!sgi_cli_pieces_received(request, &notes->empty, content, structured) ||
+    if (!sgi_cli_pieces_note_received(request, &notes->empty, content, structured) ||
         !is_next(request, notes, sgi_json_get(params, "seq")))
         return;
     if (content.n && sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
@@ -190,7 +192,7 @@ static void take_piece(segue_request *request, piece_notes *notes, sgi_json para
     bool is_final = sgi_json_kind_of(sgi_json_get(params, "final")) == SGI_JSON_TRUE;
     /* After a full inbox or the last piece, `broken` stops the delivery of further
      * pieces. The result contains them. */
-    notes->broken |= !sgi_cli_pieces_keep_pace(request) || is_final;
+    notes->broken |= !sgi_cli_pieces_pause_when_full(request) || is_final;
 }
 
 static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
@@ -201,7 +203,7 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     segue_request *request = sgi_requests_find_by_progress_token(
         session, sgi_json_get(msg->params, "partialResultToken"));
     piece_notes *notes =
-        request ? sgi_cli_state_of(request, &sgi_cli_partial_result) : NULL;
+        request ? sgi_cli_dialect_state_find(request, &sgi_cli_partial_result) : NULL;
     if (notes && request->calling)
         take_piece(request, notes, msg->params);
     else

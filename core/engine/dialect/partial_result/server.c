@@ -46,7 +46,7 @@ static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry
     sgi_str block;
     uint64_t place;
     bool placed =
-        sgi_segment_reader_read_placed_block(&pieces->cursor, entry, &block, &place);
+        sgi_segment_reader_read_indexed_block(&pieces->cursor, entry, &block, &place);
     sgi_buf_add_str(out, sgi_frame_head(pieces->conn));
     sgi_buf_add_str(out, sgi_buf_str(&pieces->head));
     sgi_buf_add_uint(out, entry->segment - 1);
@@ -56,7 +56,7 @@ static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_char(out, ']');
     if (pieces->cursor.structured)
         write_structured(pieces, out);
-    sgi_frame_flatten(out, payload);
+    sgi_frame_blank_line_ends(out, payload);
     if (pieces->ended && entry->segment + 1 == pieces->cursor.reader.op->head.next_seg)
         sgi_buf_add_lit(out, ",\"final\":true");
     if (pieces->cursor.voided || placed)
@@ -69,11 +69,11 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
 {
     sgi_buf *out = &pieces->conn->out;
     if (!pieces->begun)
-        sgi_send_open_events(pieces->conn);
+        sgi_send_open_event_stream(pieces->conn);
     size_t before = out->len;
     write_piece(pieces, out, sgi_segment_reader_next(&pieces->cursor, true));
     if (out->failed) {
-        sgi_buf_cut(out, before);
+        sgi_buf_truncate(out, before);
         return SGI_PIECES_STOP;
     }
     pieces->cursor.voided = 0;
@@ -82,7 +82,7 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     return SGI_PIECES_SENT;
 }
 
-static const sgi_pieces_form form = {.begin = begin, .send = send_piece};
+static const sgi_pieces_ops form = {.begin = begin, .send = send_piece};
 
 static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct resumable {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     char *token; /* the resume token of the server, as JSON text */
     int64_t min_ms;
     /* monotonic time until which the client must not ask for the answer (minWait) */
@@ -23,10 +23,10 @@ typedef struct resumable {
 
 static resumable *part_of(const segue_request *request)
 {
-    return sgi_cli_state_of(request, &sgi_cli_resumable);
+    return sgi_cli_dialect_state_find(request, &sgi_cli_resumable);
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     resumable *part = (resumable *)state;
@@ -52,7 +52,7 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     *ms = 0;
     if (!value.n)
         return false;
-    if (!sgi_json_int(value, &seconds) || seconds < 0 || seconds > WAIT_MOST_S) {
+    if (!sgi_json_read_int(value, &seconds) || seconds < 0 || seconds > WAIT_MOST_S) {
         warn_of_bound(session);
         return false;
     }
@@ -65,7 +65,7 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
  * reported: it becomes a task, and the application learns of the task by on_task. */
 static void take_token(segue_request *request, resumable *part, char *token)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
+    sgi_inbox_record_head head = {.kind = SGI_RECORD_RESUMABLE};
     bool is_new = !part->token || strcmp(part->token, token) != 0;
     sgi_text_free(sgi_engine_mem(request->engine), part->token);
     part->token = token; /* the new token replaces the old one */
@@ -73,7 +73,7 @@ static void take_token(segue_request *request, resumable *part, char *token)
         return;
     /* the report of the token to the application is dropped; the request can still be
      * resumed */
-    if (sgi_deliver_is_full(request) || !sgi_deliver(request, &head, (sgi_str){0}))
+    if (sgi_inbox_is_full(request) || !sgi_inbox_add_record(request, &head, (sgi_str){0}))
         request->delivery.dropped++;
 }
 
@@ -98,7 +98,8 @@ static void take_policy(segue_session *session, sgi_json params)
         min_ms = 0;
     }
     char *copy = sgi_text_dup(mem, token);
-    resumable *part = copy ? sgi_cli_state_new(request, &sgi_cli_resumable) : NULL;
+    resumable *part =
+        copy ? sgi_cli_dialect_state_find_or_new(request, &sgi_cli_resumable) : NULL;
     if (!part) {
         /* out of memory: the request continues without a position */
         sgi_text_free(mem, copy);
@@ -196,7 +197,7 @@ static bool fits(segue_request *request)
  * the segments have no numbers. */
 static void write_has(const segue_request *request, sgi_buf *out)
 {
-    int64_t number = sgi_cli_received_up_to(request);
+    int64_t number = sgi_cli_segments_received_up_to(request);
     if (number < 0)
         return;
     sgi_buf_add_lit(out, ",\"dev.segue/after\":");
@@ -234,13 +235,13 @@ static void send_again(segue_request *request)
                          "the request with this id is still in flight in this session");
         return;
     }
-    sgi_emitter *emitter = sgi_emitter_begin_as(session, &sending, request->call_id,
-                                                SGI_STR("requests/resume"));
+    sgi_emitter *emitter = sgi_emitter_begin_with_id(session, &sending, request->call_id,
+                                                     SGI_STR("requests/resume"));
     if (emitter) {
         emitter->request = request;
         emitter->done = resumed;
         emitter->repeats = true;
-        sgi_cli_offer(request, emitter);
+        sgi_cli_offer_dialects(request, emitter);
         /* set before the message is sent, because the header Last-Event-ID of the
          * exchange comes from this request */
         request->calling = emitter;
@@ -264,7 +265,7 @@ static sgi_emitter *resume(segue_session *session, int64_t id, sgi_str token)
     sgi_sending sending;
     sgi_emitter *emitter =
         can_resume(session)
-            ? sgi_emitter_begin_as(session, &sending, id, SGI_STR("requests/resume"))
+            ? sgi_emitter_begin_with_id(session, &sending, id, SGI_STR("requests/resume"))
             : NULL;
     if (!emitter)
         return NULL;
@@ -290,7 +291,7 @@ static int32_t state_of(sgi_json result)
     sgi_json asks = sgi_json_get(result, "hasInputRequest");
     sgi_json status = sgi_json_get(result, "status");
     if (!sgi_json_string_is(status, SGI_STR("processing")))
-        return sgi_task_state_of(status);
+        return sgi_task_state_from_status(status);
     return sgi_json_kind_of(asks) == SGI_JSON_TRUE ? SEGUE_TASK_INPUT_REQUIRED
                                                    : SEGUE_TASK_WORKING;
 }
@@ -301,7 +302,7 @@ static int32_t state_of_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (sgi_json_string_is(reason, SGI_STR("cancelled")) ||
         sgi_json_string_is(reason, SGI_STR("expired")))
         return SEGUE_TASK_CANCELLED;
@@ -314,7 +315,7 @@ static int32_t state_of_refusal(const segue_request *request, sgi_json error)
                : SEGUE_TASK_UNKNOWN;
 }
 
-static const sgi_cli_inquiry inquiry = {
+static const sgi_cli_inquiry_ops inquiry = {
     .method = "requests/getStatus",
     .write_params = write_inquiry,
     .state = state_of,
@@ -333,17 +334,17 @@ static void write_token(const segue_request *request, sgi_jw *w)
     sgi_jw_member_raw(w, "z", sgi_str_of(part->token));
     sgi_jw_member_int(w, "i", request->call_id);
     sgi_jw_member_int(w, "w", part->min_ms);
-    if (part->last_event && !sgi_cli_has_received(request))
+    if (part->last_event && !sgi_cli_has_received_result_part(request))
         sgi_jw_member_string(w, "l", sgi_str_of(part->last_event));
 }
 
 static bool is_good(sgi_json token, sgi_request_spec *spec)
 {
     int64_t min_ms = 0;
-    sgi_json_int(sgi_json_get(token, "w"), &min_ms);
+    sgi_json_read_int(sgi_json_get(token, "w"), &min_ms);
     if (!sgi_json_plain_string(sgi_json_get(token, "m"), &spec->method) ||
         sgi_json_kind_of(spec->resume_token) != SGI_JSON_STRING ||
-        !sgi_json_int(sgi_json_get(token, "i"), &spec->resume_id) ||
+        !sgi_json_read_int(sgi_json_get(token, "i"), &spec->resume_id) ||
         spec->resume_id < 1 || spec->resume_id > SGI_COUNT_MAX || min_ms < 0)
         return false;
     if (sgi_json_get(token, "l").n &&
@@ -368,7 +369,7 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     if (!spec->resume_token.n)
         return true;
-    resumable *part = sgi_cli_state_new(request, &sgi_cli_resumable);
+    resumable *part = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_resumable);
     if (!part)
         return false;
     request->taken_over = true;
@@ -392,7 +393,7 @@ static bool declares(const segue_session *session)
 /* Makes the ids of the session's requests begin at a random number. Requests of an
  * earlier process may still run and be resumed, so this session must use other ids
  * (R-975-30). A double can represent the id exactly. */
-static void begin(segue_session *session, sgi_cli_state *state)
+static void begin(segue_session *session, sgi_cli_dialect_state *state)
 {
     uint8_t bytes[5] = {0};
     int64_t id = 0;

@@ -18,10 +18,10 @@
 #include "engine/server/wire_session.h"
 
 /* The entries of a log are counted in groups, and each group is dropped as a whole
- * (log/notes.h). A group has at most PIECE_SHARE bytes, and at most the limit of the log
- * divided by NOTE_SHARES. */
-#define NOTE_SHARES 16
-#define PIECE_SHARE 65536
+ * (log/notes.h). A group has at most PIECE_GROUP bytes, and at most the limit of the log
+ * divided by NOTE_GROUPS. */
+#define NOTE_GROUPS 16
+#define PIECE_GROUP 65536
 /* the shortest time in ms for which an ended request stays in the store */
 #define LEAST_KEPT_MS SGI_THRESHOLD(resumable_kept_ms)
 
@@ -47,10 +47,10 @@ static void free_it(const sgi_mem *mem, sgi_resumable *r)
 {
     sgi_text_free(mem, r->id);
     sgi_text_free(mem, r->lasting.progress_token);
-    sgi_release(mem, r, sizeof *r);
+    sgi_free(mem, r, sizeof *r);
 }
 
-static void free_resumable(sgi_lasting *lasting)
+static void free_resumable(sgi_lasting_call *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_engine *engine = lasting->op->engine;
@@ -71,12 +71,12 @@ static sgi_resumable *new_resumable(sgi_op *op)
 {
     sgi_resumable *r = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *r);
     if (r)
-        r->lasting = (sgi_lasting){.form = &sgi_resumable_form, .op = op};
+        r->lasting = (sgi_lasting_call){.form = &sgi_resumable_form, .op = op};
     return r;
 }
 
-static sgi_lasting *make(sgi_op *op, const sgi_reply *reply,
-                         const sgi_call_request *request)
+static sgi_lasting_call *make(sgi_op *op, const sgi_reply *reply,
+                              const sgi_call_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     const segue_item_options *options = &op->served->item->options;
@@ -100,7 +100,7 @@ static sgi_lasting *make(sgi_op *op, const sgi_reply *reply,
 
 /* ---- the stored form ---- */
 
-static void write_record(const sgi_lasting *lasting, sgi_jw *w)
+static void write_record(const sgi_lasting_call *lasting, sgi_jw *w)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_jw_key(w, "resume");
@@ -136,11 +136,11 @@ static bool read_hash(sgi_engine *engine, sgi_resumable *r, sgi_json text)
 static int64_t number(sgi_json object, const char *name)
 {
     int64_t value = 0;
-    sgi_json_int(sgi_json_get(object, name), &value);
+    sgi_json_read_int(sgi_json_get(object, name), &value);
     return value > 0 ? value : 0;
 }
 
-static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
+static bool read_record(sgi_op *op, sgi_json data, sgi_lasting_call **out)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_json resume = sgi_json_get(data, "resume");
@@ -153,12 +153,12 @@ static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
         return false;
     int64_t level = -1;
     r->detached = true;
-    sgi_json_int(sgi_json_get(resume, "level"), &level);
+    sgi_json_read_int(sgi_json_get(resume, "level"), &level);
     r->lasting.log_level = (int32_t)level;
     r->min_wait_ms = number(resume, "min");
     r->max_wait_ms = number(resume, "max");
     if (number(resume, "partial"))
-        r->lasting.pieces = sgi_srv_lasting_pieces();
+        r->lasting.pieces = sgi_srv_lasting_pieces_ops();
     r->id = id.n ? sgi_text_dup(mem, id) : NULL;
     r->lasting.progress_token = progress.n ? sgi_text_dup(mem, progress) : NULL;
     if (!r->id || (progress.n && !r->lasting.progress_token) ||
@@ -173,7 +173,7 @@ static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
 /* Returns the time in ms for which an ended request stays in the store: twice the time
  * that the server promised to its client, and at least LEAST_KEPT_MS. So a client that
  * comes late can still learn why there is no answer. */
-static int64_t kept_ms(const sgi_lasting *lasting)
+static int64_t kept_ms(const sgi_lasting_call *lasting)
 {
     int64_t waits_ms = sgi_time_mul(sgi_resumable_at(lasting)->max_wait_ms, 2);
     return sgi_time_add(waits_ms, LEAST_KEPT_MS);
@@ -193,7 +193,8 @@ static void tell(sgi_resumable *r, sgi_reply *reply)
 {
     sgi_sending sending;
     sgi_buf token;
-    if (!sgi_reply_notification(&sending, reply, "notifications/requests/resumePolicy"))
+    if (!sgi_reply_begin_notification(&sending, reply,
+                                      "notifications/requests/resumePolicy"))
         return;
     sgi_buf_init(&token, sgi_engine_mem(reply->engine));
     sgi_buf_add_str(&token, sgi_str_of(r->lasting.op->task_id));
@@ -211,7 +212,8 @@ static void tell(sgi_resumable *r, sgi_reply *reply)
 
 /* Compares the digests in constant time, so that the duration does not reveal the
  * secret. */
-bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE])
+bool sgi_resumable_token_matches(const sgi_resumable *r,
+                                 const uint8_t hash[SGI_DIGEST_SIZE])
 {
     volatile uint8_t differs = 0;
     for (size_t i = 0; i < SGI_DIGEST_SIZE; i++)
@@ -250,9 +252,9 @@ static void leave_channel(sgi_resumable *r, const sgi_peer *next)
 {
     sgi_peer *before = r->lasting.peer;
     sgi_reply *reply = r->lasting.channel;
-    sgi_lasting_leave_peer(&r->lasting);
+    sgi_lasting_call_leave_peer(&r->lasting);
     if (reply) {
-        sgi_lasting_leave_reply(reply);
+        sgi_lasting_call_leave_reply(reply);
         reply->lost = true;
         sgi_reply_cancel(reply);
     }
@@ -272,7 +274,7 @@ static void end_older_request(const sgi_reply *reply)
     sgi_peer *peer = older ? older->peer : NULL;
     if (!peer || peer == reply->peer || !peer->is_exchange)
         return;
-    sgi_lasting_leave_reply(older);
+    sgi_lasting_call_leave_reply(older);
     older->lost = true;
     sgi_reply_cancel(older);
     sgi_wire_session_end_answered_exchange(peer);
@@ -290,7 +292,7 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
         return false;
     r->lasting.channel = reply;
     reply->lasting = &r->lasting;
-    sgi_lasting_join_peer(&r->lasting, peer);
+    sgi_lasting_call_join_peer(&r->lasting, peer);
     arrived(r);
     if (replay) {
         /* every event has an id here, so the stream needs no empty first event */
@@ -303,7 +305,7 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
 
 /* Sends the token of a new call. Does nothing for a call that has or had a channel (a
  * reply that carries its messages), or that was read from the store. */
-static void created(sgi_lasting *lasting, sgi_reply *reply)
+static void created(sgi_lasting_call *lasting, sgi_reply *reply)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     if (!lasting->peer && r->secret[0] && sgi_resumable_attach(r, reply))
@@ -312,14 +314,14 @@ static void created(sgi_lasting *lasting, sgi_reply *reply)
 
 /* The client has the key of the call and no token: it lost its connection, or its process
  * died, before the token came. It is shown everything from the beginning on. */
-static bool repeated(sgi_lasting *lasting, sgi_reply *reply)
+static bool repeated(sgi_lasting_call *lasting, sgi_reply *reply)
 {
     const uint64_t has = 0;
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_op *op = lasting->op;
     if (!sgi_resumable_attach(r, reply))
         return false;
-    sgi_send_open_events(reply->peer->conn);
+    sgi_send_open_event_stream(reply->peer->conn);
     sgi_pieces_resume(reply, op, &has);
     sgi_reply_wait_for_op(reply, op);
     return true;
@@ -332,27 +334,29 @@ static bool repeated(sgi_lasting *lasting, sgi_reply *reply)
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->lasting.op;
-    if (sgi_notes_drop_upto(&r->notes, r->lasting.confirmed, &op->head.log_bytes))
-        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
+    if (sgi_droppable_entries_drop_upto(&r->notes, r->lasting.confirmed,
+                                        &op->head.log_bytes))
+        sgi_op_drop_entries(op, SGI_DROP_NOTES, r->notes.dropped);
 }
 
 /* Drops confirmed segments when they fill half of the log. The other half is reserved for
  * messages that are not confirmed. After a restart the handler runs before its client
  * comes back, so for a while no client confirms anything. Segments of a task are kept,
  * because clients can also ask for them by the id of the task (C-12). */
-static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
+static void make_room(sgi_lasting_call *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_op *op = lasting->op;
     if (op->head.log_bytes + bytes > limit / 2 && !op->served->is_task &&
-        sgi_notes_drop_upto(&r->pieces, r->lasting.confirmed, &op->head.log_bytes))
-        sgi_op_drop(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
+        sgi_droppable_entries_drop_upto(&r->pieces, r->lasting.confirmed,
+                                        &op->head.log_bytes))
+        sgi_op_drop_entries(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
     while (op->head.log_bytes + bytes > limit &&
-           sgi_notes_drop(&r->notes, &op->head.log_bytes))
-        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
+           sgi_droppable_entries_drop_oldest(&r->notes, &op->head.log_bytes))
+        sgi_op_drop_entries(op, SGI_DROP_NOTES, r->notes.dropped);
 }
 
-void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)
+void sgi_resumable_note_received(sgi_resumable *r, uint64_t seq)
 {
     const sgi_op *op = r->lasting.op;
     if (seq > r->lasting.confirmed && seq < op->head.next_log) {
@@ -371,11 +375,11 @@ bool sgi_resumable_has_pending(const sgi_resumable *r)
 
 /* ---- the log ---- */
 
-static segue_status note(sgi_lasting *lasting, sgi_str message)
+static segue_status note(sgi_lasting_call *lasting, sgi_str message)
 {
     sgi_op *op = lasting->op;
-    const sgi_notes *notes = &sgi_resumable_at(lasting)->notes;
-    if (sgi_op_is_full(op) ||
+    const sgi_droppable_entries *notes = &sgi_resumable_at(lasting)->notes;
+    if (sgi_op_handler_must_wait(op) ||
         message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
         notes->all_bytes > 2 * op->limits.max_log_bytes)
         /* there is no room, so this note (a progress or log message) is dropped; a later
@@ -385,19 +389,19 @@ static segue_status note(sgi_lasting *lasting, sgi_str message)
     return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
 }
 
-static void joined(sgi_lasting *lasting, const sgi_entry *entry)
+static void joined(sgi_lasting_call *lasting, const sgi_entry *entry)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
     if (entry->kind == SGI_ENTRY_PRESENCE)
         sgi_resumable_note_presence(r, entry);
-    size_t share = r->lasting.op->limits.max_log_bytes / NOTE_SHARES;
+    size_t group = r->lasting.op->limits.max_log_bytes / NOTE_GROUPS;
     if (entry->kind == SGI_ENTRY_SEGMENT && r->lasting.pieces)
-        sgi_notes_add(&r->pieces, entry->seq, entry->len,
-                      share < PIECE_SHARE ? share : PIECE_SHARE);
+        sgi_droppable_entries_add(&r->pieces, entry->seq, entry->len,
+                                  group < PIECE_GROUP ? group : PIECE_GROUP);
     if (is_note)
-        sgi_notes_add(&r->notes, entry->seq, entry->len,
-                      share < PIECE_SHARE ? share : PIECE_SHARE);
+        sgi_droppable_entries_add(&r->notes, entry->seq, entry->len,
+                                  group < PIECE_GROUP ? group : PIECE_GROUP);
     if (is_note || entry->kind == SGI_ENTRY_INPUT_ASK ||
         sgi_entry_is_final(entry->kind) ||
         (entry->kind == SGI_ENTRY_SEGMENT &&
@@ -407,7 +411,7 @@ static void joined(sgi_lasting *lasting, const sgi_entry *entry)
 
 /* ---- several servers ---- */
 
-static void elsewhere(sgi_lasting *lasting, bool away)
+static void elsewhere(sgi_lasting_call *lasting, bool away)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     /* the client is now connected to another server, so this server no longer sends the
@@ -420,7 +424,7 @@ static void elsewhere(sgi_lasting *lasting, bool away)
         sgi_resumable_append_presence(r, away);
 }
 
-static void moved(sgi_lasting *lasting)
+static void moved(sgi_lasting_call *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_resumable_end_clock(r);
@@ -428,7 +432,7 @@ static void moved(sgi_lasting *lasting)
         arrived(r);
 }
 
-static void adopted(sgi_lasting *lasting, const sgi_lasting *from)
+static void adopted(sgi_lasting_call *lasting, const sgi_lasting_call *from)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     const sgi_resumable *fresh = sgi_resumable_at(from);
@@ -442,29 +446,29 @@ static void adopted(sgi_lasting *lasting, const sgi_lasting *from)
 
 /* ---- the form ---- */
 
-static void peer_parted(sgi_lasting *lasting)
+static void peer_parted(sgi_lasting_call *lasting)
 {
     parted(sgi_resumable_at(lasting));
 }
 
-static void peer_rejoined(sgi_lasting *lasting)
+static void peer_rejoined(sgi_lasting_call *lasting)
 {
     arrived(sgi_resumable_at(lasting));
     if (lasting->channel)
         sgi_pieces_continue(lasting->channel);
 }
 
-static bool passed(sgi_lasting *lasting)
+static bool passed(sgi_lasting_call *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     uint64_t written = r->handed;
     r->handed = lasting->sent;
     bool more = r->handed > written;
-    sgi_resumable_confirm(r, written);
+    sgi_resumable_note_received(r, written);
     return more;
 }
 
-const sgi_lasting_form sgi_resumable_form = {
+const sgi_lasting_call_ops sgi_resumable_form = {
     .make = make,
     .free = free_resumable,
     .created = created,
@@ -479,11 +483,11 @@ const sgi_lasting_form sgi_resumable_form = {
     .repeated = repeated,
     .passed = passed,
     .elsewhere = elsewhere,
-    .is_over = sgi_resumable_is_over,
+    .is_over = sgi_resumable_client_is_away_too_long,
     .send = sgi_resumable_send_entry,
     .withdraw = sgi_resumable_withdraw_questions,
-    .rebuilt = sgi_resumable_close_if_over,
+    .rebuilt = sgi_resumable_close_if_away_too_long,
     .adopted = adopted,
-    .taken_over = sgi_resumable_start_clock,
+    .taken_over = sgi_resumable_begin_clock_at_restart,
     .moved = moved,
 };

@@ -24,7 +24,7 @@
 #define SGI_RESUME_TAG 8
 
 typedef struct sgi_resumable {
-    sgi_lasting lasting;
+    sgi_lasting_call lasting;
     char *id; /* JSON-RPC id of the request, as canonical JSON */
     /* the secret part of the token; empty when the token was sent to the client */
     char secret[SGI_RANDOM_TEXT + 1];
@@ -35,10 +35,10 @@ typedef struct sgi_resumable {
     int64_t min_wait_ms;
     /* the longest wait in ms that was promised to the client (maxWait); 0 = no promise */
     int64_t max_wait_ms;
-    sgi_notes notes;
+    sgi_droppable_entries notes;
     /* for a result that is sent in pieces (PR 776): the segments that the client has
      * confirmed; they may be dropped from the log */
-    sgi_notes pieces;
+    sgi_droppable_entries pieces;
     uint64_t last_message; /* position of the newest entry that is a message */
     uint64_t handed;       /* position up to which the log was passed to the transport */
     bool detached;
@@ -53,9 +53,9 @@ typedef struct sgi_resumable {
     const char *closed;
 } sgi_resumable;
 
-extern const sgi_lasting_form sgi_resumable_form;
+extern const sgi_lasting_call_ops sgi_resumable_form;
 
-static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
+static inline sgi_resumable *sgi_resumable_at(const sgi_lasting_call *lasting)
 {
     return SGI_OWNER(lasting, sgi_resumable, lasting);
 }
@@ -64,7 +64,7 @@ static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
  * when the operation is not resumable. */
 static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
 {
-    const sgi_lasting *lasting = op->served->lasting;
+    const sgi_lasting_call *lasting = op->served->lasting;
     return lasting && lasting->form == &sgi_resumable_form ? sgi_resumable_at(lasting)
                                                            : NULL;
 }
@@ -74,13 +74,14 @@ static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
  * the same id. */
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
 /* True when `hash` is the digest of the token's secret. */
-bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);
+bool sgi_resumable_token_matches(const sgi_resumable *r,
+                                 const uint8_t hash[SGI_DIGEST_SIZE]);
 /* Notes that the client has received the log up to this position. */
-void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
+void sgi_resumable_note_received(sgi_resumable *r, uint64_t seq);
 /* True when the log has messages that the client has not received. */
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
-/* The next two functions belong to the dialect's sgi_lasting_form
+/* The next two functions belong to the dialect's sgi_lasting_call_ops
  * (resumable_channel.c). */
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry);
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);

@@ -8,7 +8,7 @@
 
 /* Appends the JSON-RPC id of the message that asks the client this question
  * (engine/input/question_id.h). The id is valid on every connection. */
-static void add_id(const sgi_op *op, const sgi_input *input, sgi_buf *out)
+static void add_id(const sgi_op *op, const sgi_op_question *input, sgi_buf *out)
 {
     sgi_buf_add_char(out, '"');
     sgi_buf_add_str(out, sgi_str_of(op->task_id));
@@ -20,16 +20,16 @@ static void add_id(const sgi_op *op, const sgi_input *input, sgi_buf *out)
 static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
 {
     const sgi_op *op = pieces->cursor.reader.op;
-    const sgi_input *input = sgi_op_find_input_at(op, entry->seq);
+    const sgi_op_question *input = sgi_op_find_question_at(op, entry->seq);
     sgi_sending sending;
     sgi_buf id;
     if (!input || input->answered)
         return;
     sgi_buf_init(&id, sgi_engine_mem(op->engine));
     add_id(op, input, &id);
-    sgi_send_request_as(&sending, pieces->conn, sgi_buf_str(&id),
-                        sgi_str_of(input->method));
-    sgi_jw_members(&sending.w, (sgi_json){input->params, input->params_len}, NULL);
+    sgi_send_begin_request_with_id(&sending, pieces->conn, sgi_buf_str(&id),
+                                   sgi_str_of(input->method));
+    sgi_jw_copy_members(&sending.w, (sgi_json){input->params, input->params_len}, NULL);
     sending.w.buf->failed |= id.failed;
     sgi_send_end(&sending);
     sgi_buf_free(&id);
@@ -42,7 +42,7 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
     sgi_str text = {entry->data, entry->len};
     bool is_new = entry->seq > cursor->from;
     if (is_new)
-        sgi_lasting_note_position(pieces->reply, entry->seq);
+        sgi_lasting_call_note_position(pieces->reply, entry->seq);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
         /* a question without an answer is sent again, even to a client that has received
          * it */
@@ -56,16 +56,16 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
-    const sgi_input *input;
+    const sgi_op_question *input;
     sgi_sending sending;
     sgi_buf id;
     sgi_buf_init(&id, sgi_engine_mem(op->engine));
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (input->answered || input->asked > sgi_op_horizon(op))
             continue;
-        sgi_buf_cut(&id, 0);
+        sgi_buf_truncate(&id, 0);
         add_id(op, input, &id);
-        sgi_send_notification(&sending, pieces->conn, "notifications/cancelled");
+        sgi_send_begin_notification(&sending, pieces->conn, "notifications/cancelled");
         sgi_jw_member_raw(&sending.w, "requestId", sgi_buf_str(&id));
         sending.w.buf->failed |= id.failed;
         sgi_send_end(&sending);

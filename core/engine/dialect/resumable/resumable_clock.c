@@ -17,13 +17,13 @@ void sgi_resumable_close(sgi_resumable *r, const char *why)
     if (r->closed)
         return;
     r->closed = why;
-    sgi_lasting_leave_peer(&r->lasting);
+    sgi_lasting_call_leave_peer(&r->lasting);
     sgi_engine_clear_timer(op->engine, &r->clock);
     if (op->served->is_task || op->key)
         return;
     op->deleting = true;
     sgi_committer_mark_dirty(op->committer, op);
-    sgi_server_op_delivered(op);
+    sgi_server_on_op_delivered(op);
 }
 
 static int64_t wait_of(const sgi_resumable *r)
@@ -101,7 +101,7 @@ static int64_t slack_of(const sgi_resumable *r)
     return wait_of(r) / 8;
 }
 
-void sgi_resumable_touch(sgi_resumable *r)
+void sgi_resumable_restart_clock(sgi_resumable *r)
 {
     int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
     if (!r->detached)
@@ -128,22 +128,22 @@ static int64_t left_of(const sgi_resumable *r)
 
 /* True when the request has waited too long for its client. Never true for a task,
  * because a task has its own time to live (C-8). */
-bool sgi_resumable_is_over(const sgi_lasting *lasting)
+bool sgi_resumable_client_is_away_too_long(const sgi_lasting_call *lasting)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
     return r->detached && !r->closed && !lasting->op->served->is_task && left_of(r) <= 0;
 }
 
-void sgi_resumable_close_if_over(sgi_lasting *lasting)
+void sgi_resumable_close_if_away_too_long(sgi_lasting_call *lasting)
 {
-    if (sgi_op_has_ended(lasting->op) && sgi_resumable_is_over(lasting))
+    if (sgi_op_has_ended(lasting->op) && sgi_resumable_client_is_away_too_long(lasting))
         sgi_resumable_close(sgi_resumable_at(lasting), "expired");
 }
 
 /* Starts the clock after a restart. The log decides how much time is left, because this
  * process does not know when the client left. If the client was attached to this server
  * before this server took over the call, the client stays attached. */
-void sgi_resumable_start_clock(sgi_lasting *lasting)
+void sgi_resumable_begin_clock_at_restart(sgi_lasting_call *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     if (!r->detached) {
@@ -161,11 +161,11 @@ void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry)
 {
     sgi_op *op = r->lasting.op;
     int64_t away = 0;
-    sgi_json_int(sgi_json_get((sgi_json){entry->data, entry->len}, "away"), &away);
+    sgi_json_read_int(sgi_json_get((sgi_json){entry->data, entry->len}, "away"), &away);
     r->away = away != 0;
     r->away_ms = entry->at_ms;
     if (r->marked_seq) { /* the new PRESENCE entry replaces the previous one */
-        sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
+        sgi_op_drop_entries(op, SGI_DROP_MARKS, r->marked_seq);
         /* PRESENCE entries have the same length, so this is the length of the dropped
          * entry */
         op->head.log_bytes -= entry->len;

@@ -18,14 +18,14 @@ void sgi_resumable_begin_clock(sgi_resumable *r);
 void sgi_resumable_end_clock(sgi_resumable *r);
 /* Restarts the clock, because a client with the right token has asked about the
  * request. */
-void sgi_resumable_touch(sgi_resumable *r);
+void sgi_resumable_restart_clock(sgi_resumable *r);
 /* Starts the clock after a restart, because no client is attached yet. */
-void sgi_resumable_start_clock(sgi_lasting *lasting);
+void sgi_resumable_begin_clock_at_restart(sgi_lasting_call *lasting);
 /* True when the client has been away for too long, according to the log. */
-bool sgi_resumable_is_over(const sgi_lasting *lasting);
+bool sgi_resumable_client_is_away_too_long(const sgi_lasting_call *lasting);
 /* Closes the request of an operation that was read from the store, if the operation has
  * ended and its client has not come back in time. */
-void sgi_resumable_close_if_over(sgi_lasting *lasting);
+void sgi_resumable_close_if_away_too_long(sgi_lasting_call *lasting);
 /* Appends an entry to the log that says whether the client is away. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away);
 /* Applies a PRESENCE entry that was read from the log. */

@@ -36,7 +36,7 @@ static void end_looking(looking *look)
 {
     const sgi_mem *mem = sgi_engine_mem(look->engine);
     sgi_text_free(mem, look->id);
-    sgi_release(mem, look, sizeof *look);
+    sgi_free(mem, look, sizeof *look);
 }
 
 static void refuse(sgi_reply *reply, const char *text, const char *reason)
@@ -94,7 +94,8 @@ static void found(void *user, sgi_op *op, segue_status status)
     looking *look = user;
     sgi_reply *reply = look->reply;
     const sgi_resumable *r = op ? sgi_resumable_of(op) : NULL;
-    bool known = r && sgi_resumable_is_token(r, look->hash) && !strcmp(r->id, look->id);
+    bool known =
+        r && sgi_resumable_token_matches(r, look->hash) && !strcmp(r->id, look->id);
     if (!known || refusal_of(look, op))
         spare_id(reply);
     if (!reply->peer) {
@@ -135,7 +136,7 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
 static bool read_has(const sgi_inbound *in, uint64_t *has)
 {
     int64_t number = -1;
-    sgi_json_int(sgi_json_get(in->meta, "dev.segue/after"), &number);
+    sgi_json_read_int(sgi_json_get(in->meta, "dev.segue/after"), &number);
     *has = number > 0 ? (uint64_t)number : 0;
     return number >= 0;
 }
@@ -156,7 +157,7 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
     if (!look || !look->id || !read_token(in, &id, look->hash)) {
         if (look)
             end_looking(look);
-        sgi_tool_call_give_up(reply, NULL);
+        sgi_tool_call_fail_no_memory(reply, NULL);
         return;
     }
     look->reply = reply;
@@ -187,7 +188,7 @@ static void pass_over(sgi_reply *reply)
 static void go_on(const looking *look, sgi_op *op)
 {
     sgi_reply *reply = look->reply;
-    sgi_send_open_events(reply->peer->conn);
+    sgi_send_open_event_stream(reply->peer->conn);
     if (op->served->is_task) {
         op->served->dialect->returned(reply, op);
         return;
@@ -204,14 +205,14 @@ static void resume_known(looking *look, sgi_op *op)
     bool is_cancelled = reply->state == SGI_REPLY_CANCELLED_OUT_OF_TABLE;
     bool is_here =
         r->lasting.channel && r->lasting.peer == reply->peer && !reply->peer->is_exchange;
-    sgi_resumable_touch(r);
+    sgi_resumable_restart_clock(r);
     if (is_here) {
         pass_over(reply);
         return;
     }
     sgi_op_ref(op);
     if (!strcmp(look->after_tag, r->tag))
-        sgi_resumable_confirm(r, look->after_seq);
+        sgi_resumable_note_received(r, look->after_seq);
     if (refusal_of(look, op))
         refuse(reply,
                "The server keeps nothing more of this request: it cannot be resumed",
@@ -221,7 +222,7 @@ static void resume_known(looking *look, sgi_op *op)
     else
         go_on(look, op);
     if (is_cancelled && r->lasting.channel == reply)
-        sgi_peer_cancel(reply);
+        sgi_peer_end_cancelled_request(reply);
     sgi_op_unref(op);
 }
 
@@ -236,9 +237,9 @@ static void resume(const sgi_inbound *in)
 
 static bool has_input(const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (sgi_input_is_open(op, input) && !sgi_op_has_ended(op))
+        if (sgi_op_question_is_open(op, input) && !sgi_op_has_ended(op))
             return true;
     return false;
 }
@@ -253,8 +254,8 @@ static void tell_status(looking *look, sgi_op *op)
     bool failed =
         op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED;
     const char *status = !ended ? "processing" : failed ? "failed" : "completed";
-    sgi_resumable_touch(r);
-    if (sgi_reply_result(&sending, reply, NULL)) {
+    sgi_resumable_restart_clock(r);
+    if (sgi_reply_begin_result(&sending, reply, NULL)) {
         sgi_jw_member_raw(&sending.w, "requestId", sgi_str_of(r->id));
         sgi_jw_member_string(&sending.w, "status", sgi_str_of(status));
         sgi_jw_key(&sending.w, "hasPendingMessage");
@@ -275,9 +276,9 @@ static void get_status(const sgi_inbound *in)
         return;
     sgi_buf_init(&id, sgi_engine_mem(reply->engine));
     if (sgi_id_is_usable(given))
-        sgi_id_canonical(given, &id);
+        sgi_id_write_canonical(given, &id);
     if (id.failed)
-        sgi_tool_call_give_up(reply, NULL);
+        sgi_tool_call_fail_no_memory(reply, NULL);
     else
         look_up(in, reply, sgi_buf_str(&id), tell_status);
     sgi_buf_free(&id);
@@ -299,8 +300,8 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
 /* True when the dialect is switched on and the client has declared resumableRequests. */
 static bool is_for(const sgi_peer *peer)
 {
-    return sgi_negotiate(peer->handshake->version, peer->handshake->declared,
-                         peer->server->dialects) &
+    return sgi_negotiate_dialects(peer->handshake->version, peer->handshake->declared,
+                                  peer->server->dialects) &
            SGI_DIALECT_Z;
 }
 
@@ -332,7 +333,7 @@ static bool lasts(const sgi_inbound *in, const sgi_call_request *request)
     bool streams =
         request->modes & SGI_MODE_STREAMING && !(request->modes & SGI_MODE_IMMEDIATE);
     return request->tool->options.flags & SEGUE_TOOL_RESUMABLE && !conn->no_events &&
-           !sgi_batch_of(conn, in->id) &&
+           !sgi_batch_of_request(conn, in->id) &&
            in->peer->who->live_tasks < in->peer->server->options.max_tasks &&
            (request->verdict == SGI_VERDICT_PLAIN ||
             (request->verdict == SGI_VERDICT_TASK && streams &&

@@ -23,7 +23,7 @@ static bool has_stream(const segue_request *request)
 
 /* True when the task must be polled, because it has no stream or its stream breaks too
  * often. */
-bool sgi_task_stream_is_missing(const segue_request *request)
+bool sgi_task_stream_needs_polling(const segue_request *request)
 {
     return !has_stream(request) ||
            sgi_task_stream_of(request)->tries.failures >= STREAM_TRIES_MAX;
@@ -31,16 +31,16 @@ bool sgi_task_stream_is_missing(const segue_request *request)
 
 /* ---- streams that were dropped ---- */
 
-static sgi_left_stream *find_left(const segue_request *request)
+static sgi_dropped_stream *find_left(const segue_request *request)
 {
-    sgi_left_stream *left = sgi_open_streams_of(request->session)->left;
+    sgi_dropped_stream *left = sgi_session_task_streams_of(request->session)->left;
     for (size_t i = 0; i < SGI_STREAMS_LEFT_MAX; i++)
         if (left[i].task_id && !strcmp(left[i].task_id, request->task_id))
             return &left[i];
     return NULL;
 }
 
-static void forget_left(segue_session *session, sgi_left_stream *left)
+static void forget_left(segue_session *session, sgi_dropped_stream *left)
 {
     if (left) {
         sgi_text_free(sgi_engine_mem(session->engine), left->task_id);
@@ -48,7 +48,7 @@ static void forget_left(segue_session *session, sgi_left_stream *left)
     }
 }
 
-static void forget_all_left(segue_session *session, sgi_open_streams *streams)
+static void forget_all_left(segue_session *session, sgi_session_task_streams *streams)
 {
     for (size_t i = 0; i < SGI_STREAMS_LEFT_MAX; i++)
         forget_left(session, &streams->left[i]);
@@ -60,11 +60,11 @@ static void forget_all_left(segue_session *session, sgi_open_streams *streams)
  * stream an event belongs. */
 static void note_left(const segue_request *request)
 {
-    sgi_open_streams *streams = sgi_open_streams_of(request->session);
+    sgi_session_task_streams *streams = sgi_session_task_streams_of(request->session);
     uint64_t next = sgi_task_stream_of(request)->next;
     if (!next || request->session->conn->exchanging)
         return;
-    sgi_left_stream *left = find_left(request);
+    sgi_dropped_stream *left = find_left(request);
     if (!left) {
         left = &streams->left[streams->left_at];
         streams->left_at = (streams->left_at + 1) % SGI_STREAMS_LEFT_MAX;
@@ -80,7 +80,7 @@ static void note_left(const segue_request *request)
  * and so does every later event. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 {
-    sgi_left_stream *left = find_left(request);
+    sgi_dropped_stream *left = find_left(request);
     if (left && left->next == seq) {
         left->next++;
         return true;
@@ -96,7 +96,7 @@ bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 static void forget_stream(segue_request *request)
 {
     if (sgi_task_stream_of(request)->emitter)
-        sgi_map_remove(&sgi_open_streams_of(request->session)->open,
+        sgi_map_remove(&sgi_session_task_streams_of(request->session)->open,
                        &sgi_task_stream_of(request)->node);
     sgi_task_stream_of(request)->emitter = NULL;
 }
@@ -124,7 +124,8 @@ static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
     bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
-    if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
+    if (sgi_task_state_from_status(sgi_json_get(final, "status")) !=
+            SEGUE_TASK_COMPLETED ||
         request->follow->partial || sgi_task_stream_of(request)->unsure ||
         sgi_fold_failed(&request->fold))
         return false;
@@ -137,7 +138,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     bool ok = !merged.failed;
     if (ok) {
         sgi_task_note_status(request, final);
-        sgi_request_finish_by(request, &merged);
+        sgi_request_finish_with_buffer(request, &merged);
     }
     sgi_buf_free(&merged);
     return ok;
@@ -149,8 +150,8 @@ static bool complete_from_events(segue_request *request, sgi_json result)
 static bool skip_gone(segue_request *request, sgi_json data)
 {
     int64_t earliest;
-    if (!sgi_json_int(sgi_json_get(data, "earliestSeq"), &earliest) || earliest < 0 ||
-        earliest >= SGI_COUNT_MAX ||
+    if (!sgi_json_read_int(sgi_json_get(data, "earliestSeq"), &earliest) ||
+        earliest < 0 || earliest >= SGI_COUNT_MAX ||
         (uint64_t)earliest <= sgi_task_stream_of(request)->next)
         return false;
     sgi_task_stream_skip_lost_events(request, (uint64_t)earliest);
@@ -181,7 +182,7 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
 
 static void take_stream_error(segue_request *request, const sgi_outcome *outcome)
 {
-    int64_t code = sgi_outcome_code(outcome);
+    int64_t code = sgi_outcome_error_code(outcome);
     char room[SGI_NAME_MAX], why[SGI_WHY_MAX];
     sgi_json data = sgi_json_get(outcome->json, "data");
     sgi_json reason = sgi_json_get(data, "reason");
@@ -196,15 +197,15 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         /* the stream cannot continue, so tasks/get must bring the result with all
          * segments */
         sgi_task_stream_of(request)->off = request->follow->partial = true;
-        sgi_follow_get(request);
+        sgi_follow_send_tasks_get(request);
     } else if (sgi_follow_is_missing_method(code)) {
         request->session->server.streams = false;
-        sgi_follow_get(request);
+        sgi_follow_send_tasks_get(request);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         /* either another request has the stream of this task, or the task is gone;
          * tasks/get shows which */
         sgi_task_stream_of(request)->off = true;
-        sgi_follow_get(request);
+        sgi_follow_send_tasks_get(request);
     } else {
         stream_failed(request, why, sgi_error_retry_after_ms(outcome->json));
     }
@@ -217,7 +218,7 @@ static void look_instead(segue_request *request)
 {
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries,
                         sgi_task_poll_interval(request));
-    sgi_follow_get(request);
+    sgi_follow_send_tasks_get(request);
 }
 
 static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -245,7 +246,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 static void send_stream(segue_request *request)
 {
     sgi_sending sending;
-    sgi_map *streams = &sgi_open_streams_of(request->session)->open;
+    sgi_map *streams = &sgi_session_task_streams_of(request->session)->open;
     sgi_str id = sgi_str_of(request->task_id);
     /* a connection may have only one stream of each task (R-E-4) */
     if (sgi_map_find(streams, id)) {
@@ -279,12 +280,12 @@ void sgi_task_stream_open_if_due(segue_request *request)
 
 /* ---- the begin and the end of the state ---- */
 
-bool sgi_task_stream_begin(segue_request *request)
+bool sgi_task_stream_new(segue_request *request)
 {
     sgi_task_stream *stream = sgi_task_stream_of(request);
     if (stream)
         return true;
-    stream = sgi_cli_state_new(request, &sgi_cli_task_events);
+    stream = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_task_events);
     if (!stream)
         return false;
     stream->request = request;
@@ -296,13 +297,13 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (!spec->next_event)
         return true;
-    if (!sgi_task_stream_begin(request))
+    if (!sgi_task_stream_new(request))
         return false;
     sgi_task_stream_of(request)->next = spec->next_event;
     return true;
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
     (void)request;
     sgi_tries_stop(&((sgi_task_stream *)state)->tries);
@@ -330,7 +331,8 @@ void sgi_task_stream_end(segue_request *request)
  * until its exchange is closed. */
 static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
 {
-    sgi_map_node *node = sgi_map_find(&sgi_open_streams_of(session)->open, task_id);
+    sgi_map_node *node =
+        sgi_map_find(&sgi_session_task_streams_of(session)->open, task_id);
     const sgi_task_stream *stream = node ? SGI_OWNER(node, sgi_task_stream, node) : NULL;
     if (!stream || (session->conn->exchanging && stream->emitter != session->hearing))
         return NULL;
@@ -398,14 +400,14 @@ static void exclude_user_time(segue_request *request, int64_t ms)
     sgi_tries_exclude_time(&sgi_task_stream_of(request)->tries, ms);
 }
 
-static void begin(segue_session *session, sgi_cli_state *state)
+static void begin(segue_session *session, sgi_cli_dialect_state *state)
 {
-    sgi_map_init(&((sgi_open_streams *)state)->open, &session->engine->env);
+    sgi_map_init(&((sgi_session_task_streams *)state)->open, &session->engine->env);
 }
 
-static void free_streams(segue_session *session, sgi_cli_state *state)
+static void free_streams(segue_session *session, sgi_cli_dialect_state *state)
 {
-    sgi_open_streams *streams = (sgi_open_streams *)state;
+    sgi_session_task_streams *streams = (sgi_session_task_streams *)state;
     sgi_map_free(&streams->open);
     forget_all_left(session, streams);
 }
@@ -420,11 +422,11 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
     /* the dropped streams belonged to an earlier connection, so their events can no
      * longer arrive */
-    forget_all_left(session, sgi_open_streams_of(session));
+    forget_all_left(session, sgi_session_task_streams_of(session));
 }
 
 static const sgi_cli_session_hooks session_hooks = {
-    .state_size = sizeof(sgi_open_streams),
+    .state_size = sizeof(sgi_session_task_streams),
     .begin = begin,
     .free = free_streams,
     .read_server_capabilities = read_server_capabilities};

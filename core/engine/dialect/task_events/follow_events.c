@@ -64,7 +64,7 @@ static bool waits_for_hole(segue_request *request, uint64_t seq)
 static uint64_t next_number(segue_request *request, sgi_json segment)
 {
     int64_t number;
-    if (sgi_json_int(segment, &number) && number > 0 && number < SGI_COUNT_MAX) {
+    if (sgi_json_read_int(segment, &number) && number > 0 && number < SGI_COUNT_MAX) {
         if (sgi_task_stream_of(request)->count == SGI_COUNT_LOST)
             sgi_task_stream_of(request)->count = SGI_COUNT_ON;
         return (uint64_t)number;
@@ -90,7 +90,7 @@ static bool keep_block(segue_request *request, int64_t place, sgi_json block)
     if (request->options.discard)
         return true;
     if (place >= 0 && !request->follow->partial)
-        return sgi_fold_add_placed_segment(&request->fold, (uint64_t)place, block);
+        return sgi_fold_add_indexed_segment(&request->fold, (uint64_t)place, block);
     sgi_fold_add_segment(&request->fold, block);
     return true;
 }
@@ -100,7 +100,7 @@ static void show_block(segue_request *request, uint64_t number, uint64_t event,
 {
     request->numbering.next = number + 1;
     if (place >= 0)
-        sgi_deliver_piece(request, number, event, (uint64_t)place, block);
+        sgi_deliver_indexed_segment(request, number, event, (uint64_t)place, block);
     else
         sgi_deliver_segment(request, number, event, block);
 }
@@ -115,7 +115,7 @@ static void take_segments(segue_request *request, uint64_t seq,
     sgi_json_pick_part(event->part, event->payload, names, 3, found);
     if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY ||
         (found[2].n &&
-         (!sgi_json_int(found[2], &place) || place < 0 || place >= SGI_COUNT_MAX))) {
+         (!sgi_json_read_int(found[2], &place) || place < 0 || place >= SGI_COUNT_MAX))) {
         lack_segments(request);
         return;
     }
@@ -162,8 +162,9 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
         else
             lack_something(request);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
-        sgi_fold_replace(&request->fold, request->fold.segments);
-        sgi_deliver_void(request, sgi_task_stream_of(request)->count == SGI_COUNT_ALL
+        sgi_fold_drop_replaced(&request->fold, request->fold.segments);
+        sgi_deliver_void_segments(request,
+                                  sgi_task_stream_of(request)->count == SGI_COUNT_ALL
                                       ? sgi_task_stream_of(request)->segment
                                       : request->numbering.next - 1);
         if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
@@ -172,7 +173,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
         if (request->follow->state == SEGUE_TASK_INPUT_REQUIRED)
-            sgi_follow_get_now(request);
+            sgi_follow_send_tasks_get_now(request);
     }
 }
 
@@ -180,7 +181,7 @@ void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *ev
 {
     int64_t seq;
     size_t limit = (size_t)request->session->options.max_result_bytes;
-    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
+    if (!sgi_json_read_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
         lack_place(request);
         return;
     }
@@ -210,9 +211,9 @@ void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *ev
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     if (sgi_fold_size(&request->fold) > limit) {
-        sgi_follow_abandon(request);
-        sgi_request_fail_size(request);
-    } else if (sgi_deliver_is_full(request)) {
+        sgi_follow_cancel_abandoned_task(request);
+        sgi_request_fail_too_large(request);
+    } else if (sgi_inbox_is_full(request)) {
         sgi_deliver_stop_input(request);
     }
 }

@@ -14,7 +14,7 @@
 
 typedef struct sgi_stream {
     sgi_reader reader;
-    sgi_source source;
+    sgi_output_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     /* 1 + the number of the next event to send; 0 = begin with the earliest retained
@@ -28,13 +28,13 @@ static void end_stream(sgi_stream *stream)
 {
     sgi_reply *reply = stream->reply;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
-    sgi_source_remove(stream->conn, &stream->source);
+    sgi_output_source_remove(stream->conn, &stream->source);
     sgi_conn_unref(stream->conn);
     sgi_reader_end(&stream->reader);
     sgi_buf_free(&stream->head);
     sgi_buf_free(&stream->tail);
     sgi_reply_close(reply);
-    sgi_release(mem, stream, sizeof *stream);
+    sgi_free(mem, stream, sizeof *stream);
 }
 
 /* ---- events ---- */
@@ -57,7 +57,7 @@ static void write_segment(const sgi_op *op, sgi_buf *out, const sgi_entry *entry
 {
     sgi_str block;
     uint64_t place;
-    bool placed = sgi_entry_read_placed_block(entry, &block, &place) &&
+    bool placed = sgi_entry_read_indexed_block(entry, &block, &place) &&
                   !sgi_op_keeps_segments_apart(op);
     sgi_buf_add_lit(out, "{\"content\":[");
     sgi_buf_add_str(out, block);
@@ -86,7 +86,7 @@ static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry
     } else {
         sgi_buf_add(out, entry->data, entry->len);
     }
-    sgi_frame_flatten(out, payload);
+    sgi_frame_blank_line_ends(out, payload);
     sgi_buf_add_str(out, sgi_buf_str(&stream->tail));
 }
 
@@ -113,14 +113,14 @@ static void send_end(sgi_stream *stream)
 {
     const sgi_op *op = stream->reader.op;
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, stream->reply, "complete"))
+    if (!sgi_reply_begin_result(&sending, stream->reply, "complete"))
         return;
     sgi_jw_key(&sending.w, "_meta");
     sgi_jw_open(&sending.w, '{');
     sgi_jw_key(&sending.w, "dev.segue/final");
     sgi_jw_open(&sending.w, '{');
     sgi_jw_member_string(&sending.w, "status",
-                         sgi_str_of(sgi_state_name(sgi_op_state(op))));
+                         sgi_str_of(sgi_task_state_name(sgi_op_state(op))));
     sgi_jw_key(&sending.w, "isError");
     sgi_jw_bool(&sending.w, op->head.final == SGI_FINAL_RESULT_IS_ERROR);
     sgi_jw_close(&sending.w, '}');
@@ -177,7 +177,7 @@ static step send_next(sgi_stream *stream)
         if (out->failed) {
             /* out of memory: the stream ends before this event, and the client can
              * continue at its cursor */
-            sgi_buf_cut(out, before);
+            sgi_buf_truncate(out, before);
             send_failure(stream);
             return STEP_END;
         }
@@ -187,7 +187,7 @@ static step send_next(sgi_stream *stream)
     return STEP_SENT;
 }
 
-static bool fill(sgi_source *source, size_t room)
+static bool fill(sgi_output_source *source, size_t room)
 {
     sgi_stream *stream = SGI_OWNER(source, sgi_stream, source);
     size_t mark = stream->conn->out.len;
@@ -202,7 +202,7 @@ static bool fill(sgi_source *source, size_t room)
 static void more_to_read(sgi_reader *reader)
 {
     sgi_stream *stream = SGI_OWNER(reader, sgi_stream, reader);
-    sgi_source_queue(stream->conn, &stream->source);
+    sgi_output_source_queue(stream->conn, &stream->source);
 }
 
 static void withdrawn(sgi_reply *reply)
@@ -243,7 +243,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     stream->source.fill = fill;
     stream->conn = reply->peer->conn;
     sgi_conn_ref(stream->conn);
-    sgi_send_open_events(stream->conn);
+    sgi_send_open_event_stream(stream->conn);
     sgi_buf_init(&stream->head, mem);
     sgi_buf_init(&stream->tail, mem);
     /* event n has the position n + 1 in the log or a later one, so reading begins
@@ -266,7 +266,7 @@ static void stream_found(void *user, sgi_op *op, segue_status status)
     opening *open = user;
     sgi_reply *reply = open->reply;
     uint64_t expect = open->expect;
-    sgi_release(sgi_engine_mem(reply->engine), open, sizeof *open);
+    sgi_free(sgi_engine_mem(reply->engine), open, sizeof *open);
     op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_ext);
     if (op && !streams_already(reply->peer, op)) {
         begin_stream(reply, op, expect);
@@ -284,9 +284,9 @@ static void tasks_stream(const sgi_inbound *in)
     sgi_str id;
     int64_t after = -1;
     sgi_json cursor = sgi_json_get(in->params, "after");
-    if (!sgi_task_id_of(in, &id))
+    if (!sgi_task_read_id(in, &id))
         return;
-    if (cursor.n && (!sgi_json_int(cursor, &after) || after < 0)) {
+    if (cursor.n && (!sgi_json_read_int(cursor, &after) || after < 0)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.after is not a non-negative integer", NULL);
         return;

@@ -23,7 +23,7 @@ typedef enum sgi_count {
 
 /* The client's knowledge about the stream of one task. */
 typedef struct sgi_task_stream {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     /* a pointer without a reference, because the request contains this state */
     segue_request *request;
     sgi_tries tries; /* counts the attempts to open the stream by tasks/stream */
@@ -53,34 +53,35 @@ typedef struct sgi_task_stream {
 
 /* A stream that the client dropped on a byte stream, where its events may still
  * arrive. */
-typedef struct sgi_left_stream {
+typedef struct sgi_dropped_stream {
     char *task_id; /* id of the stream's task; NULL = this entry is not used */
     uint64_t next; /* number of the next event that may come from the dropped stream */
-} sgi_left_stream;
+} sgi_dropped_stream;
 
 /* The open and the dropped streams of a session. */
-typedef struct sgi_open_streams {
-    sgi_cli_state state;
+typedef struct sgi_session_task_streams {
+    sgi_cli_dialect_state state;
     sgi_map open; /* the open streams (sgi_task_stream); the key is the task id */
-    sgi_left_stream left[SGI_STREAMS_LEFT_MAX];
+    sgi_dropped_stream left[SGI_STREAMS_LEFT_MAX];
     size_t left_at; /* index in `left` of the entry for the next dropped stream */
-} sgi_open_streams;
+} sgi_session_task_streams;
 
-/* Returns the stream state of a request; NULL before sgi_task_stream_begin was called. */
+/* Returns the stream state of a request; NULL before sgi_task_stream_new was called. */
 static inline sgi_task_stream *sgi_task_stream_of(const segue_request *request)
 {
-    return sgi_cli_state_of(request, &sgi_cli_task_events);
+    return sgi_cli_dialect_state_find(request, &sgi_cli_task_events);
 }
-static inline sgi_open_streams *sgi_open_streams_of(const segue_session *session)
+static inline sgi_session_task_streams *
+sgi_session_task_streams_of(const segue_session *session)
 {
-    return sgi_cli_session_state(session, &sgi_cli_task_events);
+    return sgi_cli_dialect_session_state(session, &sgi_cli_task_events);
 }
 
 /* ---- client.c ---- */
 
 /* Makes the stream state of a request if it does not exist. Returns false when out of
  * memory. */
-bool sgi_task_stream_begin(segue_request *request);
+bool sgi_task_stream_new(segue_request *request);
 /* Opens the stream if it is due. */
 void sgi_task_stream_open_if_due(segue_request *request);
 void sgi_task_stream_drop(segue_request *request);
@@ -89,7 +90,7 @@ void sgi_task_stream_end(segue_request *request);
 sgi_emitter *sgi_task_stream_emitter(const segue_request *request);
 /* True when the task must be polled, because it has no stream or its stream breaks too
  * often. */
-bool sgi_task_stream_is_missing(const segue_request *request);
+bool sgi_task_stream_needs_polling(const segue_request *request);
 /* Drops the stream and opens it again after the last received event. */
 void sgi_task_stream_reopen(segue_request *request);
 /* True when the event may belong to an earlier stream of the task that was dropped.

@@ -30,19 +30,19 @@ static uint8_t modes_to_declare(const segue_session *session, sgi_json given)
 {
     const segue_session_options *options = &session->options;
     if (options->no_tasks || sgi_json_get(given, "tasks").n)
-        return sgi_task_calls_modes(given);
+        return sgi_2025_modes_of_capabilities(given);
     return options->response_modes ? (uint8_t)options->response_modes : SGI_MODES_ALL;
 }
 
-uint8_t sgi_task_calls_modes(sgi_json capabilities)
+uint8_t sgi_2025_modes_of_capabilities(sgi_json capabilities)
 {
     sgi_json tasks = sgi_json_get(capabilities, "tasks");
     return modes_of(sgi_json_get(sgi_json_get(tasks, "responses"), "modes"));
 }
 
-segue_status sgi_task_calls_may_declare(sgi_engine *engine,
-                                        const segue_session_options *options,
-                                        sgi_json capabilities)
+segue_status sgi_2025_check_modes_of_session(sgi_engine *engine,
+                                             const segue_session_options *options,
+                                             sgi_json capabilities)
 {
     bool own = sgi_json_get(capabilities, "tasks").n > 0;
     return options->response_modes && own
@@ -53,7 +53,7 @@ segue_status sgi_task_calls_may_declare(sgi_engine *engine,
                : SEGUE_OK;
 }
 
-segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
+segue_status sgi_2025_check_modes_of_call(segue_session *session, uint32_t modes)
 {
     uint32_t missing = modes & ~(uint32_t)session->handshake.modes;
     uint8_t first = (uint8_t)(missing & (0u - missing));
@@ -79,7 +79,7 @@ static void write_capabilities(const segue_session *session, sgi_json given, sgi
     sgi_jw_open(w, '{');
     sgi_response_modes_write(w, "modes", modes_to_declare(session, (sgi_json){0}));
     sgi_jw_close(w, '}');
-    sgi_hosting_write_tasks(w, session);
+    sgi_question_host_write_tasks(w, session);
     sgi_jw_close(w, '}');
 }
 
@@ -93,7 +93,7 @@ static const char *experimental(const segue_session *session, sgi_json given)
 
 static void declared(segue_session *session, sgi_json capabilities)
 {
-    session->handshake.modes = sgi_task_calls_modes(capabilities);
+    session->handshake.modes = sgi_2025_modes_of_capabilities(capabilities);
 }
 
 static void read_server_capabilities(segue_session *session, sgi_json capabilities)
@@ -104,7 +104,7 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
     bool on = session->version == SGI_VERSION_2025_11_25 && !session->options.no_tasks &&
               sgi_json_kind_of(call) == SGI_JSON_OBJECT;
     session->server.task_calls = on;
-    session->server.modes = on ? sgi_task_calls_modes(capabilities) : 0;
+    session->server.modes = on ? sgi_2025_modes_of_capabilities(capabilities) : 0;
     session->server.pulls_from_start = sgi_json_get(extra, "dev.segue/fromSeqNr").n > 0;
     sgi_tool_tasks_clear(&sgi_session_2025_of(session)->tools);
 }
@@ -115,7 +115,7 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
  * request has no such state. */
 static sgi_call_2025 *call_of(const segue_request *request)
 {
-    return sgi_cli_state_of(request, &sgi_cli_tasks_2025);
+    return sgi_cli_dialect_state_find(request, &sgi_cli_tasks_2025);
 }
 
 static bool send_list(segue_session *session, sgi_json cursor);
@@ -257,7 +257,7 @@ static void take_page(segue_session *session, sgi_json result)
 static bool has_no_list(const sgi_outcome *outcome)
 {
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    sgi_json_read_int(sgi_json_get(outcome->json, "code"), &code);
     return outcome->kind == SGI_OUTCOME_ERROR && code == SGI_RPC_METHOD_NOT_FOUND;
 }
 
@@ -326,8 +326,8 @@ static bool tool_may(const segue_request *request, sgi_json params)
     sgi_buf_init(&name, sgi_engine_mem(request->engine));
     bool may = sgi_json_decode(sgi_json_get(params, "name"), &name) && !name.failed &&
                name.len &&
-               sgi_tool_tasks_may(&sgi_session_2025_of(request->session)->tools,
-                                  sgi_buf_str(&name));
+               sgi_tool_tasks_allow(&sgi_session_2025_of(request->session)->tools,
+                                    sgi_buf_str(&name));
     sgi_buf_free(&name);
     return may;
 }
@@ -351,7 +351,7 @@ static uint8_t modes_to_list(const segue_request *request)
 
 /* Decides by the tool whether the call asks for a task. Returns false when the call must
  * wait for tools/list, or has ended. */
-static bool ask_tool(segue_request *request, sgi_call_form *form, sgi_json params)
+static bool ask_tool(segue_request *request, sgi_2025_call_members *form, sgi_json params)
 {
     segue_session *session = request->session;
     if (!sgi_session_2025_of(session)->tools.whole) {
@@ -373,15 +373,15 @@ static bool prepare(segue_request *request)
     bool era = session->version == SGI_VERSION_2025_11_25;
     sgi_call_2025 *call = call_of(request);
     if (call)
-        call->form = (sgi_call_form){.reformed = call->form.reformed};
+        call->form = (sgi_2025_call_members){.reformed = call->form.reformed};
     if (!era || (!own.n && (!request->is_call || !session->server.task_calls)))
         return true;
-    call = sgi_cli_state_new(request, &sgi_cli_tasks_2025);
+    call = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_tasks_2025);
     if (!call) {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
         return false;
     }
-    sgi_call_form *form = &call->form;
+    sgi_2025_call_members *form = &call->form;
     form->modes = modes_to_list(request);
     if (own.n) { /* the application's own params have the member `task` */
         form->wish = SGI_TASK_WISH_OWN;
@@ -396,7 +396,7 @@ static bool prepare(segue_request *request)
 
 static void write_params(const segue_request *request, sgi_jw *w)
 {
-    sgi_call_form form = sgi_2025_form(request);
+    sgi_2025_call_members form = sgi_2025_form(request);
     if (form.wish != SGI_TASK_WISH_ADDED)
         return;
     sgi_jw_key(w, "task");
@@ -415,7 +415,7 @@ static bool change_form(segue_request *request, sgi_json error)
     sgi_call_2025 *call = call_of(request);
     sgi_json params = {request->params, request->params_len};
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (code != SGI_RPC_METHOD_NOT_FOUND || !call || call->form.reformed ||
         !request->is_call || !session->server.task_calls ||
         sgi_json_get(params, "task").n)
@@ -436,7 +436,7 @@ static void offer(segue_request *request, sgi_emitter *emitter)
 static bool answer(segue_request *request, sgi_json result)
 {
     return request->session->version == SGI_VERSION_2025_11_25 &&
-           sgi_2025_answer(request, result);
+           sgi_2025_take_first_answer(request, result);
 }
 
 static bool asks_for_task(const segue_request *request)
@@ -446,12 +446,12 @@ static bool asks_for_task(const segue_request *request)
 
 static sgi_json task_in(const segue_session *session, sgi_json result)
 {
-    sgi_response reply;
+    sgi_2025_response reply;
     if (session->version != SGI_VERSION_2025_11_25)
         return (sgi_json){0};
-    sgi_response_read(result, &reply);
-    return reply.kind == SGI_RESPONSE_PLAIN || reply.complete ? (sgi_json){0}
-                                                              : reply.named;
+    sgi_2025_response_read(result, &reply);
+    return reply.kind == SGI_2025_RESPONSE_PLAIN || reply.complete ? (sgi_json){0}
+                                                                   : reply.named;
 }
 
 /* ---- tokens and states ---- */
@@ -459,7 +459,7 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
 static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *status)
 {
     int64_t version = 0;
-    sgi_json_int(sgi_json_get(token, "d"), &version);
+    sgi_json_read_int(sgi_json_get(token, "d"), &version);
     if (version != 1 || !sgi_follow_read_token(token, spec, status))
         return false;
     spec->follower = &sgi_2025_following;
@@ -475,12 +475,12 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     return true;
 }
 
-static void free_state(segue_request *request, sgi_cli_state *state)
+static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
-    sgi_2025_free(request, (sgi_call_2025 *)state);
+    sgi_2025_free_task(request, (sgi_call_2025 *)state);
 }
 
-static void begin(segue_session *session, sgi_cli_state *state)
+static void begin(segue_session *session, sgi_cli_dialect_state *state)
 {
     sgi_session_2025 *own = (sgi_session_2025 *)state;
     sgi_tool_tasks_init(&own->tools, session->engine);
@@ -488,7 +488,7 @@ static void begin(segue_session *session, sgi_cli_state *state)
     own->waits.max = SGI_WAITS_MAX;
 }
 
-static void free_session(segue_session *session, sgi_cli_state *state)
+static void free_session(segue_session *session, sgi_cli_dialect_state *state)
 {
     sgi_session_2025 *own = (sgi_session_2025 *)state;
     (void)session;

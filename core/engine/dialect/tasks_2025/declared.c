@@ -90,7 +90,7 @@ const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
 /* True when a client of 2026-07-28 may use this method on tasks of 2025-11-25 without
  * having declared tasks of its own version. Such a client may read and cancel these tasks
  * (R-2557-17). */
-bool sgi_tasks_2025_serves_older(const sgi_inbound *in, sgi_str method)
+bool sgi_tasks_2025_serves_old_method(const sgi_inbound *in, sgi_str method)
 {
     return in->caps & SGI_CAP_TASKS_2025 && in->peer->server->dialects & SGI_DIALECT_L &&
            (sgi_str_eq(method, SGI_STR("tasks/get")) ||
@@ -109,7 +109,7 @@ bool sgi_tasks_2025_read_call(const sgi_inbound *in, sgi_call_request *request)
     sgi_json ttl = sgi_json_get(in->task, "ttl");
     if (sgi_json_kind_of(in->task) != SGI_JSON_OBJECT)
         wrong = "params.task is not an object";
-    else if (ttl.n && (!sgi_json_int(ttl, &request->ttl_ms) || request->ttl_ms < 0))
+    else if (ttl.n && (!sgi_json_read_int(ttl, &request->ttl_ms) || request->ttl_ms < 0))
         wrong = "params.task.ttl is not a non-negative integer";
     else if (!sgi_response_modes_read(sgi_json_get(in->task, "responseModes"),
                                       &request->listed_modes))
@@ -147,20 +147,21 @@ bool sgi_tasks_2025_answers_at_once(const sgi_call_request *request)
     return request->modes & SGI_MODE_IMMEDIATE;
 }
 
-bool sgi_tasks_2025_streams(const sgi_call_request *request)
+bool sgi_tasks_2025_streams_segments(const sgi_call_request *request)
 {
     bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
-    return sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+    return sgi_response_form_decide(request->modes, false, incremental) >=
+           SGI_FORM_STREAM;
 }
 
-bool sgi_tasks_2025_waits_for_turn(const sgi_op *op)
+bool sgi_tasks_2025_answers_after_turn(const sgi_op *op)
 {
     return op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
 }
 
 /* True when the client accepts the plain result as the answer to a call that asks for a
  * task. */
-bool sgi_tasks_2025_begins_plain(const sgi_op *op)
+bool sgi_tasks_2025_may_begin_plain(const sgi_op *op)
 {
     return op->served->modes & SGI_MODE_IMMEDIATE &&
            !(sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);

@@ -42,7 +42,7 @@ static bool begin(segue_request *request)
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     if (sgi_2025_of(request))
         return true;
-    sgi_call_2025 *call = sgi_cli_state_new(request, &sgi_cli_tasks_2025);
+    sgi_call_2025 *call = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_tasks_2025);
     sgi_task_2025 *task = call ? sgi_zalloc(mem, sizeof *task) : NULL;
     if (!task)
         return false;
@@ -61,7 +61,7 @@ static void drop(segue_request *request, sgi_task_2025 *task)
     if (task->asking)
         sgi_emitter_drop(task->asking, false);
     task->asking = NULL;
-    sgi_2025_wait_drop(request, task);
+    sgi_2025_result_wait_drop(request, task);
     sgi_buf_free(&task->kept);
     sgi_tracker_free(&task->tracker);
 }
@@ -74,12 +74,12 @@ static void end(segue_request *request)
         drop(request, task);
 }
 
-void sgi_2025_free(segue_request *request, sgi_call_2025 *call)
+void sgi_2025_free_task(segue_request *request, sgi_call_2025 *call)
 {
     if (!call->task)
         return;
     drop(request, call->task);
-    sgi_release(sgi_engine_mem(request->engine), call->task, sizeof *call->task);
+    sgi_free(sgi_engine_mem(request->engine), call->task, sizeof *call->task);
     call->task = NULL;
 }
 
@@ -130,7 +130,7 @@ void sgi_2025_send_due(segue_request *request)
     else if (due == SGI_STEP_PULL)
         ask_result(request, false);
     else
-        sgi_2025_wait_begin(request);
+        sgi_2025_result_wait_begin(request);
 }
 
 static void due(segue_request *request)
@@ -192,18 +192,18 @@ void sgi_2025_end_or_send(segue_request *request)
     sgi_task_2025 *task = sgi_2025_of(request);
     if (sgi_fold_size(&request->fold) >
         (size_t)request->session->options.max_result_bytes) {
-        sgi_follow_abandon(request);
-        sgi_request_fail_size(request);
+        sgi_follow_cancel_abandoned_task(request);
+        sgi_request_fail_too_large(request);
         return;
     }
     if (sgi_tracker_is_whole(&task->tracker))
-        sgi_2025_conclude(request);
+        sgi_2025_finish_with_segments(request);
     else if (task->tracker.complete && sgi_tracker_has_hole(&task->tracker))
         want_rest(task);
     if (!sgi_2025_is_live(request))
         return;
     watch_gap(request);
-    if (sgi_deliver_is_full(request))
+    if (sgi_inbox_is_full(request))
         sgi_deliver_stop_input(request);
     sgi_2025_send_due(request);
 }
@@ -214,14 +214,14 @@ static void take_ended(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     bool cancelled = request->follow->state == SEGUE_TASK_CANCELLED;
-    bool is_pushed = sgi_2025_is_overtaken(request) &&
+    bool is_pushed = sgi_2025_segments_can_be_late(request) &&
                      (task->some || request->follow->state != SEGUE_TASK_COMPLETED);
     bool has_begun = is_pushed || sgi_tracker_prefix(&task->tracker) > 0;
     if (sgi_tracker_is_whole(&task->tracker)) {
-        sgi_2025_conclude(request);
+        sgi_2025_finish_with_segments(request);
         return;
     }
-    sgi_2025_stop_asking_reason(request);
+    sgi_2025_stop_asking_for_error(request);
     if (cancelled && (!has_begun || request->follow->paused || request->cancel_due))
         sgi_follow_end_as_cancelled(request);
     else if (is_pushed)
@@ -276,12 +276,12 @@ static void take_look(segue_request *request, sgi_json task)
      * the time limit of the call. */
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
-    if (sgi_task_is_another(request, task)) {
+    if (sgi_task_description_is_of_another(request, task)) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer to tasks/get names another task");
         return;
     }
-    if (sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_UNKNOWN) {
+    if (sgi_task_state_from_status(sgi_json_get(task, "status")) == SEGUE_TASK_UNKNOWN) {
         sgi_request_fail(
             request, SEGUE_E_PROTOCOL,
             "the server reports a task status that the protocol does not have");
@@ -297,13 +297,14 @@ static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     if (!task->some) {
-        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown_text(request),
-                               error);
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                               sgi_task_unknown_error_text(request), error);
     } else if (task->unknown) {
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE, sgi_task_unknown_text(request));
+        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
+                         sgi_task_unknown_error_text(request));
     } else {
         task->unknown = true;
-        sgi_2025_stop_asking_reason(request);
+        sgi_2025_stop_asking_for_error(request);
         want_rest(task);
         sgi_2025_send_due(request);
     }
@@ -311,13 +312,13 @@ static void take_unknown(segue_request *request, sgi_json error)
 
 static void try_again(segue_request *request, const sgi_outcome *outcome)
 {
-    sgi_tries_retry_harmless(&request->tries, outcome);
+    sgi_tries_retry_idempotent(&request->tries, outcome);
     sgi_2025_of(request)->backing_off = sgi_tries_is_waiting(&request->tries);
 }
 
 static void take_look_failure(segue_request *request, const sgi_outcome *outcome)
 {
-    int64_t code = sgi_outcome_code(outcome);
+    int64_t code = sgi_outcome_error_code(outcome);
     if (code == SGI_RPC_INVALID_PARAMS)
         take_unknown(request, outcome->json);
     else if (sgi_follow_is_missing_method(code))
@@ -370,7 +371,7 @@ static void stop_pulling(segue_request *request)
         task->fetch_due = true;
 }
 
-static void take_pulled(segue_request *request, const sgi_response *reply)
+static void take_pulled(segue_request *request, const sgi_2025_response *reply)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     bool ended = sgi_task_state_is_terminal(request->follow->state);
@@ -398,16 +399,16 @@ static void take_pulled(segue_request *request, const sgi_response *reply)
     sgi_2025_end_or_send(request);
 }
 
-static void take_fetched(segue_request *request, const sgi_response *reply)
+static void take_fetched(segue_request *request, const sgi_2025_response *reply)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
-    if (reply->kind == SGI_RESPONSE_PLAIN) {
-        sgi_2025_finish(request, reply);
+    if (reply->kind == SGI_2025_RESPONSE_PLAIN) {
+        sgi_2025_finish_with_result(request, reply);
         return;
     }
     sgi_2025_take_response(request, reply, true);
     /* this answer contains the error, so the client does not ask for the error */
-    sgi_2025_stop_asking_reason(request);
+    sgi_2025_stop_asking_for_error(request);
     if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
         sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
                          "the answer to tasks/result is not a result");
@@ -454,7 +455,7 @@ static void take_pull_error(segue_request *request, sgi_json error)
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (task->unknown || request->follow->state == SEGUE_TASK_CANCELLED) {
         sgi_2025_fail(request, error);
     } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
@@ -492,15 +493,15 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_response reply;
+    sgi_2025_response reply;
     task->asking = NULL;
     if (!sgi_2025_is_live(request))
         return;
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
         sgi_tries_reset(&request->tries);
         task->refusals = 0;
-        sgi_response_read(outcome->json, &reply);
-        if (task->is_fetch || reply.kind == SGI_RESPONSE_PLAIN)
+        sgi_2025_response_read(outcome->json, &reply);
+        if (task->is_fetch || reply.kind == SGI_2025_RESPONSE_PLAIN)
             take_fetched(request, &reply);
         else
             take_pulled(request, &reply);
@@ -544,11 +545,11 @@ static void ask_result(segue_request *request, bool is_fetch)
  * whole result. */
 static void fetch(segue_request *request)
 {
-    sgi_response reply;
-    sgi_2025_wait_drop(request, sgi_2025_of(request));
-    sgi_buf kept = sgi_2025_wait_take(request);
+    sgi_2025_response reply;
+    sgi_2025_result_wait_drop(request, sgi_2025_of(request));
+    sgi_buf kept = sgi_2025_result_wait_take(request);
     if (kept.len) {
-        sgi_response_read(sgi_buf_str(&kept), &reply);
+        sgi_2025_response_read(sgi_buf_str(&kept), &reply);
         take_fetched(request, &reply);
     } else {
         ask_result(request, true);
@@ -563,7 +564,7 @@ static bool take_status(segue_request *request, sgi_json task)
     if (!sgi_2025_of(request))
         return false;
     bool news = !sgi_task_state_is_terminal(request->follow->state);
-    if (sgi_task_is_stale(request, task))
+    if (sgi_task_description_is_stale(request, task))
         return true;
     sgi_task_note_status(request, task);
     if (news && sgi_task_state_is_terminal(request->follow->state))
@@ -574,16 +575,16 @@ static bool take_status(segue_request *request, sgi_json task)
 static void pushed(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_response reply;
+    sgi_2025_response reply;
     bool is_error = outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone;
     if (is_error && !is_refusal(request, outcome->json)) {
         sgi_2025_fail(request, outcome->json);
         return;
     }
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
-        sgi_response_read(outcome->json, &reply);
-        if (reply.kind == SGI_RESPONSE_PLAIN)
-            sgi_2025_finish(request, &reply);
+        sgi_2025_response_read(outcome->json, &reply);
+        if (reply.kind == SGI_2025_RESPONSE_PLAIN)
+            sgi_2025_finish_with_result(request, &reply);
         else
             sgi_2025_take_response(request, &reply, false);
     }
@@ -616,7 +617,7 @@ static void has_room(segue_request *request, bool was_full)
         sgi_session_is_open(request->session))
         due(request);
     else
-        sgi_follow_has_room(request, was_full);
+        sgi_follow_on_room(request, was_full);
 }
 
 static bool keeps_call_token(const segue_request *request)
@@ -630,14 +631,14 @@ static void write_token(const segue_request *request, sgi_jw *w)
     sgi_jw_member_int(w, "d", 1);
 }
 
-const sgi_cli_following sgi_2025_following = {
+const sgi_cli_follow_ops sgi_2025_following = {
     .fits = fits,
     .begin = begin,
     .due = due,
     .answered = answered,
     .pushed = pushed,
     .status = take_status,
-    .task_reported = sgi_follow_report_state,
+    .task_reported = sgi_follow_on_task_reported,
     .pause = pause,
     .is_streamed = is_streamed,
     .has_room = has_room,

@@ -20,7 +20,7 @@ typedef enum sgi_task_wish {
 } sgi_task_wish;
 
 /* The part of a call that is about tasks (client.c). */
-typedef struct sgi_call_form {
+typedef struct sgi_2025_call_members {
     sgi_task_wish wish;
     uint8_t modes;   /* the response modes of SEP-1905 that params.task lists */
     bool may_stream; /* true when the call may get several responses (SEP-1905) */
@@ -28,7 +28,7 @@ typedef struct sgi_call_form {
     /* true when the call was sent a second time, because its tool requires or forbids
      * params.task */
     bool reformed;
-} sgi_call_form;
+} sgi_2025_call_members;
 
 /* What the client must still ask the server when the segments have ended with an
  * error. */
@@ -96,24 +96,24 @@ typedef struct sgi_task_2025 {
 /* The state of dialect L (tasks of 2025-11-25) for a request: how its call asks for a
  * task, and the task that the request follows. */
 typedef struct sgi_call_2025 {
-    sgi_cli_state state;
-    sgi_call_form form;
+    sgi_cli_dialect_state state;
+    sgi_2025_call_members form;
     /* the task that the request follows; NULL = the request follows no task of this
      * dialect */
     sgi_task_2025 *task;
 } sgi_call_2025;
 
 /* Counts the exchanges of a session that wait for the end of tasks (wait_2025.c). */
-typedef struct sgi_result_waits {
+typedef struct sgi_2025_wait_counts {
     int32_t count;
     /* the largest number of such exchanges: SGI_WAITS_MAX; tests set a smaller limit */
     int32_t max;
-} sgi_result_waits;
+} sgi_2025_wait_counts;
 
 /* The state of dialect L (tasks of 2025-11-25) for a session: which tools can be called
  * as tasks, and which page of tools/list the session reads to learn this. */
 typedef struct sgi_session_2025 {
-    sgi_cli_state state;
+    sgi_cli_dialect_state state;
     sgi_tool_tasks tools;
     /* the exchange of tools/list; NULL = no such exchange is under way */
     sgi_emitter *listing;
@@ -121,29 +121,29 @@ typedef struct sgi_session_2025 {
     sgi_buf cursor;
     int32_t pages;
     bool stale; /* true when the list of tools has changed while it was being read */
-    sgi_result_waits waits;
+    sgi_2025_wait_counts waits;
 } sgi_session_2025;
 
 static inline sgi_session_2025 *sgi_session_2025_of(const segue_session *session)
 {
-    return sgi_cli_session_state(session, &sgi_cli_tasks_2025);
+    return sgi_cli_dialect_session_state(session, &sgi_cli_tasks_2025);
 }
 
 /* Returns the state of the task that a request follows; NULL when the request follows no
  * task of 2025-11-25. */
 static inline sgi_task_2025 *sgi_2025_of(const segue_request *request)
 {
-    const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);
+    const sgi_call_2025 *call = sgi_cli_dialect_state_find(request, &sgi_cli_tasks_2025);
     return call ? call->task : NULL;
 }
 
 /* Returns how the call of a request asks for a task. When the request has no state of
  * dialect L (tasks of 2025-11-25), the returned form asks for no task. */
-static inline sgi_call_form sgi_2025_form(const segue_request *request)
+static inline sgi_2025_call_members sgi_2025_form(const segue_request *request)
 {
-    const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);
+    const sgi_call_2025 *call = sgi_cli_dialect_state_find(request, &sgi_cli_tasks_2025);
     return call ? call->form
-                : (sgi_call_form){SGI_TASK_WISH_NONE, 0, false, false, false};
+                : (sgi_2025_call_members){SGI_TASK_WISH_NONE, 0, false, false, false};
 }
 
 static inline bool sgi_2025_is_live(const segue_request *request)
@@ -174,27 +174,27 @@ typedef enum sgi_step {
 sgi_step sgi_2025_next_step(const segue_request *request);
 /* True when the client may send a tasks/result that waits for the end of the task, in
  * addition to polling by tasks/get. */
-bool sgi_2025_may_wait(const segue_request *request);
+bool sgi_2025_may_wait_for_result(const segue_request *request);
 /* True when a message about the task may overtake segments that were pushed earlier. This
  * is possible over HTTP while the exchange of the call is under way. */
-bool sgi_2025_is_overtaken(const segue_request *request);
+bool sgi_2025_segments_can_be_late(const segue_request *request);
 
 /* ---- segments_2025.c ---- */
 
 /* Handles a response that is not a whole result. pulled: the response answers
  * tasks/result. Returns false when the response was dropped. */
-bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
+bool sgi_2025_take_response(segue_request *request, const sgi_2025_response *reply,
                             bool pulled);
 /* Stores the state from a description of the task. Ignores a description that is older
  * than the known state. */
 void sgi_2025_note_state(segue_request *request, sgi_json task);
-/* These two functions end the request: sgi_2025_finish with a whole result,
- * sgi_2025_conclude with the merge of all segments. */
-void sgi_2025_finish(segue_request *request, const sgi_response *reply);
-void sgi_2025_conclude(segue_request *request);
+/* These two functions end the request: sgi_2025_finish_with_result with a whole result,
+ * sgi_2025_finish_with_segments with the merge of all segments. */
+void sgi_2025_finish_with_result(segue_request *request, const sgi_2025_response *reply);
+void sgi_2025_finish_with_segments(segue_request *request);
 /* Makes the client not ask which error ended the segments, because the server's next
  * answer shows this. */
-void sgi_2025_stop_asking_reason(segue_request *request);
+void sgi_2025_stop_asking_for_error(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* ---- wait_2025.c ---- */
@@ -210,43 +210,43 @@ void sgi_2025_fail(segue_request *request, sgi_json error);
  * client stops waiting for this task. */
 #define SGI_VAIN_WAITS_MAX SGI_THRESHOLD(vain_waits_max)
 
-/* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows
- * this. */
-void sgi_2025_wait_begin(segue_request *request);
+/* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait_for_result
+ * allows this. */
+void sgi_2025_result_wait_begin(segue_request *request);
 /* Drops the exchange that waits for the task's end. */
-void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task);
+void sgi_2025_result_wait_drop(segue_request *request, sgi_task_2025 *task);
 /* Moves out the result that a wait has brought; empty = no such result. The caller frees
  * the buffer. */
-sgi_buf sgi_2025_wait_take(segue_request *request);
+sgi_buf sgi_2025_result_wait_take(segue_request *request);
 
 /* ---- answer_2025.c ---- */
 
 /* Handles the first answer to a call. Returns false for a plain result, which the
  * function does not handle. */
-bool sgi_2025_answer(segue_request *request, sgi_json result);
+bool sgi_2025_take_first_answer(segue_request *request, sgi_json result);
 /* Handles one of several responses. Returns false for the last one. */
 bool sgi_2025_take_partial_answer(sgi_emitter *emitter, sgi_json result);
 
 /* ---- client.c ---- */
 
 /* Returns the response modes (SEP-1905) that these capabilities declare. */
-uint8_t sgi_task_calls_modes(sgi_json capabilities);
-/* These two functions check the option response_modes. sgi_task_calls_may_declare:
- * whether a session may declare these modes. sgi_task_calls_may_list: whether a call may
- * list these modes. */
-segue_status sgi_task_calls_may_declare(sgi_engine *engine,
-                                        const segue_session_options *options,
-                                        sgi_json capabilities);
-segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes);
+uint8_t sgi_2025_modes_of_capabilities(sgi_json capabilities);
+/* These two functions check the option response_modes. sgi_2025_check_modes_of_session:
+ * whether a session may declare these modes. sgi_2025_check_modes_of_call: whether a call
+ * may list these modes. */
+segue_status sgi_2025_check_modes_of_session(sgi_engine *engine,
+                                             const segue_session_options *options,
+                                             sgi_json capabilities);
+segue_status sgi_2025_check_modes_of_call(segue_session *session, uint32_t modes);
 
 /* ---- follow_2025.c ---- */
 
 /* The table of functions by which a request follows a task of this dialect. */
-extern const sgi_cli_following sgi_2025_following;
+extern const sgi_cli_follow_ops sgi_2025_following;
 /* Performs the next step of following the task, if a step is due. */
 void sgi_2025_send_due(segue_request *request);
 /* Frees the task of a call, with its segments. */
-void sgi_2025_free(segue_request *request, sgi_call_2025 *call);
+void sgi_2025_free_task(segue_request *request, sgi_call_2025 *call);
 /* Called after each answer or notification. Ends the request if nothing is missing,
  * otherwise performs the next step. */
 void sgi_2025_end_or_send(segue_request *request);

@@ -27,7 +27,7 @@ typedef struct listing {
     segue_server *server; /* a counted reference */
     sgi_reply *reply;
     /* the job that reads records from the store; NULL = no job is under way */
-    sgi_job *job;
+    sgi_store_job *job;
     /* the next record to check; NULL = all read records were checked */
     sgi_found_record *at;
     int64_t created_ms; /* creation time of the last record that was checked */
@@ -58,10 +58,10 @@ static int64_t read_stamp(const char *stamp)
     return (int64_t)ms;
 }
 
-static sgi_sealed_for good_for(const sgi_peer *peer)
+static sgi_seal_purpose good_for(const sgi_peer *peer)
 {
     static const sgi_str what[] = {SGI_STR_INIT("tasks")};
-    return (sgi_sealed_for){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
+    return (sgi_seal_purpose){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
 }
 
 /* Writes the member nextCursor: the creation time and task id of the last checked record,
@@ -69,7 +69,7 @@ static sgi_sealed_for good_for(const sgi_peer *peer)
 static void write_cursor(const listing *list, sgi_jw *w)
 {
     const sgi_peer *peer = list->reply->peer;
-    const sgi_sealed_for subject = good_for(peer);
+    const sgi_seal_purpose subject = good_for(peer);
     uint8_t stamp[STAMP_SIZE];
     sgi_buf all;
     sgi_buf_init(&all, sgi_engine_mem(list->reply->engine));
@@ -87,7 +87,7 @@ static void write_cursor(const listing *list, sgi_jw *w)
 
 static bool read_cursor(listing *list, const sgi_inbound *in)
 {
-    const sgi_sealed_for subject = good_for(in->peer);
+    const sgi_seal_purpose subject = good_for(in->peer);
     sgi_json cursor = sgi_json_get(in->params, "cursor");
     sgi_str text;
     sgi_buf bytes;
@@ -113,10 +113,10 @@ static void free_list(listing *list)
 {
     segue_server *server = list->server;
     if (list->job)
-        sgi_job_free(list->job);
+        sgi_store_job_free(list->job);
     sgi_buf_free(&list->position);
     sgi_buf_free(&list->tasks);
-    sgi_release(sgi_engine_mem(server->engine), list, sizeof *list);
+    sgi_free(sgi_engine_mem(server->engine), list, sizeof *list);
     sgi_server_unref(server);
 }
 
@@ -127,7 +127,7 @@ static void answer(listing *list)
     if (list->status != SEGUE_OK) {
         sgi_reply_store_error(
             reply, "The server cannot list the tasks now: try again later", list->status);
-    } else if (sgi_reply_result(&sending, reply, NULL)) {
+    } else if (sgi_reply_begin_result(&sending, reply, NULL)) {
         sgi_jw_key(&sending.w, "tasks");
         sgi_jw_open(&sending.w, '[');
         sgi_buf_add_str(sending.w.buf, sgi_buf_str(&list->tasks));
@@ -149,13 +149,13 @@ static void show(listing *list, const sgi_op *op)
     if (list->shown++)
         sgi_buf_add_char(&list->tasks, ',');
     sgi_jw_open(&w, '{');
-    sgi_tasks_2025_write(&w, op, list->reply->peer);
+    sgi_tasks_2025_write_task(&w, op, list->reply->peer);
     sgi_jw_close(&w, '}');
 }
 
 /* ---- reading the records ---- */
 
-static void records_arrived(sgi_job *job)
+static void records_arrived(sgi_store_job *job)
 {
     listing *list = job->user;
     list->job = job;
@@ -168,7 +168,8 @@ static void ask_store(listing *list)
 {
     sgi_committer *committer = &list->server->committer;
     const sgi_mem *mem = sgi_engine_mem(list->server->engine);
-    sgi_job *job = sgi_job_new(committer, SGI_JOB_LIST, records_arrived, list);
+    sgi_store_job *job =
+        sgi_store_job_new(committer, SGI_STORE_JOB_LIST, records_arrived, list);
     bool ok = job && !list->position.failed;
     if (ok && list->position.len) {
         job->task_id = sgi_text_dup(mem, sgi_buf_str(&list->position));
@@ -176,7 +177,7 @@ static void ask_store(listing *list)
     }
     if (!ok) {
         if (job)
-            sgi_job_free(job);
+            sgi_store_job_free(job);
         list->status = SEGUE_E_NOMEM;
         answer(list);
         return;
@@ -204,7 +205,7 @@ static void rebuilt(void *user, sgi_op *op, segue_status status)
 static void chunk_done(listing *list)
 {
     bool full = list->job->found_count == CHUNK;
-    sgi_job_free(list->job);
+    sgi_store_job_free(list->job);
     list->job = NULL;
     list->more = full;
     if (full && list->looked < LOOK_AT_MOST)
@@ -227,7 +228,7 @@ static void move_past(listing *list, const sgi_found_record *found)
 {
     list->looked++;
     list->created_ms = found->record.created_ms;
-    sgi_buf_cut(&list->position, 0);
+    sgi_buf_truncate(&list->position, 0);
     sgi_buf_add_str(&list->position, sgi_str_of(found->record.task_id));
     list->at = TAILQ_NEXT(found, link);
 }
@@ -258,7 +259,7 @@ static void look(listing *list)
         }
         move_past(list, found);
         if (listed && !op) {
-            sgi_rebuild_once(&list->server->cluster, &found->record, rebuilt, list);
+            sgi_rebuild_op_once(&list->server->cluster, &found->record, rebuilt, list);
             return;
         }
         if (listed)

@@ -2,7 +2,7 @@
  * and change nothing. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
-bool sgi_2025_is_overtaken(const segue_request *request)
+bool sgi_2025_segments_can_be_late(const segue_request *request)
 {
     return request->calling && request->session->conn->exchanging;
 }
@@ -39,7 +39,7 @@ sgi_step sgi_2025_next_step(const segue_request *request)
         return unless_full(request, task->fetch_due ? SGI_STEP_FETCH : SGI_STEP_PULL);
     if (waits || request->follow->getting)
         return SGI_STEP_NONE;
-    if (ended && sgi_2025_is_overtaken(request) &&
+    if (ended && sgi_2025_segments_can_be_late(request) &&
         (task->got_segments || request->delivery.behind))
         return SGI_STEP_LISTEN;
     if (!ended && (request->calling || !can_pull || task->idle))
@@ -49,7 +49,7 @@ sgi_step sgi_2025_next_step(const segue_request *request)
 
 /* True when a tasks/result that waits for the end of the task is useful. It is not useful
  * for a task with segments that are pushed or can be pulled. */
-bool sgi_2025_may_wait(const segue_request *request)
+bool sgi_2025_may_wait_for_result(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
     return may_ask(request) && request->follow->poll_ms >= SGI_WAIT_POLL_MS &&

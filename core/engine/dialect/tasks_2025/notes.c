@@ -16,23 +16,23 @@ static void tell(sgi_op *op)
     op->served->creator->end_told = sgi_op_state(op) >= SGI_STATE_COMPLETED;
     if (!conn)
         return;
-    sgi_send_notification(&sending, conn, "notifications/tasks/status");
-    sgi_tasks_2025_write(&sending.w, op, NULL);
+    sgi_send_begin_notification(&sending, conn, "notifications/tasks/status");
+    sgi_tasks_2025_write_task(&sending.w, op, NULL);
     sgi_send_end(&sending);
 }
 
-static void changed(sgi_watch *watch, sgi_op *op)
+static void changed(sgi_op_watch *watch, sgi_op *op)
 {
     sgi_task_creator *creator = op->served->creator;
     (void)watch;
     if (creator->end_told)
         return;
     creator->due = true;
-    if (creator->told && !(sgi_op_has_ended(op) && sgi_push_is_open(op)))
+    if (creator->told && !(sgi_op_has_ended(op) && sgi_segments_push_is_open(op)))
         tell(op);
 }
 
-void sgi_tasks_2025_notify_creator(sgi_op *op, sgi_reply *reply)
+void sgi_tasks_2025_set_creator(sgi_op *op, sgi_reply *reply)
 {
     sgi_task_creator_set(op, reply, changed);
 }

@@ -7,15 +7,15 @@
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
-typedef enum sgi_response_kind {
-    SGI_RESPONSE_PLAIN = 0, /* the response is the whole result */
-    SGI_RESPONSE_TASK,      /* the response is a task, without segments */
-    SGI_RESPONSE_SEGMENTS,
-    SGI_RESPONSE_MALFORMED
-} sgi_response_kind;
+typedef enum sgi_2025_response_kind {
+    SGI_2025_RESPONSE_PLAIN = 0, /* the response is the whole result */
+    SGI_2025_RESPONSE_TASK,      /* the response is a task, without segments */
+    SGI_2025_RESPONSE_SEGMENTS,
+    SGI_2025_RESPONSE_MALFORMED
+} sgi_2025_response_kind;
 
-typedef struct sgi_response {
-    sgi_response_kind kind;
+typedef struct sgi_2025_response {
+    sgi_2025_response_kind kind;
     sgi_json result;
     sgi_json task; /* the member `task` of the response; empty = no such member */
     /* an object of the response that has a taskId; empty = no such object */
@@ -30,20 +30,20 @@ typedef struct sgi_response {
      * empty = no such object */
     sgi_json error;
     uint64_t voided; /* segments up to this number are void */
-} sgi_response;
+} sgi_2025_response;
 
-void sgi_response_read(sgi_json result, sgi_response *reply);
+void sgi_2025_response_read(sgi_json result, sgi_2025_response *reply);
 
 /* True when each segment is an object with a seqNr from 1 to 2^53 - 1. When the result is
  * false, the caller drops the whole list (R-1905-61). */
-bool sgi_response_has_good_segments(const sgi_response *reply);
-uint64_t sgi_response_number(sgi_json segment);
+bool sgi_2025_response_has_good_segments(const sgi_2025_response *reply);
+uint64_t sgi_2025_segment_number(sgi_json segment);
 /* Writes a segment as a block of the result: without its number. */
-void sgi_response_block(sgi_json segment, sgi_buf *out);
+void sgi_2025_segment_write_block(sgi_json segment, sgi_buf *out);
 /* Writes the members of the response outside the list (R-1905-64) as one object; "{}"
  * when there are no such members. */
-void sgi_response_fields(const sgi_response *reply, sgi_buf *out);
+void sgi_2025_response_write_fields(const sgi_2025_response *reply, sgi_buf *out);
 /* Writes a whole result without the members that only this dialect has. Returns false,
  * and writes nothing, when the result has no such members. */
-bool sgi_response_strip_own_members(const sgi_response *reply, sgi_buf *out);
+bool sgi_2025_response_write_stripped(const sgi_2025_response *reply, sgi_buf *out);
 #endif

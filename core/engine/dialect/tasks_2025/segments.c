@@ -22,7 +22,7 @@ void sgi_segment_write_error(sgi_buf *out, const sgi_op *op)
     sgi_jw_close(&w, '}');
 }
 
-bool sgi_segments_are_all(const sgi_op *op)
+bool sgi_segments_are_complete(const sgi_op *op)
 {
     return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
 }
@@ -31,10 +31,10 @@ bool sgi_segments_are_withheld(const sgi_op *op)
 {
     return (op->head.final == SGI_FINAL_CANCELLED ||
             op->head.final == SGI_FINAL_EXPIRED) &&
-           sgi_segments_are_all(op);
+           sgi_segments_are_complete(op);
 }
 
-bool sgi_segments_failed(const sgi_op *op)
+bool sgi_segments_end_in_error(const sgi_op *op)
 {
     return op->head.final != SGI_FINAL_RESULT;
 }

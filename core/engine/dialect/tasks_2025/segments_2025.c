@@ -20,12 +20,12 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
 }
 
 /* Delivers the blocks of a whole result that did not arrive as segments. */
-static void deliver_whole(segue_request *request, const sgi_response *reply)
+static void deliver_whole(segue_request *request, const sgi_2025_response *reply)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
     sgi_json content = sgi_json_get(reply->result, "content");
     sgi_json block;
-    sgi_deliver_void_of_result(request, reply->result);
+    sgi_deliver_void_segments_of_result(request, reply->result);
     uint64_t number = request->numbering.voided;
     if (!task || !request->options.unordered) {
         sgi_deliver_remaining_blocks(request, reply->result);
@@ -37,7 +37,7 @@ static void deliver_whole(segue_request *request, const sgi_response *reply)
         if (++number >= request->numbering.next) {
             request->numbering.next = number + 1;
             if (!sgi_tracker_has(&task->tracker, number))
-                sgi_deliver_numbered(request, number, number, block);
+                sgi_deliver_numbered_segment(request, number, number, block);
         }
 }
 
@@ -47,7 +47,7 @@ static void ask_why(segue_request *request)
     request->follow->look_due = true;
 }
 
-void sgi_2025_stop_asking_reason(segue_request *request)
+void sgi_2025_stop_asking_for_error(segue_request *request)
 {
     sgi_2025_of(request)->why = SGI_WHY_KNOWN;
     request->follow->look_due = false;
@@ -55,7 +55,7 @@ void sgi_2025_stop_asking_reason(segue_request *request)
 
 /* True when the last response contains the error object. Servers other than this library
  * send only the text of the error. */
-static bool is_told(const sgi_response *reply)
+static bool is_told(const sgi_2025_response *reply)
 {
     return reply->complete && reply->is_error &&
            sgi_json_kind_of(reply->error) == SGI_JSON_OBJECT;
@@ -64,13 +64,13 @@ static bool is_told(const sgi_response *reply)
 /* True when the last response reports the failure of a request other than tools/call. The
  * result of such a request cannot have isError, so the client asks the server for the
  * error. */
-static bool is_failure(const segue_request *request, const sgi_response *reply)
+static bool is_failure(const segue_request *request, const sgi_2025_response *reply)
 {
     return sgi_2025_of(request) && !request->is_call && reply->complete &&
            reply->is_error;
 }
 
-void sgi_2025_finish(segue_request *request, const sgi_response *reply)
+void sgi_2025_finish_with_result(segue_request *request, const sgi_2025_response *reply)
 {
     sgi_buf cleaned;
     if (is_told(reply)) {
@@ -89,7 +89,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     }
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
     deliver_whole(request, reply);
-    if (!sgi_response_strip_own_members(reply, &cleaned))
+    if (!sgi_2025_response_write_stripped(reply, &cleaned))
         sgi_request_finish(request, reply->result);
     else if (!cleaned.failed)
         sgi_request_finish(request, sgi_buf_str(&cleaned));
@@ -101,7 +101,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
 /* Ends the request with the merged segments (R-1905-34). Called when all segments have
  * arrived. If the task ended with an error that the segments do not contain, the client
  * first asks for the error. */
-void sgi_2025_conclude(segue_request *request)
+void sgi_2025_finish_with_segments(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_buf merged;
@@ -179,18 +179,19 @@ static void take_block(segue_request *request, uint64_t number, sgi_str block)
          * is requested again */
         request->delivery.dropped++;
     else if (request->options.unordered)
-        sgi_deliver_numbered(request, number, sgi_tracker_prefix(&task->tracker), block);
+        sgi_deliver_numbered_segment(request, number, sgi_tracker_prefix(&task->tracker),
+                                     block);
 }
 
 static void take_segment(segue_request *request, sgi_json segment)
 {
     sgi_buf block;
     sgi_buf_init(&block, sgi_engine_mem(request->engine));
-    sgi_response_block(segment, &block);
+    sgi_2025_segment_write_block(segment, &block);
     if (block.failed)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
     else
-        take_block(request, sgi_response_number(segment), sgi_buf_str(&block));
+        take_block(request, sgi_2025_segment_number(segment), sgi_buf_str(&block));
     sgi_buf_free(&block);
 }
 
@@ -201,16 +202,16 @@ static void take_void(segue_request *request, uint64_t voided)
     if (voided <= task->voided)
         return;
     task->voided = voided;
-    sgi_deliver_void(request, voided);
+    sgi_deliver_void_segments(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
-        sgi_fold_replace(&request->fold, request->fold.segments);
+        sgi_fold_drop_replaced(&request->fold, request->fold.segments);
     /* segments after the void ones are already merged, so the client fetches the whole
      * result */
     else
         request->follow->partial = true;
 }
 
-static void take_end(segue_request *request, const sgi_response *reply, bool pulled)
+static void take_end(segue_request *request, const sgi_2025_response *reply, bool pulled)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_buf fields;
@@ -218,7 +219,7 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     size_t at = 0;
     bool is_empty = !sgi_json_next_item(reply->segments, &at, &first);
     sgi_buf_init(&fields, sgi_engine_mem(request->engine));
-    sgi_response_fields(reply, &fields);
+    sgi_2025_response_write_fields(reply, &fields);
     if (fields.failed)
         request->fold.fields.failed = true;
     else if (fields.len > 2)
@@ -244,32 +245,32 @@ static void warn(segue_request *request, const char *text)
 
 void sgi_2025_note_state(segue_request *request, sgi_json task)
 {
-    sgi_task_note_poll(request, task);
-    if (!sgi_task_is_stale(request, task))
+    sgi_task_note_poll_interval(request, task);
+    if (!sgi_task_description_is_stale(request, task))
         sgi_task_note_status(request, task);
 }
 
 /* True when every earlier segment has arrived and `last`, the last segment of the
  * response, is the text of the error. */
-static bool is_told_behind_all(const segue_request *request, const sgi_response *reply,
-                               sgi_json last)
+static bool is_told_behind_all(const segue_request *request,
+                               const sgi_2025_response *reply, sgi_json last)
 {
     const sgi_tracker *tracker = &sgi_2025_of(request)->tracker;
-    uint64_t number = last.n ? sgi_response_number(last) : 0;
+    uint64_t number = last.n ? sgi_2025_segment_number(last) : 0;
     return is_told(reply) && !sgi_tracker_has_hole(tracker) &&
            number <= sgi_tracker_prefix(tracker) + 1;
 }
 
-bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
+bool sgi_2025_take_response(segue_request *request, const sgi_2025_response *reply,
                             bool pulled)
 {
     sgi_json id = sgi_json_get(reply->named, "taskId");
     sgi_json segment = {0};
     size_t at = 0;
     bool is_ours = !id.n || sgi_json_string_is(id, sgi_str_of(request->task_id));
-    bool is_good =
-        reply->kind == SGI_RESPONSE_TASK ||
-        (reply->kind == SGI_RESPONSE_SEGMENTS && sgi_response_has_good_segments(reply));
+    bool is_good = reply->kind == SGI_2025_RESPONSE_TASK ||
+                   (reply->kind == SGI_2025_RESPONSE_SEGMENTS &&
+                    sgi_2025_response_has_good_segments(reply));
     if (!is_ours || !is_good) {
         warn(request, is_ours ? "the server sent segments in a malformed list"
                               : "the server sent segments of another task");
@@ -277,7 +278,7 @@ bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
     }
     if (reply->task.n)
         sgi_2025_note_state(request, reply->task);
-    if (reply->kind == SGI_RESPONSE_TASK)
+    if (reply->kind == SGI_2025_RESPONSE_TASK)
         return true;
     take_void(request, reply->voided);
     bool more = sgi_json_next_item(reply->segments, &at, &segment);

@@ -34,7 +34,7 @@ static void end_fetch(sgi_pull *fetch)
     sgi_buf_free(&fetch->segments);
     sgi_fold_free(&fetch->fields);
     sgi_reply_close(reply);
-    sgi_release(mem, fetch, sizeof *fetch);
+    sgi_free(mem, fetch, sizeof *fetch);
 }
 
 static void withdrawn(sgi_reply *reply)
@@ -79,7 +79,7 @@ static void write_meta(const sgi_pull *fetch, sgi_sending *sending, bool complet
     const sgi_op *op = fetch->reader.op;
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
-    sgi_task_related(&meta, op);
+    sgi_task_related_meta(&meta, op);
     if (fetch->voided) {
         sgi_buf_add_lit(&meta, ",\"dev.segue/replace\":");
         sgi_buf_add_uint(&meta, fetch->voided);
@@ -107,7 +107,7 @@ static void answer(sgi_pull *fetch)
                         (sgi_json){0});
         return;
     }
-    if (!sgi_reply_result(&sending, fetch->reply, NULL))
+    if (!sgi_reply_begin_result(&sending, fetch->reply, NULL))
         return;
     sgi_jw_key(&sending.w, "partial-content");
     sgi_jw_open(&sending.w, '[');
@@ -115,7 +115,7 @@ static void answer(sgi_pull *fetch)
     sgi_jw_close(&sending.w, ']');
     write_meta(fetch, &sending, complete);
     sgi_jw_key(&sending.w, "isError");
-    sgi_jw_bool(&sending.w, complete && sgi_segments_failed(fetch->reader.op));
+    sgi_jw_bool(&sending.w, complete && sgi_segments_end_in_error(fetch->reader.op));
     sgi_jw_key(&sending.w, "isComplete");
     sgi_jw_bool(&sending.w, complete);
     sgi_send_end(&sending);
@@ -137,7 +137,7 @@ static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
     /* the index is not sent, because SEP-1905 has no member for an index
      * (sgi_op_keeps_segments_apart) */
     uint64_t place;
-    sgi_entry_read_placed_block(entry, &block, &place);
+    sgi_entry_read_indexed_block(entry, &block, &place);
     add(fetch, entry->segment, block);
     fetch->next++;
     return true;
@@ -150,7 +150,7 @@ static bool take(sgi_pull *fetch, const sgi_entry *entry)
     if (entry->kind == SGI_ENTRY_FIELDS) {
         sgi_fold_add_fields(&fetch->fields, (sgi_str){entry->data, entry->len});
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
-        sgi_fold_replace(&fetch->fields, entry->segment);
+        sgi_fold_drop_replaced(&fetch->fields, entry->segment);
         fetch->voided = entry->segment;
     }
     return true;
@@ -182,11 +182,11 @@ static void read_more(sgi_reader *reader)
     end_fetch(fetch);
 }
 
-void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
+void sgi_segments_answer_pull(sgi_reply *reply, sgi_op *op, uint64_t after)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     uint64_t newest = op->head.next_log - 1;
-    if (sgi_answer_rate_limited(reply))
+    if (sgi_answer_if_rate_limited(reply))
         return;
     sgi_pull *fetch = sgi_zalloc(mem, sizeof *fetch);
     if (!fetch) {
@@ -198,7 +198,7 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     sgi_op_server(op)->counts.repaired++;
     fetch->reply = reply;
     fetch->next = after + 1;
-    fetch->whole = sgi_segments_are_all(op);
+    fetch->whole = sgi_segments_are_complete(op);
     sgi_buf_init(&fetch->segments, mem);
     sgi_fold_init(&fetch->fields, &op->engine->env);
     fetch->fields.only_objects = op->served->only_objects;

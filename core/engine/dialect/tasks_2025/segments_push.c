@@ -17,8 +17,8 @@
 
 typedef struct sgi_push {
     sgi_segment_reader cursor;
-    sgi_source source;
-    sgi_gather gather;
+    sgi_output_source source;
+    sgi_response_pacer gather;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     uint64_t sent; /* number of the last segment that was sent */
@@ -39,12 +39,12 @@ static void end_push(sgi_push *push)
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_op_ref(op);
     sgi_reply_separate_from_op(reply, op);
-    sgi_source_remove(push->conn, &push->source);
-    sgi_gather_end(&push->gather);
+    sgi_output_source_remove(push->conn, &push->source);
+    sgi_response_pacer_stop(&push->gather);
     sgi_conn_unref(push->conn);
     sgi_segment_reader_end(&push->cursor);
     sgi_reply_close(reply);
-    sgi_release(mem, push, sizeof *push);
+    sgi_free(mem, push, sizeof *push);
     if (begun)
         /* notifications begin after the last response, so that the notification of the
          * task's end cannot come before that response */
@@ -68,7 +68,8 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)
         return false;
-    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id), is_single(push));
+    sgi_send_begin_response(sending, push->conn, sgi_str_of(push->reply->id),
+                            is_single(push));
     if (with_task)
         sgi_tasks_2025_write_created(&sending->w, push->cursor.reader.op);
     return true;
@@ -92,7 +93,7 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
     if (named)
-        sgi_task_related(&meta, op);
+        sgi_task_related_meta(&meta, op);
     if (push->cursor.voided) {
         if (meta.len)
             sgi_buf_add_char(&meta, ',');
@@ -119,14 +120,14 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 {
     sgi_jw *w = &sending->w;
     sgi_jw_key(w, "isError");
-    sgi_jw_bool(w, complete && sgi_segments_failed(push->cursor.reader.op));
+    sgi_jw_bool(w, complete && sgi_segments_end_in_error(push->cursor.reader.op));
     sgi_jw_key(w, "isComplete");
     sgi_jw_bool(w, complete);
     sending->last |= complete;
     push->begun = true;
-    sgi_gather_begin_pause(&push->gather);
+    sgi_response_pacer_begin_pause(&push->gather);
     push->cursor.voided = 0;
-    sgi_lasting_note_position(push->reply, push->cursor.reader.seq);
+    sgi_lasting_call_note_position(push->reply, push->cursor.reader.seq);
     bool sent = sgi_send_end(sending);
     sgi_tasks_2025_start_notifying(push->cursor.reader.op);
     return sent && !complete && !is_single(push);
@@ -176,8 +177,9 @@ static bool made_nothing(const sgi_push *push)
 {
     const sgi_op *op = push->cursor.reader.op;
     const sgi_entry *first = TAILQ_FIRST(&op->tail);
-    return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent && first &&
-           first->seq == 1 && op->head.next_seg - 1 == op->served->closing_segments &&
+    return sgi_segments_are_complete(op) && sgi_segments_end_in_error(op) &&
+           !push->sent && first && first->seq == 1 &&
+           op->head.next_seg - 1 == op->served->closing_segments &&
            op->served->closing_segments < SGI_GATHER_SEGMENTS &&
            op->head.log_bytes < SGI_GATHER_BYTES / 2;
 }
@@ -209,7 +211,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
         /* the index is not sent, because SEP-1905 has no member for an index
          * (sgi_op_keeps_segments_apart) */
         uint64_t place;
-        sgi_entry_read_placed_block(entry, &block, &place);
+        sgi_entry_read_indexed_block(entry, &block, &place);
         if (count++)
             sgi_buf_add_char(out, ',');
         if (numbered)
@@ -251,9 +253,9 @@ static step send_segments(sgi_push *push)
 
 static step send_next(sgi_push *push)
 {
-    if (sgi_gather_must_wait(&push->gather, &push->cursor.reader))
+    if (sgi_response_pacer_must_wait(&push->gather, &push->cursor.reader))
         return STEP_WAIT;
-    bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
+    bool waits = push->at_end && !sgi_segments_are_complete(push->cursor.reader.op);
     if (!waits && (sgi_segment_reader_next(&push->cursor, true) ||
                    sgi_segment_reader_at_end(&push->cursor)))
         return send_segments(push);
@@ -264,7 +266,7 @@ static step send_next(sgi_push *push)
     return push->begun || send_task_only(push) ? STEP_WAIT : STEP_END;
 }
 
-static bool fill(sgi_source *source, size_t room)
+static bool fill(sgi_output_source *source, size_t room)
 {
     sgi_push *push = SGI_OWNER(source, sgi_push, source);
     size_t mark = push->conn->out.len;
@@ -295,7 +297,7 @@ static void more_to_read(sgi_reader *reader)
         send_task_only(push);
         end_push(push);
     } else if (push->open) {
-        sgi_source_queue(push->conn, &push->source);
+        sgi_output_source_queue(push->conn, &push->source);
     }
 }
 
@@ -330,14 +332,14 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
     else if (send_next(push) == STEP_END)
         end_push(push);
     else
-        sgi_source_queue(push->conn, &push->source);
+        sgi_output_source_queue(push->conn, &push->source);
 }
 
 static void turned(sgi_reply *reply, sgi_op *op)
 {
     reply->turned = NULL;
     reply->waiter.fire = said_is_durable;
-    sgi_op_wait(op, &reply->waiter, op->head.next_log - 1);
+    sgi_op_wait_until_visible(op, &reply->waiter, op->head.next_log - 1);
 }
 
 static void begin_without_memory(sgi_reply *reply)
@@ -350,7 +352,7 @@ static void begin_without_memory(sgi_reply *reply)
 static void answer_task_only(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
-    if (sgi_reply_result(&sending, reply, NULL)) {
+    if (sgi_reply_begin_result(&sending, reply, NULL)) {
         sgi_tasks_2025_write_created(&sending.w, op);
         sgi_send_end(&sending);
         sgi_tasks_2025_start_notifying(op);
@@ -374,7 +376,7 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->source.fill = fill;
     push->conn = reply->peer->conn;
     sgi_conn_ref(push->conn);
-    sgi_gather_init(&push->gather, push->conn, &push->source);
+    sgi_response_pacer_init(&push->gather, push->conn, &push->source);
     push->at_end =
         !(op->served->item && op->served->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_segment_reader_init(&push->cursor, op, more_to_read);
@@ -396,12 +398,12 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
         turned(reply, op);
 }
 
-void sgi_push_begin(sgi_reply *reply, sgi_op *op)
+void sgi_segments_push_begin(sgi_reply *reply, sgi_op *op)
 {
     begin(reply, op, 0);
 }
 
-void sgi_push_resume(sgi_reply *reply, sgi_op *op)
+void sgi_segments_push_resume(sgi_reply *reply, sgi_op *op)
 {
     begin(reply, op, op->served->lasting->confirmed);
 }
@@ -418,7 +420,7 @@ void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session)
     }
 }
 
-bool sgi_push_is_open(const sgi_op *op)
+bool sgi_segments_push_is_open(const sgi_op *op)
 {
     const sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link)
@@ -427,7 +429,7 @@ bool sgi_push_is_open(const sgi_op *op)
     return false;
 }
 
-const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before)
+const sgi_reply *sgi_segments_push_next_reply(const sgi_op *op, const sgi_reply *before)
 {
     const sgi_push *last = before ? before->user : NULL;
     const sgi_reader *reader =
@@ -440,7 +442,7 @@ const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before)
     return NULL;
 }
 
-bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
+bool sgi_segments_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
 {
     const sgi_reader *reader;
     if (peer->is_exchange)

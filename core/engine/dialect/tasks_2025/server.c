@@ -14,7 +14,7 @@
 
 #define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
 
-static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
+static const sgi_task_member_names names = {.ttl = "ttl", .poll = "pollInterval"};
 
 /* ---- writing a task ---- */
 
@@ -28,12 +28,12 @@ static const char *status_of(const sgi_op *op, const sgi_peer *peer)
     if (state == SGI_STATE_COMPLETED && op->head.final == SGI_FINAL_RESULT_IS_ERROR &&
         !op->head.immediate)
         state = SGI_STATE_FAILED;
-    if (state >= SGI_STATE_COMPLETED && peer && sgi_push_is_unfinished(op, peer))
+    if (state >= SGI_STATE_COMPLETED && peer && sgi_segments_push_is_unfinished(op, peer))
         state = SGI_STATE_WORKING;
-    return sgi_state_name(state);
+    return sgi_task_state_name(state);
 }
 
-void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *peer)
+void sgi_tasks_2025_write_task(sgi_jw *w, const sgi_op *op, const sgi_peer *peer)
 {
     sgi_task_write(w, op, status_of(op, peer), &names);
 }
@@ -42,16 +42,16 @@ void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op)
 {
     sgi_jw_key(w, "task");
     sgi_jw_open(w, '{');
-    sgi_task_write(w, op, sgi_state_name(SGI_STATE_WORKING), &names);
+    sgi_task_write(w, op, sgi_task_state_name(SGI_STATE_WORKING), &names);
     sgi_jw_close(w, '}');
 }
 
 static void answer_task(sgi_reply *reply, const sgi_op *op)
 {
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, reply, "complete"))
+    if (!sgi_reply_begin_result(&sending, reply, "complete"))
         return;
-    sgi_tasks_2025_write(&sending.w, op, reply->peer);
+    sgi_tasks_2025_write_task(&sending.w, op, reply->peer);
     if (sgi_facts(reply->version)->has_result_types)
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
     sgi_send_end(&sending);
@@ -62,7 +62,7 @@ static void answer_task(sgi_reply *reply, const sgi_op *op)
 static void answer_created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, reply, NULL))
+    if (!sgi_reply_begin_result(&sending, reply, NULL))
         return;
     sgi_tasks_2025_write_created(&sending.w, op);
     if (sgi_response_is_fallback(SGI_FORM_TASK, op->served->listed_modes)) {
@@ -78,7 +78,7 @@ static void answer_created(sgi_reply *reply, sgi_op *op)
 static void answer_running(sgi_reply *reply, sgi_op *op)
 {
     if (op->served->streams) {
-        sgi_push_begin(reply, op);
+        sgi_segments_push_begin(reply, op);
         return;
     }
     answer_created(reply, op);
@@ -113,7 +113,7 @@ static void turned(sgi_reply *reply, sgi_op *op)
 {
     sgi_reply_separate_from_op(reply, op);
     reply->waiter.fire = tracked;
-    sgi_op_wait(op, &reply->waiter, op->head.next_log - 1);
+    sgi_op_wait_until_visible(op, &reply->waiter, op->head.next_log - 1);
 }
 
 static void left(sgi_reply *reply)
@@ -125,11 +125,11 @@ static void left(sgi_reply *reply)
 
 static void created(sgi_reply *reply, sgi_op *op)
 {
-    sgi_tasks_2025_notify_creator(op, reply);
+    sgi_tasks_2025_set_creator(op, reply);
     /* Without a creator, the task could not ask questions or send notifications. So the
      * call is given up. */
     if (!op->served->creator) {
-        sgi_tool_call_give_up(reply, op->key ? NULL : op);
+        sgi_tool_call_fail_no_memory(reply, op->key ? NULL : op);
         return;
     }
     bool is_tracked = tracks(op);
@@ -174,7 +174,7 @@ static void tasks_get(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_read_id(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
 }
 
@@ -213,7 +213,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     sgi_op_ref(op);
     status = sgi_op_has_ended(op) ? SEGUE_OK : sgi_task_cancel(op);
     if (status == SEGUE_OK) {
-        sgi_op_wait_done(op, &reply->waiter);
+        sgi_op_wait_for_requested_changes(op, &reply->waiter);
     } else {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
@@ -225,7 +225,7 @@ static void tasks_cancel(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_read_id(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
@@ -275,8 +275,8 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
                         (sgi_json){0});
     } else if (!fold) {
         sgi_task_answer_unreadable(reply);
-    } else if (sgi_reply_result(&sending, reply, NULL)) {
-        sgi_task_related(&related, op);
+    } else if (sgi_reply_begin_result(&sending, reply, NULL)) {
+        sgi_task_related_meta(&related, op);
         add_shown(&related, reply, op, fold);
         sgi_str meta = sgi_buf_str(&related);
         if (op->head.final == SGI_FINAL_CANCELLED)
@@ -315,7 +315,7 @@ static void wait_for_result(sgi_reply *reply, sgi_op *op)
     /* a cancelled tasks/result ends only its own wait, not the task (R-1905-35) */
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
-    sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
+    sgi_op_wait_until_visible(op, &reply->waiter, SGI_WAIT_FINAL);
     /* the task's questions can now be sent on the stream of this request */
     sgi_question_requests_send_soon(op);
     sgi_op_unref(op);
@@ -343,7 +343,7 @@ static void result_found(void *user, sgi_op *op, segue_status status)
 {
     fetching *fetch = user;
     fetching f = *fetch;
-    sgi_release(sgi_engine_mem(f.reply->engine), fetch, sizeof *fetch);
+    sgi_free(sgi_engine_mem(f.reply->engine), fetch, sizeof *fetch);
     op = sgi_task_check_found(f.reply, op, status, &sgi_srv_tasks_2025);
     if (op) {
         mark_spare(f.reply, op);
@@ -353,7 +353,7 @@ static void result_found(void *user, sgi_op *op, segue_status status)
         sgi_reply_close(f.reply);
     /* only a task with segments has numbers to read by */
     else if (f.by_number && op->served->streams)
-        sgi_pull_begin(f.reply, op, f.after);
+        sgi_segments_answer_pull(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
 }
@@ -367,13 +367,13 @@ static bool read_cursor(const sgi_inbound *in, fetching *fetch)
     int64_t number = 0;
     bool from_start =
         in->peer->server->dialects & SGI_DIALECT_FROM_START &&
-        sgi_json_int(sgi_json_get(in->meta, "dev.segue/fromSeqNr"), &number) &&
+        sgi_json_read_int(sgi_json_get(in->meta, "dev.segue/fromSeqNr"), &number) &&
         number == 1;
     number = 0;
     fetch->by_number = last.n || from_start;
     if (!last.n)
         return true;
-    if (!sgi_json_int(last, &number) || number < 1 || number >= INT64_C(1) << 53) {
+    if (!sgi_json_read_int(last, &number) || number < 1 || number >= INT64_C(1) << 53) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.lastSeqNr is not a positive integer", NULL);
         return false;
@@ -386,7 +386,7 @@ static void tasks_result(const sgi_inbound *in)
 {
     sgi_str id;
     fetching wanted = {.reply = NULL};
-    if (!sgi_task_id_of(in, &id) || !read_cursor(in, &wanted))
+    if (!sgi_task_read_id(in, &id) || !read_cursor(in, &wanted))
         return;
     wanted.reply = sgi_reply_open(in, false);
     if (!wanted.reply)
@@ -418,19 +418,19 @@ const sgi_srv_dialect sgi_srv_tasks_2025 = {
     .experiment = sgi_tasks_2025_experiment_name,
     .methods = methods,
     .serves = sgi_tasks_2025_serves,
-    .serves_older = sgi_tasks_2025_serves_older,
+    .serves_older = sgi_tasks_2025_serves_old_method,
     .task_support = sgi_tasks_2025_task_support,
     .read_call = sgi_tasks_2025_read_call,
     .says = sgi_tasks_2025_read_declared,
     .created = created,
     .never_plain = true,
     .answers_at_once = sgi_tasks_2025_answers_at_once,
-    .streams = sgi_tasks_2025_streams,
-    .waits_for_turn = sgi_tasks_2025_waits_for_turn,
-    .begins_plain = sgi_tasks_2025_begins_plain,
+    .streams = sgi_tasks_2025_streams_segments,
+    .waits_for_turn = sgi_tasks_2025_answers_after_turn,
+    .begins_plain = sgi_tasks_2025_may_begin_plain,
     .tracks = tracks,
     .cancel = SGI_CANCEL_OUTCOME,
     .waiting = waiting,
-    .reading = sgi_push_next_reply,
-    .returned = sgi_push_resume,
+    .reading = sgi_segments_push_next_reply,
+    .returned = sgi_segments_push_resume,
 };

@@ -23,13 +23,13 @@ static void forget_tool(sgi_tool_tasks *tasks, sgi_map_node *node)
     sgi_map_remove(&tasks->tools, node);
     tasks->bytes -= cost_of(gone);
     sgi_text_free(mem, gone->name);
-    sgi_release(mem, gone, sizeof *gone);
+    sgi_free(mem, gone, sizeof *gone);
 }
 
 void sgi_tool_tasks_clear(sgi_tool_tasks *tasks)
 {
     sgi_map_node *node;
-    while ((node = sgi_map_any(&tasks->tools)))
+    while ((node = sgi_map_any_node(&tasks->tools)))
         forget_tool(tasks, node);
     tasks->whole = tasks->in_turn = false;
 }
@@ -50,7 +50,7 @@ static void keep(sgi_tool_tasks *tasks, sgi_str name)
     if (made)
         made->name = sgi_text_dup(mem, name);
     if (!made || !made->name) {
-        sgi_release(mem, made, sizeof *made);
+        sgi_free(mem, made, sizeof *made);
         sgi_engine_log(tasks->engine, SEGUE_LOG_WARNING,
                        "too many tools: tool %.*s is not called as a task", (int)name.n,
                        name.p);
@@ -100,7 +100,7 @@ void sgi_tool_tasks_learn(sgi_tool_tasks *tasks, sgi_json cursor, sgi_json resul
         tasks->whole = true;
 }
 
-bool sgi_tool_tasks_may(const sgi_tool_tasks *tasks, sgi_str name)
+bool sgi_tool_tasks_allow(const sgi_tool_tasks *tasks, sgi_str name)
 {
     return sgi_map_find(&tasks->tools, name) != NULL;
 }

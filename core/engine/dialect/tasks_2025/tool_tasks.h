@@ -29,6 +29,6 @@ void sgi_tool_tasks_clear(sgi_tool_tasks *tasks);
 /* Notes which tools of this page of tools/list can be called as tasks. cursor: the cursor
  * with which the page was requested; empty = the first page. */
 void sgi_tool_tasks_learn(sgi_tool_tasks *tasks, sgi_json cursor, sgi_json result);
-bool sgi_tool_tasks_may(const sgi_tool_tasks *tasks, sgi_str tool);
+bool sgi_tool_tasks_allow(const sgi_tool_tasks *tasks, sgi_str tool);
 
 #endif

@@ -32,7 +32,7 @@ static sgi_held_segment *held_at(const sgi_tracker *tracker, size_t i)
 
 void sgi_tracker_release(sgi_tracker *tracker, sgi_held_segment *held)
 {
-    sgi_release(tracker->mem, held, sizeof *held + held->len);
+    sgi_free(tracker->mem, held, sizeof *held + held->len);
 }
 
 void sgi_tracker_free(sgi_tracker *tracker)
@@ -52,7 +52,7 @@ static void hand_on(sgi_tracker *tracker, uint64_t hash)
 {
     sgi_buf *hashes = &tracker->hashes;
     if (hashes->len >= 2 * SGI_TRACKER_WINDOW * sizeof hash) {
-        sgi_buf_drop(hashes, SGI_TRACKER_WINDOW * sizeof hash);
+        sgi_buf_drop_front(hashes, SGI_TRACKER_WINDOW * sizeof hash);
         tracker->first_hash += SGI_TRACKER_WINDOW;
     }
     sgi_buf_add(hashes, &hash, sizeof hash);
@@ -110,7 +110,7 @@ static sgi_tracked hold(sgi_tracker *tracker, size_t at, uint64_t number, uint64
     if (!held || !sgi_buf_reserve(all, sizeof held)) {
         /* the array could not grow; it is unchanged and still valid */
         all->failed = false;
-        sgi_release(tracker->mem, held, sizeof *held + bytes.n);
+        sgi_free(tracker->mem, held, sizeof *held + bytes.n);
         return SGI_TRACKED_NOMEM;
     }
     *held = (sgi_held_segment){.number = number, .hash = hash, .len = bytes.n};
@@ -147,7 +147,7 @@ sgi_held_segment *sgi_tracker_pop(sgi_tracker *tracker)
     if (!held_count(tracker) || held_at(tracker, 0)->number != tracker->next)
         return NULL;
     sgi_held_segment *held = held_at(tracker, 0);
-    sgi_buf_drop(&tracker->held, sizeof held);
+    sgi_buf_drop_front(&tracker->held, sizeof held);
     tracker->held_bytes -= held->len;
     hand_on(tracker, held->hash);
     return held;

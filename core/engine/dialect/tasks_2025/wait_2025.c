@@ -13,10 +13,10 @@
 
 static void keep(sgi_task_2025 *task, sgi_json result)
 {
-    sgi_response reply;
-    sgi_response_read(result, &reply);
+    sgi_2025_response reply;
+    sgi_2025_response_read(result, &reply);
     sgi_buf_free(&task->kept);
-    if (reply.kind == SGI_RESPONSE_PLAIN)
+    if (reply.kind == SGI_2025_RESPONSE_PLAIN)
         sgi_buf_add_str(&task->kept, result);
     if (task->kept.failed)
         /* out of memory: the result is dropped here and fetched later */
@@ -51,10 +51,10 @@ static void ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_2025_send_due(request);
 }
 
-void sgi_2025_wait_begin(segue_request *request)
+void sgi_2025_result_wait_begin(segue_request *request)
 {
     sgi_sending sending;
-    if (!sgi_2025_may_wait(request))
+    if (!sgi_2025_may_wait_for_result(request))
         return;
     sgi_emitter *emitter =
         sgi_task_begin_request(request, &sending, "tasks/result", ended);
@@ -70,7 +70,7 @@ void sgi_2025_wait_begin(segue_request *request)
     sgi_session_2025_of(request->session)->waits.count++;
 }
 
-void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task)
+void sgi_2025_result_wait_drop(segue_request *request, sgi_task_2025 *task)
 {
     if (task->waiting) {
         sgi_session_2025_of(request->session)->waits.count--;
@@ -79,7 +79,7 @@ void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task)
     task->waiting = NULL;
 }
 
-sgi_buf sgi_2025_wait_take(segue_request *request)
+sgi_buf sgi_2025_result_wait_take(segue_request *request)
 {
     sgi_buf kept = sgi_2025_of(request)->kept;
     sgi_buf_init(&sgi_2025_of(request)->kept, sgi_engine_mem(request->engine));

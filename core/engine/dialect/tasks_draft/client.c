@@ -28,7 +28,7 @@ static bool is_round(const segue_session *session, sgi_json type)
 
 static sgi_json task_in(const segue_session *session, sgi_json result)
 {
-    return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
+    return fits(session) ? sgi_answer_task_object(result) : (sgi_json){0};
 }
 
 /* Handles the answer to a call. In DRAFT-2026-v1 a new task is in the member "task", and
@@ -88,8 +88,8 @@ static bool came(segue_request *request, const sgi_emitter *emitter,
         question->updating = NULL;
         if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n)
             sgi_question_acknowledge(question);
-        else if (sgi_outcome_code(outcome) == SGI_RPC_INVALID_PARAMS)
-            refused |= sgi_question_failed(request, question, outcome);
+        else if (sgi_outcome_error_code(outcome) == SGI_RPC_INVALID_PARAMS)
+            refused |= sgi_question_on_answer_failed(request, question, outcome);
     }
     return refused;
 }
@@ -99,15 +99,15 @@ static bool came(segue_request *request, const sgi_emitter *emitter,
 static bool take_status(segue_request *request, sgi_json task)
 {
     int32_t before = request->follow->state;
-    sgi_task_echo_take(request, task, false);
-    if (sgi_task_is_stale(request, task))
+    sgi_task_request_state_store(request, task, false);
+    if (sgi_task_description_is_stale(request, task))
         return true;
-    sgi_task_note_poll(request, task);
+    sgi_task_note_poll_interval(request, task);
     sgi_task_note_status(request, task);
     bool wants_look = sgi_task_state_is_terminal(request->follow->state) ||
                       request->follow->state == SEGUE_TASK_INPUT_REQUIRED;
     if (wants_look && request->follow->state != before)
-        sgi_follow_get_now(request);
+        sgi_follow_send_tasks_get_now(request);
     return true;
 }
 
@@ -115,10 +115,10 @@ static bool take_status(segue_request *request, sgi_json task)
  * tasks/get is then sent again, now or after the poll interval. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
-    if (!sgi_task_is_stale(request, task))
+    if (!sgi_task_description_is_stale(request, task))
         return false;
     if (request->follow->look_due)
-        sgi_follow_get(request);
+        sgi_follow_send_tasks_get(request);
     else if (!sgi_tries_is_waiting(&request->tries))
         sgi_task_poll_later(request);
     return true;
@@ -149,7 +149,7 @@ static void due(segue_request *request)
             sgi_tries_stop(&request->tries);
     }
     if (!request->follow->getting && !sgi_tries_is_waiting(&request->tries))
-        sgi_follow_get(request);
+        sgi_follow_send_tasks_get(request);
 }
 
 static void answered(segue_request *request, sgi_question *question)
@@ -166,7 +166,7 @@ static bool keeps_call_token(const segue_request *request)
 
 static void write_token(const segue_request *request, sgi_jw *w)
 {
-    sgi_json echo = sgi_task_echo_of(request);
+    sgi_json echo = sgi_task_request_state_of(request);
     sgi_follow_write_token(request, w);
     sgi_jw_member_int(w, "d", 2);
     if (echo.n)
@@ -178,30 +178,30 @@ static sgi_json echo_of(sgi_json task)
     return sgi_json_get(task, "requestState");
 }
 
-static const sgi_cli_following following = {
+static const sgi_cli_follow_ops following = {
     .answers_by = "tasks/get with an answer",
     .fits = fits,
     .begin = begin,
     .due = due,
     .answered = answered,
     .status = take_status,
-    .task_reported = sgi_follow_report_state,
+    .task_reported = sgi_follow_on_task_reported,
     .pause = sgi_follow_pause,
     .is_streamed = sgi_follow_returns_false,
-    .has_room = sgi_follow_has_room,
+    .has_room = sgi_follow_on_room,
     .is_held = sgi_follow_is_held,
     .cancel = sgi_follow_cancel,
     .end = sgi_follow_end,
     .write_token = write_token,
     .keeps_call_token = keeps_call_token,
-    .write_about = sgi_task_echo_write,
+    .write_about = sgi_task_request_state_write,
     .echo_of = echo_of,
 };
 
 static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *status)
 {
     int64_t draft = 0;
-    sgi_json_int(sgi_json_get(token, "d"), &draft);
+    sgi_json_read_int(sgi_json_get(token, "d"), &draft);
     if (draft != 2 || !sgi_follow_read_token(token, spec, status))
         return false;
     spec->follower = &following;
@@ -213,7 +213,7 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
 static void write_params(const segue_request *request, sgi_jw *w)
 {
     if (request->task)
-        sgi_task_echo_write(request, w);
+        sgi_task_request_state_write(request, w);
 }
 
 static void read_server_capabilities(segue_session *session, sgi_json capabilities)
@@ -239,13 +239,13 @@ const sgi_cli_dialect sgi_cli_tasks_draft = {
     .following = &following,
     .session_hooks = &session_hooks,
     .state_size = sizeof(sgi_draft_task),
-    .free_state = sgi_task_echo_free,
-    .take_over = sgi_task_echo_take_over,
+    .free_state = sgi_task_request_state_free,
+    .take_over = sgi_task_request_state_restore,
     .read_token = read_token,
     .write_params = write_params,
     .answer = answer,
     .may_be_task = may_be_task,
     .task_in = task_in,
     .is_round = is_round,
-    .note_task = sgi_task_echo_take,
+    .note_task = sgi_task_request_state_store,
 };

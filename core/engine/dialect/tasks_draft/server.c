@@ -27,7 +27,7 @@
 #define STATE_MAX 4096 /* the longest requestState that is read, in bytes (R-2557-33) */
 #define MOMENT 8
 
-static const sgi_task_names names = {
+static const sgi_task_member_names names = {
     .ttl = "ttl", .poll = "pollInterval", .ttl_unit_ms = UNIT_MS};
 
 /* ---- requestState ---- */
@@ -46,7 +46,7 @@ static bool make_seal(const sgi_op *op, sgi_seal *seal)
 static void write_state(sgi_jw *w, const sgi_op *op)
 {
     const sgi_str id = sgi_str_of(op->task_id);
-    const sgi_sealed_for subject = {SGI_SEAL_TASK, op->served->who->digest, &id, 1};
+    const sgi_seal_purpose subject = {SGI_SEAL_TASK, op->served->who->digest, &id, 1};
     uint64_t now = (uint64_t)sgi_wall_now(&op->engine->env);
     char moment[MOMENT];
     sgi_seal seal;
@@ -66,7 +66,7 @@ static void write_state(sgi_jw *w, const sgi_op *op)
 static segue_status check_state(const sgi_op *op, sgi_json state)
 {
     const sgi_str id = sgi_str_of(op->task_id);
-    const sgi_sealed_for subject = {SGI_SEAL_TASK, op->served->who->digest, &id, 1};
+    const sgi_seal_purpose subject = {SGI_SEAL_TASK, op->served->who->digest, &id, 1};
     sgi_str text;
     sgi_seal seal;
     sgi_buf moment;
@@ -88,7 +88,7 @@ static segue_status check_state(const sgi_op *op, sgi_json state)
 
 static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
 {
-    sgi_task_write(w, op, sgi_state_name(state), &names);
+    sgi_task_write(w, op, sgi_task_state_name(state), &names);
     write_state(w, op);
 }
 
@@ -96,11 +96,11 @@ static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
  * about a task. The _meta that the handler gave a question is kept. */
 static void write_inputs(sgi_jw *w, const sgi_op *op)
 {
-    const sgi_input *input;
+    const sgi_op_question *input;
     sgi_jw_key(w, "inputRequests");
     sgi_jw_open(w, '{');
     TAILQ_FOREACH(input, &op->head.inputs, link) {
-        if (!sgi_input_is_open(op, input))
+        if (!sgi_op_question_is_open(op, input))
             continue;
         sgi_jw_key(w, input->key);
         sgi_jw_open(w, '{');
@@ -134,7 +134,7 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
  * connected. */
 static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 {
-    if (!sgi_reply_result(sending, reply, NULL))
+    if (!sgi_reply_begin_result(sending, reply, NULL))
         return false;
     sgi_jw_member_string(&sending->w, "resultType", SGI_STR("task"));
     return true;
@@ -151,14 +151,14 @@ static void tell(void *user, sgi_op *op, const sgi_fold *fold)
     (void)user;
     if (!conn || (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED))
         return;
-    sgi_send_notification(&sending, conn, "notifications/tasks/status");
+    sgi_send_begin_notification(&sending, conn, "notifications/tasks/status");
     write_task(&sending.w, op, fold);
     sgi_send_end(&sending);
 }
 
 /* Reports a change of the task by a notification. Over HTTP no notification is sent,
  * because it would belong to the stream of a tasks/get, and that stream has ended. */
-static void changed(sgi_watch *watch, sgi_op *op)
+static void changed(sgi_op_watch *watch, sgi_op *op)
 {
     const sgi_task_creator *creator = op->served->creator;
     (void)watch;
@@ -212,7 +212,7 @@ static sgi_json responses_of(const asking *ask)
 
 static void free_asking(asking *ask, const sgi_mem *mem)
 {
-    sgi_release(mem, ask, sizeof *ask + ask->state_len + ask->responses_len);
+    sgi_free(mem, ask, sizeof *ask + ask->state_len + ask->responses_len);
 }
 
 static void refuse_memory(sgi_reply *reply)
@@ -241,7 +241,7 @@ static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn
 {
     sgi_str id;
     sgi_reply *reply;
-    if (!sgi_task_id_of(in, &id) || !are_readable(in, responses) ||
+    if (!sgi_task_read_id(in, &id) || !are_readable(in, responses) ||
         !(reply = sgi_reply_open(in, false)))
         return;
     asking *ask =
@@ -333,14 +333,14 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
     sgi_op_ref(op);
     for (size_t at = 0; !sgi_task_is_put_off(op, status) &&
                         sgi_json_next_member(responses, &at, &member);)
-        status = sgi_task_answer(op, member.key, member.value);
+        status = sgi_task_take_answer(op, member.key, member.value);
     if (sgi_task_is_put_off(op, status)) {
         /* no answer was stored; the client can send the answers again, because each
          * answer is stored only once */
         refuse_unstored(reply, status);
     } else {
         reply->waiter.fire = answers_stored;
-        sgi_op_wait_done(op, &reply->waiter);
+        sgi_op_wait_for_requested_changes(op, &reply->waiter);
     }
     sgi_op_unref(op);
 }
@@ -395,7 +395,7 @@ static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
         refuse_unstored(reply, status);
         return;
     }
-    sgi_task_refuse_cancel(reply, sgi_state_name(sgi_op_state(op)));
+    sgi_task_refuse_cancel(reply, sgi_task_state_name(sgi_op_state(op)));
     sgi_reply_close(reply);
 }
 
@@ -414,7 +414,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     if (!sgi_op_has_ended(op) && !sgi_task_is_unstoppable(op))
         status = sgi_task_cancel(op);
     if (status == SEGUE_OK)
-        sgi_op_wait_done(op, &reply->waiter);
+        sgi_op_wait_for_requested_changes(op, &reply->waiter);
     else
         refuse_unstored(reply, status);
     sgi_op_unref(op);

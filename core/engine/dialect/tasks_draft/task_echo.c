@@ -12,7 +12,7 @@ static bool has_states(const segue_request *request)
 
 static sgi_buf *room_of(const segue_request *request)
 {
-    sgi_draft_task *own = sgi_cli_state_of(request, &sgi_cli_tasks_draft);
+    sgi_draft_task *own = sgi_cli_dialect_state_find(request, &sgi_cli_tasks_draft);
     if (request->task)
         return &request->task->echo;
     return own ? &own->echo : NULL;
@@ -25,7 +25,8 @@ static sgi_buf *make_room(segue_request *request)
     sgi_buf *room = room_of(request);
     if (room)
         return room;
-    sgi_draft_task *own = sgi_cli_state_new(request, &sgi_cli_tasks_draft);
+    sgi_draft_task *own =
+        sgi_cli_dialect_state_find_or_new(request, &sgi_cli_tasks_draft);
     if (!own)
         return NULL;
     sgi_buf_init(&own->echo, sgi_engine_mem(request->engine));
@@ -44,13 +45,13 @@ static bool set(sgi_buf *room, sgi_json text)
     return ok;
 }
 
-sgi_json sgi_task_echo_of(const segue_request *request)
+sgi_json sgi_task_request_state_of(const segue_request *request)
 {
     const sgi_buf *room = room_of(request);
     return room ? sgi_buf_str(room) : (sgi_json){0};
 }
 
-void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer)
+void sgi_task_request_state_store(segue_request *request, sgi_json task, bool is_answer)
 {
     sgi_json state = sgi_json_get(task, "requestState");
     if (!has_states(request))
@@ -68,20 +69,20 @@ void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer)
         request->engine->warnings++;
 }
 
-void sgi_task_echo_write(const segue_request *request, sgi_jw *w)
+void sgi_task_request_state_write(const segue_request *request, sgi_jw *w)
 {
-    sgi_json echo = sgi_task_echo_of(request);
+    sgi_json echo = sgi_task_request_state_of(request);
     if (echo.n && has_states(request))
         sgi_jw_member_raw(w, "requestState", echo);
 }
 
-void sgi_task_echo_free(segue_request *request, sgi_cli_state *state)
+void sgi_task_request_state_free(segue_request *request, sgi_cli_dialect_state *state)
 {
     (void)request;
     sgi_buf_free(&((sgi_draft_task *)state)->echo);
 }
 
-bool sgi_task_echo_take_over(segue_request *request, const sgi_request_spec *spec)
+bool sgi_task_request_state_restore(segue_request *request, const sgi_request_spec *spec)
 {
     if (!spec->echo.n)
         return true;

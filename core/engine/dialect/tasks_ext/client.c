@@ -31,15 +31,15 @@ static void updated(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_question_acknowledge(question);
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
-    if (sgi_follow_is_missing_method(sgi_outcome_code(outcome)))
+    if (sgi_follow_is_missing_method(sgi_outcome_error_code(outcome)))
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
                                "the server does not support tasks/update, so the "
                                "question of the task cannot be answered",
                                outcome->json);
-    else if (is_taken || sgi_question_failed(request, question, outcome))
+    else if (is_taken || sgi_question_on_answer_failed(request, question, outcome))
         /* the server has accepted or refused the answer; tasks/get shows whether the
          * question is still open */
-        sgi_follow_get_now(request);
+        sgi_follow_send_tasks_get_now(request);
 }
 
 static void answer_question(segue_request *request, sgi_question *question)
@@ -79,8 +79,8 @@ static void due(segue_request *request)
     sgi_task_stream_open_if_due(request);
     if (waits)
         return;
-    if (request->follow->look_due || sgi_task_stream_is_missing(request))
-        sgi_follow_get(request);
+    if (request->follow->look_due || sgi_task_stream_needs_polling(request))
+        sgi_follow_send_tasks_get(request);
 }
 
 /* Called when a task with a stream is completed. The server then normally ends the
@@ -96,13 +96,13 @@ static bool completed(segue_request *request)
     }
     /* the delivered segments have unreliable numbers, so all of them are made void */
     if (stream->count == SGI_COUNT_WRONG)
-        sgi_deliver_void(request, request->numbering.next - 1);
+        sgi_deliver_void_segments(request, request->numbering.next - 1);
     return false;
 }
 
 static bool is_polled(const segue_request *request)
 {
-    return !sgi_task_stream_emitter(request) || sgi_task_stream_is_missing(request);
+    return !sgi_task_stream_emitter(request) || sgi_task_stream_needs_polling(request);
 }
 
 static const sgi_task_get_ops look = {.completed = completed,
@@ -120,7 +120,7 @@ static bool fits(const segue_session *session)
 static bool begin(segue_request *request)
 {
     request->follow->look = &look;
-    return sgi_task_stream_begin(request);
+    return sgi_task_stream_new(request);
 }
 
 static void pause(segue_request *request)
@@ -140,16 +140,16 @@ static void end(segue_request *request)
     sgi_follow_end(request);
 }
 
-static const sgi_cli_following following = {
+static const sgi_cli_follow_ops following = {
     .answers_by = "tasks/update",
     .fits = fits,
     .begin = begin,
     .due = due,
     .answered = answer_question,
-    .task_reported = sgi_follow_report_state,
+    .task_reported = sgi_follow_on_task_reported,
     .pause = pause,
     .is_streamed = is_streamed,
-    .has_room = sgi_follow_has_room,
+    .has_room = sgi_follow_on_room,
     .streaming = sgi_task_stream_emitter,
     .is_held = sgi_follow_is_held,
     .cancel = sgi_follow_cancel,
@@ -182,7 +182,7 @@ static bool may_be_task(const segue_request *request)
 
 static sgi_json task_in(const segue_session *session, sgi_json result)
 {
-    return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
+    return fits(session) ? sgi_answer_task_object(result) : (sgi_json){0};
 }
 
 static bool answer(segue_request *request, sgi_json result)

@@ -10,16 +10,16 @@
 #include "engine/server/task.h"
 #include "engine/log/refusal.h"
 
-static const sgi_task_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
+static const sgi_task_member_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
 
 /* ---- writing a task ---- */
 
 static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_state state = sgi_op_state(op);
-    sgi_task_write(w, op, sgi_state_name(state), &names);
+    sgi_task_write(w, op, sgi_task_state_name(state), &names);
     if (state == SGI_STATE_INPUT_REQUIRED)
-        sgi_task_write_inputs(w, op);
+        sgi_task_write_questions(w, op);
     if (state == SGI_STATE_FAILED)
         sgi_jw_member_raw(w, "error", (sgi_str){op->head.final_data, op->head.final_len});
     if (state == SGI_STATE_COMPLETED && fold) {
@@ -39,8 +39,8 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
-    if (sgi_reply_result(&sending, reply, "task")) {
-        sgi_task_write(&sending.w, op, sgi_state_name(SGI_STATE_WORKING), &names);
+    if (sgi_reply_begin_result(&sending, reply, "task")) {
+        sgi_task_write(&sending.w, op, sgi_task_state_name(SGI_STATE_WORKING), &names);
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
     }
@@ -56,7 +56,7 @@ static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
     op->end_received |= reply->peer != NULL;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
         sgi_task_answer_unreadable(reply);
-    } else if (sgi_reply_result(&sending, reply, "complete")) {
+    } else if (sgi_reply_begin_result(&sending, reply, "complete")) {
         write_task(&sending.w, op, fold);
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
@@ -80,7 +80,7 @@ static void tasks_get(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_read_id(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
 }
 
@@ -92,7 +92,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
      * the store */
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
-    } else if (sgi_reply_result(&sending, reply, "complete")) {
+    } else if (sgi_reply_begin_result(&sending, reply, "complete")) {
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
     }
@@ -103,7 +103,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void ack_when_durable(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = send_ack;
-    sgi_op_wait_done(op, &reply->waiter);
+    sgi_op_wait_for_requested_changes(op, &reply->waiter);
 }
 
 static void cancel_found(void *user, sgi_op *op, segue_status status)
@@ -127,7 +127,7 @@ static void tasks_cancel(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_read_id(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
@@ -151,7 +151,7 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     bool put_off = false;
     for (size_t at = 0;
          op && !put_off && sgi_json_next_member(responses, &at, &member);) {
-        status = sgi_task_answer(op, member.key, member.value);
+        status = sgi_task_take_answer(op, member.key, member.value);
         put_off = sgi_task_is_put_off(op, status);
     }
     if (op && !put_off) {
@@ -163,14 +163,14 @@ static void update_found(void *user, sgi_op *op, segue_status status)
             sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     }
-    sgi_release(mem, update, sizeof *update + update->len);
+    sgi_free(mem, update, sizeof *update + update->len);
 }
 
 static void tasks_update(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_json responses = sgi_json_get(in->params, "inputResponses");
-    if (!sgi_task_id_of(in, &id))
+    if (!sgi_task_read_id(in, &id))
         return;
     if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
