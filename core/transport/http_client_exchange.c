@@ -401,9 +401,10 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
     bool is_message = event->data.n && sgi_str_eq(event->type, SGI_STR("message"));
     if (event->has_retry)
         exchange->retry_ms = event->retry_ms;
-    if (event->has_id || is_message)
-        /* the stream makes progress, so counting the resumptions without an event starts
-         * again */
+    if (is_message || (event->has_id && exchange->retry_ms != RETRY_UNSAID))
+        /* The stream makes progress, or its server asks to be polled: it sends an id
+         * without a message, and has said when to come again. So counting the resumptions
+         * starts again. */
         exchange->resumptions = 0;
     if (is_message)
         sgi_conn_add_message(exchange->conn, event->data);

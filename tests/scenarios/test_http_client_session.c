@@ -180,6 +180,32 @@ static void polling_goes_on_as_long_as_it_brings_something(void **state)
     ends(&s, "one");
 }
 
+/* A server that sends only an id, ends the stream, and does not say when to come again is
+ * not asked for ever. The pauses grow, and the call ends. */
+static void empty_streams_without_retry_are_counted(void **state)
+{
+    (void)state;
+    http_script s;
+    char id[16];
+    int streams = 0;
+    begin(&s, "one");
+    no_stream(&s);
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    while (!r->completed && streams < 30) {
+        snprintf(id, sizeof id, "%d", streams++);
+        script_stream(h);
+        script_event(h, id, "%s", "");
+        script_finish(h);
+        script_advance(&s, 31000);
+        if (!r->completed)
+            h = script_expect(&s, "GET");
+    }
+    assert_in_range(streams, 2, 10);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    ends(&s, "one");
+}
+
 static record *cut_call(http_script *s, heard **get)
 {
     record *r = kit_call(&s->k, "t");
@@ -621,6 +647,7 @@ int main(void)
         {"AS-117 a cut stream is resumed after the server's retry time", //
          a_cut_stream_is_taken_up_again, NULL, NULL, NULL},
         cmocka_unit_test(polling_goes_on_as_long_as_it_brings_something),
+        cmocka_unit_test(empty_streams_without_retry_are_counted),
         cmocka_unit_test(what_cannot_be_resumed_is_disconnected),
         cmocka_unit_test(resuming_a_server_that_is_gone_ends),
         cmocka_unit_test(a_forgotten_session_is_replaced),

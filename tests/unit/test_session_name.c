@@ -72,6 +72,28 @@ static void what_was_settled_is_known(void **state)
     assert_true((SGI_STREAM_OF_GET | session->next_stream) < INT64_C(1000000000000000));
 }
 
+/* A newer server with the same key has named a version that this server does not know. */
+static void unknown_version_is_not_found(void **state)
+{
+    char name[SGI_SESSION_ID_MAX];
+    (void)state;
+    http_rig_open(&t);
+    http_wire_cut(&t.a);
+    sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    for (int version = 0; version < 256; version++) {
+        bool is_known = version > SGI_VERSION_UNKNOWN && version <= SGI_VERSION_MODERN &&
+                        !sgi_facts((sgi_version)version)->is_stateless;
+        session->handshake.version = (sgi_version)version;
+        session->is_named = false;
+        assert_true(sgi_wire_session_give_name(session));
+        strcpy(name, session->id);
+        assert_int_equal(adopt(&t.a, sgi_str_of(name), 1000),
+                         is_known ? SEGUE_OK : SEGUE_E_NOT_FOUND);
+        session->handshake.version = SGI_VERSION_2025_11_25;
+    }
+}
+
 static void it_is_good_for_its_owner_for_a_day(void **state)
 {
     char altered[SGI_SESSION_ID_MAX];
@@ -139,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_settled_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_version_is_not_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_good_for_its_owner_for_a_day, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_bound_holds_for_it, set_up, tear_down),
