@@ -20,6 +20,10 @@ static void go_on(void *user, segue_call *call, segue_status status, const char 
                   size_t len)
 {
     (void)user;
+    if (status == SEGUE_E_CANCELLED) { /* the call has ended, so nothing can be sent */
+        segue_call_free(call);
+        return;
+    }
     assert_int_equal(status, SEGUE_OK);
     assert_non_null(json);
     assert_true(len > 0);
@@ -113,6 +117,42 @@ static void between_segments(world *w)
         assert_at(wire_response(c, "1"), "result.isComplete", "true");
     assert_at(legacy_task(c, "3", "tasks/result", task, NULL), "result.content",
               "[{" BEFORE "},{" AFTER "}]");
+}
+
+static void tune_small(segue_server_options *options)
+{
+    options->max_result_bytes = options->max_log_bytes = 4096;
+}
+
+/* An answer that the limits leave no room for ends the call with an error that names the
+ * limit. The client is asked once: it would give the same answer again. */
+static void an_answer_beyond_the_limit_ends_the_call(world *w)
+{
+    static char line[8192];
+    char id[WIRE_ID];
+    for (int is_task = 0; is_task < 2; is_task++) {
+        wire *c = is_task ? legacy_connect(w, "Ada", CAPS) : connect_to_tool(w);
+        const char *task = "";
+        if (is_task)
+            task = legacy_make_task(c, "1", "between", NULL, NULL);
+        else
+            wire_ask_plain(c, "1", "tools/call", "\"name\":\"between\"");
+        if (is_task)
+            legacy_ask_about(c, "2", "tasks/result", task, NULL);
+        snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+        snprintf(line, sizeof line,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
+                 "\"content\":{},\"pad\":\"%05000d\"}}",
+                 id, 0);
+        wire_send(c, line);
+        const char *r = wire_response(c, is_task ? "2" : "1");
+        assert_non_null(strstr(r, is_task ? "max_log_bytes is 4096"
+                                          : "max_result_bytes is 4096"));
+        world_advance(w, 1000);
+        const char *first = strstr(wire_history(c), "\"elicitation/create\"");
+        assert_non_null(first);
+        assert_null(strstr(first + 1, "\"elicitation/create\""));
+    }
 }
 
 /* Progress is independent of the pieces. */
@@ -295,6 +335,8 @@ static void a_plain_call_in_another_session(world *w)
 static const scenario scenarios[] = {
     {"R-1905-37 a tool asks between two segments", between_segments,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-C-10 an answer beyond the limit ends the call",
+     an_answer_beyond_the_limit_ends_the_call, ONLY_HERE | ONE_DRIVE, tune_small},
     {"R-1905-37 a call that comes again is asked on its own stream",
      asked_on_the_stream_of_the_call_again,
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},

@@ -215,7 +215,38 @@ static void what_cannot_be_asked_is_refused(void **state)
     assert_answer(&k, "4", "error.code", "-32602");
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}");
     assert_answer(&k, "5", "result", "{}");
+    kit_say(&k, ASK("6", ",\"mode\":\"riddle\""));
+    assert_answer(&k, "6", "error.code", "-32602");
     kit_end(&k);
+}
+
+/* A client that declares only one mode is not asked in the other. */
+static void a_mode_that_was_not_declared_is_refused(void **state)
+{
+    static const char *const declared[] = {"form", "url"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        char capabilities[64];
+        snprintf(capabilities, sizeof capabilities, "{\"elicitation\":{\"%s\":{}}}",
+                 declared[i]);
+        begin(&k, capabilities, "2025-11-25");
+        record *r = kit_call(&k, "t");
+        kit_expect(&k, "tools/call");
+        kit_say(&k, ASK("1", ""));
+        kit_say(&k, ASK("2", ",\"mode\":\"form\""));
+        kit_say(&k, ASK("3", ",\"mode\":\"url\""));
+        if (declared[i][0] == 'u') {
+            assert_answer(&k, "1", "error.code", "-32602");
+            assert_answer(&k, "2", "error.code", "-32602");
+            assert_non_null(strstr(r->log, ":3 elicitation/create"));
+        } else {
+            assert_answer(&k, "3", "error.code", "-32602");
+            assert_non_null(strstr(r->log, ":2 elicitation/create"));
+        }
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
 }
 
 static void thinking_takes_no_time_of_the_exchange(void **state)
@@ -356,6 +387,7 @@ int main(void)
         cmocka_unit_test(without_memory_for_an_error_the_question_stays),
         cmocka_unit_test(a_withdrawn_one_is_not_answered),
         cmocka_unit_test(what_cannot_be_asked_is_refused),
+        cmocka_unit_test(a_mode_that_was_not_declared_is_refused),
         cmocka_unit_test(thinking_takes_no_time_of_the_exchange),
         cmocka_unit_test(a_task_asks_its_own_request),
         cmocka_unit_test(a_replay_asks_once),

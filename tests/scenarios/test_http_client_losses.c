@@ -90,8 +90,8 @@ static void a_list_that_stays_lost_fails_the_call(void **state)
     assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_string_equal(
         r->message,
-        "tools/call failed 2 times in a row (max_reconnects: 1): tools/list, which shows "
-        "whether the tool runs as a task, failed: HTTP status 502");
+        "tools/call failed 2 times in a row (max_reconnects: 1): the client could not "
+        "learn by tools/list whether the tool runs as a task: HTTP status 502");
     r = kit_call(&s.k, "t");
     script_result(script_expect(&s, "tools/list"), TASK_TOOL);
     ends_as_a_task(&s, r);

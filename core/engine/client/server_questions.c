@@ -66,11 +66,17 @@ bool sgi_server_questions_are_declared(const segue_session *session)
 }
 
 /* True when an elicitation has a mode that the client did not declare. The client refuses
- * such a question with -32602 (client/elicitation, "Error Handling"). */
+ * such a question with -32602 (client/elicitation, "Error Handling"). A capability that
+ * names no mode declares forms. */
 static bool is_undeclared_mode(sgi_json capability, sgi_json params)
 {
-    return sgi_json_string_is(sgi_json_get(params, "mode"), SGI_STR("url")) &&
-           !sgi_json_get(capability, "url").n;
+    sgi_json mode = sgi_json_get(params, "mode");
+    bool has_url = sgi_json_get(capability, "url").n > 0;
+    if (sgi_json_string_is(mode, SGI_STR("url")))
+        return !has_url;
+    if (mode.n && !sgi_json_string_is(mode, SGI_STR("form")))
+        return true;
+    return has_url && !sgi_json_get(capability, "form").n;
 }
 
 bool sgi_server_question_is_undeclared(const segue_session *session,

@@ -130,6 +130,20 @@ static void write_answer(sgi_buf *out, const sgi_op_question *input, const char 
 }
 
 /* Appends or forwards the answer to a question. member: "response" or "error". */
+/* Ends the operation because its limits leave no room for the answer to a question. The
+ * client would give the same answer again, so it is not asked again. Returns SEGUE_OK:
+ * the answer has had its effect. */
+static segue_status end_at_limit(sgi_op *op)
+{
+    sgi_limit_text told = sgi_limit_describe_with_advice(
+        "The answer to a question is larger than the server keeps", op->reached,
+        sgi_op_is_logged(op) ? "log_overflow" : "limit", "raise the limit on the server");
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
+                    sgi_str_of(told.data)) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, told.text);
+    return SEGUE_OK;
+}
+
 static segue_status append_answer(sgi_op *op, sgi_op_question *input, const char *member,
                                   sgi_json value)
 {
@@ -147,6 +161,8 @@ static segue_status append_answer(sgi_op *op, sgi_op_question *input, const char
         status =
             append_with_status(op, SGI_ENTRY_INPUT_ANSWER, sgi_buf_str(&payload), change);
     sgi_buf_free(&payload);
+    if (status == SEGUE_E_LIMIT && !sgi_op_runs_elsewhere(op))
+        return end_at_limit(op);
     return status;
 }
 
