@@ -383,8 +383,8 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
     if (!full.resource && is_url)
         full.resource = url;
     if (!problem && !full.resource)
-        problem =
-            "set resource: the listener has no URL of its own that clients could use";
+        problem = "the option resource is needed, because the listener has no URL of its "
+                  "own that clients could use";
     sgi_url place;
     if (!problem && (!sgi_url_parse(sgi_str_of(full.resource), &place) || place.query.p ||
                      place.has_fragment))

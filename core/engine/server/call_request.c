@@ -54,7 +54,8 @@ bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
     *request = (sgi_call_request){.kind = &sgi_call_tool, .caps = in->caps};
     request->name = sgi_method_text(in->name, room);
     if (!request->name.n) {
-        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.name is not a tool's name",
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.name is missing or is not a string that can name a tool",
                          NULL);
         return false;
     }

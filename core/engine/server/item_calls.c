@@ -233,7 +233,9 @@ void sgi_prompts_get(const sgi_inbound *in)
     sgi_buf name, room;
     sgi_buf_init(&name, mem);
     sgi_buf_init(&room, mem);
-    if (read_name(in, in->name, "params.name is not a prompt's name", &name))
+    if (read_name(in, in->name,
+                  "params.name is missing or is not a string that can name a prompt",
+                  &name))
         get_prompt(in, sgi_buf_str(&name), &room);
     sgi_buf_free(&room);
     sgi_buf_free(&name);
