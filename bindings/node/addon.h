@@ -121,7 +121,8 @@ typedef struct sgnode_list {
 
 /* watches the wake-up descriptor of a runtime that lends its input */
 typedef struct sgnode_front sgnode_front;
-/* counts the library's threads that have called the bell and not ended */
+/* counts the library's threads that have called the bell (woken JavaScript) and have not
+ * ended */
 typedef struct sgnode_watch sgnode_watch;
 
 /* The state of one runtime. The host lives until the runtime and all its handles and
@@ -140,24 +141,30 @@ struct sgnode_host {
     bool is_ended; /* true = the runtime was freed and its threads have ended */
     /* true = the environment will call the host's clean-up hook */
     bool has_hook;
-    bool leaves_bell; /* true = Node frees the bell; false = the host frees the bell */
-    pthread_t owner;  /* the thread of the environment */
-    napi_ref log;     /* handler of the library's log lines; NULL = no handler */
+    /* true = Node frees the bell (the function that wakes JavaScript); false = the host
+     * frees the bell */
+    bool leaves_bell;
+    pthread_t owner; /* the thread of the environment */
+    napi_ref log;    /* handler of the library's log lines; NULL = no handler */
     napi_threadsafe_function bell;
-    /* watches the wake-up descriptor; NULL = the runtime uses the bell instead */
+    /* watches the wake-up descriptor; NULL = the runtime wakes JavaScript with the bell
+     * instead */
     sgnode_front *front;
     sgnode_watch *watch;
 
     /* The following members may be used on any thread. */
-    _Atomic bool rung; /* true = the bell was called, and its callback has not run yet */
+    /* true = the bell (the function that wakes JavaScript) was called, and its callback
+     * has not run yet */
+    _Atomic bool rung;
     sgb_side_queue side;
 };
 
 sgnode_host *sgnode_host_new(sgnode_env *self);
 sgnode_host *sgnode_host_ref(sgnode_host *host); /* any thread */
 void sgnode_host_unref(sgnode_host *host);       /* any thread */
-/* Makes the bell, whose callback calls on_wake. Sets a clean-up hook that ends the
- * runtime before the environment ends. Returns false on failure. */
+/* Makes the bell, the function that wakes JavaScript. The callback of the bell calls
+ * on_wake. Sets a clean-up hook that ends the runtime before the environment ends.
+ * Returns false on failure. */
 bool sgnode_host_open(sgnode_host *host, napi_value on_wake);
 /* Frees the runtime and the host's references to JavaScript objects. May be called with
  * or without an open batch. */

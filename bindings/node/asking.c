@@ -1,4 +1,4 @@
-/* Sessions, requests and tasks. */
+/* The functions of the addon for sessions, requests and tasks. */
 #include "addon.h"
 
 #define REQUEST(name)                                                                    \

@@ -1,4 +1,4 @@
-/* Functions of segue_content. */
+/* The functions of the addon for segue_content. */
 #include "addon.h"
 
 #define CONTENT(name)                                                                    \

@@ -36,15 +36,16 @@
 #define MAX_ARGUMENTS 4096
 /* How long to wait for the threads of a stopped runtime, in seconds. The I/O thread ends
  * within one turn of its loop. A store's thread ends only when the runtime is freed,
- * which is not possible while the runtime is busy. If a store's thread has called the
- * bell, the host waits the whole time and leaves the thread running. */
+ * which is not possible while the runtime is busy. If a store's thread has ever woken
+ * JavaScript (called the bell), the wait therefore lasts its full time, and the thread
+ * continues to run. */
 #define STOP_WAIT_S 1
 
 /* ---- threads that call the bell ---- */
 
-/* Counts the threads of the library that have called the bell and not ended. The host and
- * each of these threads hold a reference to the watch, because a store's thread may
- * outlive the runtime. */
+/* Counts the threads of the library that have called the bell (woken JavaScript) and have
+ * not ended. The host and each of these threads hold a reference to the watch, because a
+ * store's thread may outlive the runtime. */
 struct sgnode_watch {
     _Atomic int refs;
     pthread_mutex_t mutex;
@@ -75,7 +76,8 @@ static void unref_watch(sgnode_watch *watch)
     free(watch);
 }
 
-/* The destructor of a thread that has called the bell. Runs when the thread ends. */
+/* The destructor of a thread that has called the bell (woken JavaScript). Runs when the
+ * thread ends. */
 static void leave_watch(void *value)
 {
     sgnode_watch *watch = value;
@@ -91,8 +93,8 @@ static void make_key(void)
     pthread_key_create(&ringer_key, leave_watch);
 }
 
-/* Counts the calling thread when it calls the bell for the first time. The environment's
- * own thread is not counted. */
+/* Counts the calling thread when it calls the bell (wakes JavaScript) for the first time.
+ * The environment's own thread is not counted. */
 static void enter_watch(sgnode_host *host)
 {
     sgnode_watch *watch = host->watch;

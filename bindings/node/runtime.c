@@ -1,4 +1,4 @@
-/* Functions of segue_runtime. */
+/* The functions of the addon for segue_runtime. */
 #include "addon.h"
 
 static bool refer_log(sgnode_frame *frame, sgnode_host *host, napi_value log)

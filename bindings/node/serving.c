@@ -1,4 +1,5 @@
-/* Servers, listeners and bearers. */
+/* The functions of the addon for servers, for listeners, and for the checks of access
+ * tokens (segue_bearer). */
 #include "addon.h"
 
 #define SERVER(name)                                                                     \

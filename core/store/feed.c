@@ -48,8 +48,8 @@ sgi_store_feed_op *sgi_store_feed_find_or_add_op(sgi_store_feed *feed, const uin
     return op;
 }
 
-/* Removes an operation from the known operations and frees its memory. The caller holds
- * the lock. */
+/* Removes the feed's record of an operation, and frees the record. The caller holds the
+ * lock. */
 static void forget(sgi_store_feed *feed, sgi_store_feed_op *op)
 {
     sgi_map_remove(&feed->known, &op->node);

@@ -71,12 +71,12 @@ void sgi_store_feed_free(sgi_store_feed *feed);
 /* ---- known operations; calls of the store only ---- */
 
 sgi_store_feed_op *sgi_store_feed_find_op(sgi_store_feed *feed, const uint8_t *id);
-/* Returns the known operation with this id. If the feed does not know the operation
- * yet, adds it. Returns NULL when out of memory. */
+/* Returns the feed's record of the operation with this id. If the feed has no record of
+ * the operation yet, adds a record. Returns NULL when out of memory. */
 sgi_store_feed_op *sgi_store_feed_find_or_add_op(sgi_store_feed *feed, const uint8_t *id);
 void sgi_store_feed_set_followed(sgi_store_feed *feed, sgi_store_feed_op *op, bool on);
-/* Removes a known operation if it is not followed and no delivered command waits to be
- * taken. */
+/* Removes the feed's record of an operation if the operation is not followed and no
+ * delivered command waits to be taken. */
 void sgi_store_feed_drop_idle_op(sgi_store_feed *feed, sgi_store_feed_op *op);
 /* Notes that the owner has taken the forwarded commands up to number seq. seq UINT64_MAX:
  * all commands were taken, or this instance no longer owns the operation. */

@@ -119,8 +119,8 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_store_feed_deliver
                                      const uint8_t *id)
 {
     PGresult *result;
-    /* The known operation is made before the first command is delivered, because making
-     * it can fail. */
+    /* The feed's record of the operation is made before the first command is delivered,
+     * because making the record can fail. */
     sgi_store_feed_op *op = sgi_store_feed_find_or_add_op(&store->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;

@@ -98,8 +98,8 @@ static segue_status tell_each(sgi_store_feed_delivery *t, const uint8_t *id,
     uint64_t last = (uint64_t)reply->element[0]->integer;
     if (!commands->elements || commands->elements > last)
         return SEGUE_OK;
-    /* The known operation is made before the first command is delivered, because making
-     * it can fail. */
+    /* The feed's record of the operation is made before the first command is delivered,
+     * because making the record can fail. */
     sgi_store_feed_op *op = sgi_store_feed_find_or_add_op(t->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;

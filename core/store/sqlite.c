@@ -6,8 +6,8 @@
  * seq), and at least as fast on many streams. (A table in the order of arrival with an
  * index on the key is up to three times faster when a commit writes to a thousand
  * operations. With such a table, however, one stream takes half as long again, and
- * reading one log accesses many parts of the file.) An append to an operation whose slot
- * is filled is one insertion without a look-up.
+ * reading one log accesses many parts of the file.) An append to a cached operation
+ * (sgi_sqlite_cached_op) is one insertion without a look-up.
  *
  * Only the owner of an operation writes to it. Any instance may write to an operation
  * without an owner. Each write compares, inside the transaction, the owner in the row
@@ -31,7 +31,7 @@ static sgi_sqlite_cached_op *slot_of(sgi_sqlite_store *store, const uint8_t *id)
     return &store->slots[mixed >> 32 & (SGI_SQLITE_CACHED_OPS - 1)];
 }
 
-/* Overwrites the slot with the result of a look-up. The slot keeps its byte count if its
+/* Overwrites a cached operation with the result of a look-up. The byte count stays if the
  * operation and its last seq have not changed. */
 static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_cached_op *slot,
                       const uint8_t *id, const sgi_sqlite_cached_op *found)
@@ -65,8 +65,9 @@ static int look_up(sgi_sqlite_store *store, const uint8_t *id,
     return code;
 }
 
-/* Finds the slot of an operation, and fills the slot by a look-up if it is not valid.
- * *out receives the slot. Returns SEGUE_E_NOT_FOUND when the operation does not exist. */
+/* Finds the cache entry of an operation. If the entry is not valid, fills it by a
+ * look-up. *out receives the entry. Returns SEGUE_E_NOT_FOUND when the operation does not
+ * exist. */
 static segue_status locate(sgi_sqlite_store *store, const uint8_t *id,
                            sgi_sqlite_cached_op **out)
 {

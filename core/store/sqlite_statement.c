@@ -2,11 +2,12 @@
  * reset after each use, so no read transaction outlives a call. An open read transaction
  * would keep SQLite from reusing the write-ahead log.
  *
- * A slot caches the number, the owner and the last seq of an operation that was written
- * to. Slots are valid while no other connection writes. Each begin of a transaction
- * compares SQLite's data version with the version after this store's last commit. When
- * the versions differ, or after a rollback, the slots are looked up again. The byte count
- * of a slot stays valid if its last seq is still the same. */
+ * The store caches the number, the owner and the last seq of operations that were written
+ * to (sgi_sqlite_cached_op). A cached operation is valid while no other connection
+ * writes. Each begin of a transaction compares SQLite's data version with the version
+ * after this store's last commit. When the versions differ, or after a rollback, each
+ * cached operation is looked up again before its next use. The byte count of a cached
+ * operation stays valid if its last seq is still the same. */
 #include "store/sqlite_store.h"
 
 #include <errno.h>

@@ -56,12 +56,13 @@ typedef enum sgi_sqlite_statement {
 
 typedef struct sgi_sqlite_cached_op {
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    int64_t op; /* number of the operation in the database; 0 = the slot is empty */
+    /* number of the operation in the database; 0 = this cache entry is empty */
+    int64_t op;
     int64_t owner;
     int64_t last_seq;
     int64_t bytes; /* number of bytes of the operation's log; -1 = unknown */
-    /* the value of store->epoch when the slot was filled; a slot with an older epoch is
-     * looked up again before use */
+    /* the value of store->epoch when this cache entry was filled; an entry with an older
+     * epoch is looked up again before use */
     uint64_t epoch;
 } sgi_sqlite_cached_op;
 
@@ -116,8 +117,8 @@ typedef struct sgi_sqlite_store {
     sqlite3_stmt *statements[SGI_SQLITE_STATEMENTS];
     unsigned version; /* SQLite's data version after the last transaction of this store */
     int error;        /* the value of errno after the last failed step */
-    /* the current epoch of the slots; a slot that was filled in an older epoch is not
-     * valid */
+    /* the current epoch of the cached operations; a cached operation that was looked up
+     * in an older epoch is not valid */
     uint64_t epoch;
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
@@ -163,7 +164,8 @@ segue_status sgi_sqlite_begin_transaction(sgi_sqlite_store *store);
 /* Ends the transaction: commits when `status` is SEGUE_OK, and rolls back otherwise.
  * Returns `status`, or the error of the commit. */
 segue_status sgi_sqlite_end_transaction(sgi_sqlite_store *store, segue_status status);
-/* Makes all slots invalid, so that each slot is looked up again before its next use. */
+/* Makes all cached operations invalid, so that each of them is looked up again before its
+ * next use. */
 void sgi_sqlite_invalidate_cached_ops(sgi_sqlite_store *store);
 
 /* ---- functions that the files share ---- */

@@ -112,7 +112,8 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
     segue_status status = sgi_sqlite_begin_transaction(store);
     if (status)
         return status;
-    /* the slots are looked up again, because they can have the old owners */
+    /* Makes the cached operations invalid, because they can name the old owners. Each
+     * cached operation is looked up again before its next use. */
     sgi_sqlite_invalidate_cached_ops(store);
     status = adopt_all(store, &list);
     if (!status)
@@ -205,8 +206,8 @@ segue_status sgi_sqlite_evict_ended_ops(sgi_sqlite_store *store, const uint8_t *
             code = sgi_sqlite_remove_op(store, op);
         if (code)
             return sgi_sqlite_status_of(store, code);
-        /* the slots are looked up again, because a slot can belong to the evicted
-         * operation */
+        /* Makes the cached operations invalid, because the evicted operation can be one
+         * of them. Each cached operation is looked up again before its next use. */
         sgi_sqlite_invalidate_cached_ops(store);
         store->stats.evicted++;
     }
@@ -274,8 +275,8 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
         status = sgi_sqlite_begin_transaction(store);
         if (status)
             return status;
-        /* the slots are looked up again, because a slot can belong to a purged
-         * operation */
+        /* Makes the cached operations invalid, because a purged operation can be one of
+         * them. Each cached operation is looked up again before its next use. */
         sgi_sqlite_invalidate_cached_ops(store);
         bool idle = false;
         int code = SQLITE_OK;

@@ -1,5 +1,6 @@
 /* The error that a server sends shortly before it ends, for requests that it has not
- * begun. The client repeats such a request, and the next server answers the request. */
+ * begun. The client sends such a request again later, and the server that has replaced
+ * the ended server answers the request. */
 #ifndef SGI_ENDING_H
 #define SGI_ENDING_H
 

@@ -46,9 +46,9 @@ typedef struct sgi_mcp_params {
 
 void sgi_mcp_params_init(sgi_mcp_params *params, const sgi_mem *mem);
 void sgi_mcp_params_free(sgi_mcp_params *params);
-/* Reads an accepted schema. The parameters of this schema replace those of the schema
- * that was read before. After a fault there are no parameters. Only `where` points into
- * the schema. */
+/* Reads the schema of a tool. The parameters of this schema replace the parameters that
+ * `params` had. After a fault `params` has no parameters. params->where is the only view
+ * of the schema that `params` keeps. */
 sgi_mcp_fault sgi_mcp_params_read(sgi_mcp_params *params, sgi_json schema);
 size_t sgi_mcp_params_count(const sgi_mcp_params *params);
 /* Returns the part of the header's name after "Mcp-Param-", as the schema has it. */

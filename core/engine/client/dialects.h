@@ -32,9 +32,9 @@ struct sgi_cli_follow_ops {
     const char *answers_by;
     /* True when tasks that are made in this session belong to this dialect. */
     bool (*fits)(const segue_session *session);
-    /* Makes the state with which the request follows its task. Called before each message
-     * about the task, so it does nothing when the state exists. Returns false when out of
-     * memory. */
+    /* Makes the object that holds what the request knows about its task. Called before
+     * each message about the task, so it does nothing when the object exists. Returns
+     * false when out of memory. */
     bool (*begin)(segue_request *request);
     /* Sends the message about the task that is due now; does nothing when no message is
      * due. */

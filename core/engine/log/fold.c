@@ -78,8 +78,8 @@ static bool join_last(sgi_fold *fold, sgi_str text)
     return true;
 }
 
-/* A text that continues a block other than the last block. The text is inserted into its
- * block when the result is written. */
+/* A joint: a text that continues a block other than the last block. The text is inserted
+ * into its block when the result is written. */
 typedef struct joint {
     uint64_t place;
     size_t at, len; /* position and length of the text in `joined` */
@@ -204,13 +204,15 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
-/* The joints of each block as a linked list, in the order in which the joints were added.
- * Joints are numbered from 1; 0 = no joint. */
+/* The joints (texts that continue an earlier block) of each block as a linked list, in
+ * the order in which they were added. Joints are numbered from 1; 0 = no joint. */
 typedef struct chains {
     const sgi_fold *fold;
-    /* first[i]: number of the first joint of the block with index i */
+    /* first[i]: number of the first joint (text that continues a block) of the block with
+     * index i */
     uint32_t *first;
-    /* next[i]: number of the joint that follows joint i + 1 in the same block */
+    /* next[i]: number of the joint (text that continues a block) that follows joint i + 1
+     * in the same block */
     uint32_t *next;
 } chains;
 
@@ -230,8 +232,8 @@ static void link_joints(chains *c)
     }
 }
 
-/* Writes a text block, and appends the texts of its joints to its text. from: number of
- * the block's first joint. */
+/* Writes a text block together with the later texts that continue the block (its joints).
+ * from: number of the first of these texts. */
 static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
 {
     sgi_json text = sgi_json_get(block, "text");
@@ -245,8 +247,8 @@ static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t
     sgi_buf_add(out, block.p + head, block.n - head);
 }
 
-/* Writes the blocks with their joints. The opening bracket of the list was written
- * before. */
+/* Writes the blocks, each with the later texts that continue the block (its joints). The
+ * opening bracket of the list was written before. */
 static void write_chained(const chains *c, sgi_buf *out)
 {
     /* the blocks with brackets around them, so that they can be read as a JSON array */

@@ -32,10 +32,11 @@ typedef struct sgi_fold {
      * has no list around it */
     bool is_message;
     sgi_last_block last_kind;
-    /* for fold.c: an array with one joint for each text that continues an earlier block;
-     * the joint names the block */
+    /* for fold.c: an array with one `joint` for each text that continues an earlier
+     * block; the joint names the block */
     sgi_buf joints;
-    /* for fold.c: the texts of all joints, one after another, without quotes */
+    /* for fold.c: the texts that continue earlier blocks (joints), one after another,
+     * without quotes */
     sgi_buf joined;
     /* each segment becomes a separate block, even if the segment names the index of
      * another block */

@@ -33,9 +33,9 @@ static const reason_row *find_reason(segue_status status)
 sgi_store_refusal sgi_store_refusal_of(const char *what, segue_status status)
 {
     const reason_row *row = find_reason(status);
-    /* A failed read may succeed later, so the error asks for a pause. The pause also
-     * distinguishes this error from the error of a task that has failed because its store
-     * failed. */
+    /* A failed read may succeed later, so the error tells the client when to try again
+     * (retryAfterMs). A task that failed because its store failed has a similar error,
+     * but without retryAfterMs. */
     bool passes = status == SEGUE_E_STORE && !strcmp(what, SGI_UNREADABLE);
     sgi_store_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,

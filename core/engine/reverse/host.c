@@ -32,8 +32,9 @@ typedef struct hosting {
      * `at` on are not sent yet. */
     sgi_buf room;
     size_t at;
-    /* the handshake of the session waits until the host's server has finished its
-     * recovery and is open */
+    /* the handshake of the session waits until the host (the server that answers the MCP
+     * server's requests) can receive messages; the host cannot receive messages before
+     * its recovery has ended */
     bool waited_for;
     bool open;
 } hosting;

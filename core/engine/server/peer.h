@@ -104,7 +104,8 @@ struct sgi_peer {
     /* number of bytes that sessions.parked_bytes counts for this exchange while no
      * transport carries it (parked) */
     size_t parked_bytes;
-    /* number that the next event had when the last transport left the exchange */
+    /* number of the first event that is made after the last transport has left the
+     * exchange */
     uint64_t left_at;
     /* for a GET stream that was opened again without an event id: number of the first
      * event that the client can have received */

@@ -43,11 +43,13 @@ typedef struct sgi_pieces_ops {
     /* the answer does not repeat sent pieces, so the memory of sent pieces can be
      * freed */
     bool frees_consumed;
-    bool is_for_lists; /* the form is also used for long pages of lists */
+    /* long pages of lists (such as tools/list) are also sent in this form of pieces */
+    bool is_for_lists;
     /* one message can contain several segments, except in a lasting call (its client can
      * leave and come back) */
     bool gathers;
-    /* the form can be used in a lasting call (its client can leave and come back) */
+    /* this form of pieces can be used in a lasting call (its client can leave and come
+     * back) */
     bool lasts;
 } sgi_pieces_ops;
 

@@ -1,15 +1,17 @@
 /* A request (sgi_question_request) holds a reference to its operation and, once the
- * request was sent, a reference to its conversation. The input of the question points to
- * the request. When a stream for questions becomes available, the questions are not sent
- * at once: the call is queued, because the handler's callbacks must run first.
+ * request was sent, a reference to its conversation. The question in the operation
+ * (sgi_op_question) points to its request. When a stream for questions becomes available,
+ * the questions are not sent at once: the call is queued, because the handler's callbacks
+ * must run first.
  *
  * A client that resumes a broken stream can ask for a question that was sent on the
  * stream, as for every other event. The id of the question stays the same.
  *
- * A question that is asked as a task (input/question_task.h) is in the table from its
- * first message to its last. The messages of its question task are sent on the same
- * conversation as the question. The question task gets the client's answers to these
- * messages. */
+ * A question can be asked as a task of the client. Then a question task
+ * (input/question_task.h) sends several messages for it and gets the client's answers to
+ * these messages. All messages are sent on the conversation on which the question was
+ * sent. The request stays in server->questions from the first of these messages to the
+ * last. */
 #include "engine/server/question_requests.h"
 
 #include "base/thresholds.h"

@@ -77,8 +77,8 @@ typedef struct sgi_rejoin {
     sgi_op *made;
 } sgi_rejoin;
 
-/* Moves the answers that came with the request from the new operation to the existing
- * operation. */
+/* Takes the answers to questions that came with the request away from the new operation
+ * `made`, and gives them to the existing operation `op`. */
 static void pass_answers(sgi_op *made, sgi_op *op)
 {
     struct sgi_carried_answers *carried = made->served->carried;

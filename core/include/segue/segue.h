@@ -1018,9 +1018,10 @@ SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
 
 /* Stops listening. Idle connections close; calls may end within drain_ms. New requests
- * are refused with 503 and "server_ending"; clients send them to the next server. While
- * calls run, a client that lost the connection of a call may come back for the rest with
- * a token, a task id, an idempotency key or an event id. If the store ends with the
+ * are refused with 503, Retry-After and "server_ending". Clients of this library send a
+ * refused request again, to the server that then listens at the same address. While calls
+ * run, a client that lost the connection of a call may come back for the rest with a
+ * token, a task id, an idempotency key or an event id. If the store ends with the
  * process, a client may also come back for a result that was not fetched yet. A socket
  * that other processes share (reuse_port, systemd) closes at once, so that they get the
  * new requests. Streams for change notifications end at once. */

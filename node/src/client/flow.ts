@@ -22,7 +22,7 @@ import { Waiters } from "./waiting.js";
 
 /** An amount of credit that is never used up, because no result has so many segments. */
 const ENOUGH = Number.MAX_SAFE_INTEGER;
-/** The least distance between two remembered tokens, in segments. */
+/** The minimum distance, in segments, between two resume tokens that a flow remembers. */
 const MARK_EVERY = 1024;
 
 const IMMEDIATE = "io.modelcontextprotocol/model-immediate-response";
@@ -72,8 +72,8 @@ export class Flow extends Exchange {
     private isKept = false;
     private readonly isOrdered: boolean;
     private readonly waiters: Waiters;
-    // The remembered tokens, oldest first. Each token covers all segments up to its
-    // number.
+    // The resume tokens that the flow remembers, oldest first. Each token covers all
+    // segments up to its number.
     private marks: { number: number; token: string }[] = [];
     private marked = 0;
     private isMarking = false;
@@ -350,8 +350,9 @@ export class Flow extends Exchange {
         if (this.kept !== undefined) return this.kept;
         if (this.isEmpty && !this.session.runtime.isDelivering) {
             const token = this.handle === null ? this.final : super.token();
-            // After a success, no token is returned: a resumed request would only deliver
-            // the whole result again.
+            // After a success the library has no token. The code after this block then
+            // returns a token that the flow remembered earlier. A request that is resumed
+            // with the remembered token receives the result again.
             if (token !== undefined || this.outcome === null || this.outcome[0] !== 0) {
                 return token;
             }

@@ -372,8 +372,8 @@ export function isMissing(error: unknown): boolean {
 }
 
 /**
- * The data of the error with which an ending server refuses a call. The client repeats
- * the call, and the next server answers the call.
+ * The data of the error with which an ending server refuses a call. The client sends the
+ * call again later, and the server that has replaced the ended server answers the call.
  */
 const ENDING = '{"reason":"server_ending","retryAfterMs":1000}';
 

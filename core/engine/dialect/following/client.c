@@ -1,5 +1,6 @@
-/* The part of the client that all dialects of tasks share: makes the state in which a
- * request follows a task, and passes notifications about tasks to their requests. */
+/* The part of the client that all dialects of tasks share. This file makes the object
+ * that holds what a request knows about its task, and passes notifications about tasks to
+ * their requests. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
@@ -16,8 +17,8 @@ sgi_json sgi_answer_task_object(sgi_json result)
 
 /* ---- functions for a request ---- */
 
-/* Makes the state of a request that follows a task whose id came from the application or
- * from a resume token. */
+/* Makes the object that holds what a request knows about its task. Called for a task
+ * whose id came from the application or from a resume token. */
 static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (!spec->task_id.n)

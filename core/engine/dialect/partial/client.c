@@ -127,8 +127,10 @@ static void offer(segue_request *request, sgi_emitter *emitter)
 
 /* ---- numbers of segments ---- */
 
-/* Counts the blocks in the responses of one exchange. If the server numbers its segments,
- * the client recognizes a repeated piece by its number (C-9). */
+/* Counts the blocks in the responses of one exchange, because each block becomes one
+ * segment. The count gives each segment its number. A block whose segment was delivered
+ * before is skipped. If the server numbers its segments (C-9), the count begins with the
+ * server's number. */
 typedef struct numbering {
     segue_request *request;
     uint64_t number; /* number of the segment that the next block becomes */

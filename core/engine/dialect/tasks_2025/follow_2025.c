@@ -463,8 +463,8 @@ static void take_pull_error(segue_request *request, sgi_json error)
                                "the server does not support tasks/result", error);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         stop_pulling(request);
-        /* either the server refused the number, or it does not know the task; tasks/get
-         * shows which */
+        /* either the server refused the segment number in tasks/result (lastSeqNr), or
+         * the server does not know the task; tasks/get shows which of the two is true */
         request->follow->look_due = true;
     } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
                /* the task has failed, and this error is the result of the task */

@@ -39,7 +39,7 @@ __all__ = ["Exchange", "Flow", "failure"]
 OK = 0
 # The credit of a request without a limit. No result has so many segments.
 ENOUGH = 1 << 53
-# The minimum distance between two remembered tokens, in segments.
+# The minimum distance, in segments, between two resume tokens that a flow remembers.
 _MARK_EVERY = 1024
 
 SEGMENTS = 1 << _segue.SEGMENTS
@@ -509,8 +509,9 @@ class Flow(Exchange):
         if not self.queue and not self.session.runtime.is_delivering:
             token = super().token()
             if token is not None or self.outcome is None or self.outcome[0] != OK:
-                # After a success the library has no token. The code below then returns a
-                # remembered token, which fetches the whole result again.
+                # After a success the library has no token. The code after this block then
+                # returns a token that the flow remembered earlier. A request that is
+                # resumed with the remembered token receives the result again.
                 return token
         if not self.is_ordered:
             # segments have no order, so the flow does not know which segments are

@@ -349,8 +349,8 @@ def end_turn(call: _segue.Call) -> None:
         pass
 
 
-# The data of the error with which an ending server refuses a call. The client repeats the
-# call, and the next server answers it.
+# The data of the error with which an ending server refuses a call. The client sends the
+# call again later, and the server that has replaced the ended server answers the call.
 ENDING = b'{"reason":"server_ending","retryAfterMs":1000}'
 
 
