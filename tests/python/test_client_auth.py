@@ -146,7 +146,7 @@ def test_a_client_of_its_own(nothing_left: None) -> None:
 
 
 def test_options_that_do_not_go_together() -> None:
-    with pytest.raises(ValueError, match="unknown grant: .*; the grants are"):
+    with pytest.raises(ValueError, match=r"unknown grant: .*; the grants are"):
         segue.OAuth(grant="password")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs assertion="):
         segue.OAuth(grant="assertion")

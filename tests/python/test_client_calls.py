@@ -284,7 +284,7 @@ def test_targets_that_are_none(nothing_left: None) -> None:
                 await segue.connect(target)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="no option 'timeoutt'"):
             await segue.connect("http://127.0.0.1:1/mcp", timeoutt=1)  # type: ignore
-        with pytest.raises(ValueError, match="unknown era: .*; the eras are"):
+        with pytest.raises(ValueError, match=r"unknown era: .*; the eras are"):
             await segue.connect("http://127.0.0.1:1/mcp", era="old")  # type: ignore
         with pytest.raises(segue.InvalidError):
             await segue.connect("http://127.0.0.1:1/mcp", headers={"a b": "c"})

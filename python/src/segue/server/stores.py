@@ -92,7 +92,8 @@ def store_of(store: StoreLike | None) -> Store | None:
 
 
 class OpenStore:
-    """An open store. It stays open while a native server (hosting) has a reference to it."""
+    """An open store. It stays open while a native server (hosting) has a reference to
+    it."""
 
     def __init__(self, store: Store) -> None:
         self.handle = store._open()
