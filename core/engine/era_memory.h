@@ -13,7 +13,8 @@
 #define SGI_ENDPOINTS_MAX 64
 
 typedef struct sgi_era_memory {
-    /* numbers of the endpoints; the newest is first; 0 = the entry is free */
+    /* numbers of the endpoints whose servers speak a version that begins with
+     * `initialize`, newest first; 0 = the entry is free */
     uint64_t legacy[SGI_ENDPOINTS_MAX];
 } sgi_era_memory;
 

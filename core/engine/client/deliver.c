@@ -93,8 +93,9 @@ static void add_segment(segue_request *request, const sgi_inbox_record_head *hea
          * application must not get segments with a gap between them */
         return;
     sgi_inbox_record_head full = *head;
-    /* The message that makes segments void may arrive before the last of these segments.
-     * Only a segment with a number above `voided` replaces the void segments. */
+    /* The message that makes segments void may arrive before the last of the void
+     * segments. Only a segment with a number above `voided` replaces the void
+     * segments. */
     full.replaces =
         request->numbering.replace_due && head->number > request->numbering.voided;
     request->numbering.replace_due = request->numbering.replace_due && !full.replaces;

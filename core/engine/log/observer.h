@@ -27,8 +27,9 @@ struct sgi_log_observer {
      * operation. */
     void (*fenced)(sgi_op *op);
     /* Called when the store has refused entries because their numbers do not follow the
-     * log. Returns true if another server may have written the missing entries; the
-     * commit is then tried again later, when this is known. */
+     * log. Returns true if another server may have written the missing entries. The
+     * commit is then tried again later, when the server knows whether another server has
+     * written them. */
     bool (*moved_on)(sgi_op *op);
     /* Called when the last reference to an operation is dropped. The function frees the
      * data that cluster and server keep with the operation. */

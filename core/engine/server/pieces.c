@@ -336,8 +336,8 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
         pieces->cursor.counts = true;
         pieces->cursor.has = *has;
     }
-    /* `begun` is true when the client already has some segments; otherwise the answer
-     * must have the whole result */
+    /* `begun` is true when the client already has some segments, or when the log no
+     * longer has the whole result. Otherwise the answer must have the whole result. */
     pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_whole_result(op)
                                             : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);

@@ -109,8 +109,8 @@ bool sgi_round_is_due(const sgi_op *op)
     return !op->served->round->out || sgi_call_find_round_reply(op);
 }
 
-/* Answers the reply with "input_required" and the open questions. DRAFT-2026-v1 writes
- * "incomplete" instead of "input_required" (core/docs/requirements.md 2.1). */
+/* Writes the answer of the reply: "input_required" with the open questions. DRAFT-2026-v1
+ * says "incomplete" instead of "input_required" (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
     const sgi_op_question *input;

@@ -52,8 +52,8 @@ typedef struct sgi_round {
  * first question. Returns SEGUE_E_LIMIT when the principal has too many live tasks. */
 segue_status sgi_round_new(sgi_op *op);
 /* True when the open questions must be sent: a waiting client has not received all open
- * questions, and no answer is on its way to the handler. After such an answer the handler
- * might ask more questions. */
+ * questions, and no answer is on its way to the handler. The handler might ask more
+ * questions when it gets an answer, so open questions are not sent before that. */
 bool sgi_round_is_due(const sgi_op *op);
 /* Sends the open questions of an operation that another server runs to the clients that
  * wait for the operation on this server. */

@@ -51,8 +51,8 @@ bool sgi_task_read_id(const sgi_inbound *in, sgi_str *id);
 bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
                          const sgi_srv_dialect *dialect);
 /* Checks the outcome of sgi_server_find_task. Returns the operation if the client can
- * access it. Otherwise answers the reply with an error and returns NULL; the caller
- * closes the reply. */
+ * access it. Otherwise sends an error as the answer on the reply and returns NULL; the
+ * caller closes the reply. */
 sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
                              const sgi_srv_dialect *dialect);
 

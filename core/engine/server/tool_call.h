@@ -13,13 +13,13 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps);
 /* Makes the reply wait until the creation of its operation is durable. The operation is a
  * lasting call (its client can leave and come back). */
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op);
-/* Answers the reply with the result or the error of the operation, and closes the
- * reply. */
+/* Sends the result or the error of the operation as the answer on the reply, and closes
+ * the reply. */
 void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
 /* Begins the operation of a request and makes the reply of the request wait for it. */
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
-/* Answers the reply with the error "Out of memory", and closes the reply. op: the
- * operation of the call, which is ended; can be NULL. */
+/* Sends the error "Out of memory" as the answer on the reply, and closes the reply. op:
+ * the operation of the call, which is ended; can be NULL. */
 void sgi_tool_call_fail_no_memory(sgi_reply *reply, sgi_op *op);
 
 /* Returns the operation in memory that has the request's idempotency key. Returns NULL
