@@ -139,15 +139,16 @@ static void an_answer_beyond_the_limit_ends_the_call(world *w)
             wire_ask_plain(c, "1", "tools/call", "\"name\":\"between\"");
         if (is_task)
             legacy_ask_about(c, "2", "tasks/result", task, NULL);
-        snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+        snprintf(id, sizeof id, "%s",
+                 json_at(wire_request(c, "elicitation/create"), "id"));
         snprintf(line, sizeof line,
                  "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
                  "\"content\":{},\"pad\":\"%05000d\"}}",
                  id, 0);
         wire_send(c, line);
         const char *r = wire_response(c, is_task ? "2" : "1");
-        assert_non_null(strstr(r, is_task ? "max_log_bytes is 4096"
-                                          : "max_result_bytes is 4096"));
+        assert_non_null(
+            strstr(r, is_task ? "max_log_bytes is 4096" : "max_result_bytes is 4096"));
         world_advance(w, 1000);
         const char *first = strstr(wire_history(c), "\"elicitation/create\"");
         assert_non_null(first);

@@ -104,7 +104,8 @@ static bool is_good(const uint8_t *bytes, size_t size)
 {
     /* a newer server with the same key can have named a version that is unknown here */
     return size == SIZE && bytes[0] > SGI_VERSION_UNKNOWN &&
-           bytes[0] <= SGI_VERSION_MODERN && !sgi_facts((sgi_version)bytes[0])->is_stateless;
+           bytes[0] <= SGI_VERSION_MODERN &&
+           !sgi_facts((sgi_version)bytes[0])->is_stateless;
 }
 
 /* Chooses the number of the session's first stream at random, so that two servers use
