@@ -191,7 +191,7 @@ static const client_row rows[] = {
     {asked, FORM, "id", "TWWTTWWWTTTTWW"},
     {asked, FORM, "method", "WRRRRRRRMMMMRR"},
     {asked, FORM, "params", "TRRRRRRRRRRRRT"},
-    {asked, FORM, "params>mode", "TTTTTTTTTTTTTT"},
+    {asked, FORM, "params>mode", "TPPPPPPPPPPPPP"},
     {asked, FORM, "params>message", "TTTTTTTTTTTTTT"},
     {asked, FORM, "params>requestedSchema", "TTTTTTTTTTTTTT"},
     {asked, FORM, "params>requestedSchema>properties", "TTTTTTTTTTTTTT"},
