@@ -86,6 +86,14 @@ sgi_version sgi_version_parse(sgi_str text);
  * mismatches. Names of versions are dates, so they sort by age. */
 bool sgi_version_name_has_mismatch_code(sgi_str name);
 
+/* Returns the version with this number, which was read from a peer or a store. Returns
+ * SGI_VERSION_UNKNOWN for a number that only a newer library knows. */
+static inline sgi_version sgi_version_from_number(int number)
+{
+    bool is_known = number > SGI_VERSION_UNKNOWN && number <= SGI_VERSION_MODERN;
+    return is_known ? (sgi_version)number : SGI_VERSION_UNKNOWN;
+}
+
 static inline const sgi_version_facts *sgi_facts(sgi_version version)
 {
     return &sgi_versions[version];

@@ -102,10 +102,10 @@ void sgi_wire_session_note_ended(const sgi_wire_session *session)
 
 static bool is_good(const uint8_t *bytes, size_t size)
 {
-    /* a newer server with the same key can have named a version that is unknown here */
-    return size == SIZE && bytes[0] > SGI_VERSION_UNKNOWN &&
-           bytes[0] <= SGI_VERSION_MODERN &&
-           !sgi_facts((sgi_version)bytes[0])->is_stateless;
+    if (size != SIZE)
+        return false;
+    sgi_version version = sgi_version_from_number(bytes[0]);
+    return version != SGI_VERSION_UNKNOWN && !sgi_facts(version)->is_stateless;
 }
 
 /* Chooses the number of the session's first stream at random, so that two servers use
