@@ -532,7 +532,9 @@ static void refused(sgi_client_exchange *exchange)
         sgi_client_exchange_end_unauthorized(exchange);
     } else if (!exchange->streams) {
         sgi_exchange_on_refusal(exchange->conn, exchange->status, body);
-    } else if (sgi_http_status_is_temporary(exchange->status)) {
+    } else if (sgi_http_status_is_temporary(exchange->status) ||
+               /* the server has not noticed yet that the earlier connection is gone */
+               exchange->status == 409) {
         sgi_buf_reset(&exchange->body, 0);
         stream_ended(exchange, "the server did not resume the stream");
         return;

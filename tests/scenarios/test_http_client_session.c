@@ -218,6 +218,30 @@ static record *cut_call(http_script *s, heard **get)
     return r;
 }
 
+/* Some servers answer 409 to a resumption that comes before they have noticed the cut. */
+static void a_stream_that_is_still_connected_is_asked_for_again(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *h;
+    begin(&s, "one");
+    no_stream(&s);
+    record *r = cut_call(&s, &h);
+    script_say(h, "409 Conflict", "", "stream ID conflicts with ongoing stream");
+    script_pump(&s);
+    script_expect_silence(&s);
+    script_advance(&s, 2000);
+    h = script_expect(&s, "GET");
+    assert_header(h, "Last-Event-ID", "a");
+    script_stream(h);
+    script_event(h, "b", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(s.all->next->next->next->body, "id"));
+    script_finish(h);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    ends(&s, "one");
+}
+
 /* The call was posted: whatever happens to its stream, it is not posted again. */
 static void what_cannot_be_resumed_is_disconnected(void **state)
 {
@@ -648,6 +672,7 @@ int main(void)
          a_cut_stream_is_taken_up_again, NULL, NULL, NULL},
         cmocka_unit_test(polling_goes_on_as_long_as_it_brings_something),
         cmocka_unit_test(empty_streams_without_retry_are_counted),
+        cmocka_unit_test(a_stream_that_is_still_connected_is_asked_for_again),
         cmocka_unit_test(what_cannot_be_resumed_is_disconnected),
         cmocka_unit_test(resuming_a_server_that_is_gone_ends),
         cmocka_unit_test(a_forgotten_session_is_replaced),
