@@ -7,7 +7,7 @@
 #include "events.h"
 
 /* Maximum number of bytes that the binding's language has received and not yet reported
- * as written. When so many bytes wait, `send` accepts no bytes. */
+ * as written. At this number, `send` accepts no bytes. */
 #define QUEUED_MAX ((size_t)1024 * 1024)
 
 /* A custom transport. The library holds one reference through the vtable, until `free` of

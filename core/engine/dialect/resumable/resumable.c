@@ -245,6 +245,14 @@ static void arrived(sgi_resumable *r)
 
 /* ---- its channel ---- */
 
+/* Ends a request whose messages go to a newer request from now on. */
+static void end_request(sgi_reply *reply)
+{
+    sgi_lasting_call_leave_reply(reply);
+    reply->lost = true;
+    sgi_reply_cancel(reply);
+}
+
 /* Leaves the present channel, the reply on which the client gets the messages of the
  * call. The conversation of the channel gets no more messages, and the stream of its
  * exchange ends (R-975-13). */
@@ -253,11 +261,8 @@ static void leave_channel(sgi_resumable *r, const sgi_peer *next)
     sgi_peer *before = r->lasting.peer;
     sgi_reply *reply = r->lasting.channel;
     sgi_lasting_call_leave_peer(&r->lasting);
-    if (reply) {
-        sgi_lasting_call_leave_reply(reply);
-        reply->lost = true;
-        sgi_reply_cancel(reply);
-    }
+    if (reply)
+        end_request(reply);
     if (before && before != next && before->is_exchange)
         sgi_wire_session_end_answered_exchange(before);
 }
@@ -274,9 +279,7 @@ static void end_older_request(const sgi_reply *reply)
     sgi_peer *peer = older ? older->peer : NULL;
     if (!peer || peer == reply->peer || !peer->is_exchange)
         return;
-    sgi_lasting_call_leave_reply(older);
-    older->lost = true;
-    sgi_reply_cancel(older);
+    end_request(older);
     sgi_wire_session_end_answered_exchange(peer);
 }
 

@@ -408,7 +408,7 @@ void sgi_segments_push_resume(sgi_reply *reply, sgi_op *op)
     begin(reply, op, op->served->lasting->confirmed);
 }
 
-void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session)
+void sgi_segments_push_mark_spare(const sgi_op *op, const sgi_wire_session *session)
 {
     const sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link) {

@@ -153,7 +153,7 @@ static void created(sgi_reply *reply, sgi_op *op)
 static void mark_spare(const sgi_reply *reply, const sgi_op *op)
 {
     if (reply->peer)
-        sgi_push_mark_spare(op, reply->peer->session);
+        sgi_segments_push_mark_spare(op, reply->peer->session);
 }
 
 static void get_found(void *user, sgi_op *op, segue_status status)

@@ -69,7 +69,7 @@ const sgi_reply *sgi_segments_push_next_reply(const sgi_op *op, const sgi_reply 
 /* Marks as spare (they may be dropped) the requests of this session to which segments of
  * the task are pushed. Called when the session asks for the task by its id: a client that
  * has the id gets all segments by tasks/result. */
-void sgi_push_mark_spare(const sgi_op *op, const sgi_wire_session *session);
+void sgi_segments_push_mark_spare(const sgi_op *op, const sgi_wire_session *session);
 /* True while the request that made the task may get further responses. */
 bool sgi_segments_push_is_open(const sgi_op *op);
 /* Answers with the segments after this number, and says whether they are the last
