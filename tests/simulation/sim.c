@@ -165,7 +165,7 @@ bool sim_is_paused(const sim_server *server)
     return server->paused_until > server->s->now_ms;
 }
 
-static sim_server *next_up(sim *s, int from)
+sim_server *sim_next_up(sim *s, int from)
 {
     for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
         sim_server *server = &s->servers[(from + i) % sim_planned(s, SIM_servers)];
@@ -184,171 +184,10 @@ sim_server *sim_balance(sim_client *client)
         from = s->next_server++;
     else if (how == SIM_AT_RANDOM)
         from = (int)dice_roll(&s->line_dice, (uint32_t)sim_planned(s, SIM_servers));
-    sim_server *server = next_up(s, from);
+    sim_server *server = sim_next_up(s, from);
     if (server && how == SIM_STICKY)
         client->server = server->index;
     return server;
-}
-
-static sim_server *any_server(sim *s)
-{
-    return next_up(s, (int)dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers)));
-}
-
-static void take_down(sim_server *server, bool dies)
-{
-    sim *s = server->s;
-    sim_note(s, dies ? "dies" : "ends", "server", 6);
-    sim_fault(s, dies ? "kill" : "stop");
-    if (sim_planned(s, SIM_store) == SIM_MEMORY)
-        sim_fault(s, "loss");
-    sim_server_end(server, dies);
-    server->paused_until = 0;
-    server->down_until =
-        s->now_ms + dice_roll(&s->dice, dice_once_in(&s->dice, 4) ? 20000 : 200);
-}
-
-/* ---- what goes wrong ---- */
-
-/* Returns whether one of these is due now. */
-static bool is_due(sim *s, sim_knob knob, uint32_t patience)
-{
-    if (!s->left[knob] || !dice_once_in(&s->dice, patience))
-        return false;
-    s->left[knob]--;
-    return true;
-}
-
-static void kill_server(sim *s)
-{
-    sim_server *server = any_server(s);
-    if (!server)
-        return;
-    if (!server->instance || dice_once_in(&s->dice, 3))
-        take_down(server, true);
-    else
-        shared_store_die_at(server->instance, 1 + (int)dice_roll(&s->dice, 4),
-                            (int)dice_roll(&s->dice, 2), &server->is_dead);
-}
-
-static void cut_power(sim *s)
-{
-    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
-        if (s->servers[i].runtime)
-            take_down(&s->servers[i], true);
-    if (dice_once_in(&s->dice, 3))
-        return;
-    sim_fault(s, "loss");
-    shared_place_lose(s->place, 1 + dice_roll(&s->dice, 1500));
-}
-
-static void pause_server(sim *s)
-{
-    static const uint32_t lengths[] = {100, 1000, 5000, 30000};
-    sim_server *server = any_server(s);
-    if (!server || sim_is_paused(server))
-        return;
-    sim_fault(s, "pause");
-    server->paused_until =
-        s->now_ms + 1 + dice_roll(&s->dice, lengths[dice_roll(&s->dice, 4)]);
-}
-
-static void refuse_commits(sim *s)
-{
-    sim_server *server = any_server(s);
-    int commits = 1 + (int)dice_roll(&s->dice, 3);
-    if (!server || !server->instance)
-        return;
-    if (dice_once_in(&s->dice, 4)) {
-        sim_fault(s, "full");
-        shared_store_refuse(server->instance, commits, SEGUE_E_STORE_FULL);
-        return;
-    }
-    bool is_leased = sim_planned(s, SIM_store) != SIM_SQLITE;
-    sim_fault(s, is_leased ? "store" : "full");
-    shared_store_fail(server->instance, commits,
-                      is_leased ? (int)dice_roll(&s->dice, 2) : 0);
-}
-
-static void cut_off_store(sim *s)
-{
-    sim_server *server = any_server(s);
-    if (!server || !server->instance)
-        return;
-    sim_fault(s, "pause"); /* another server may take its operations over */
-    shared_store_away(server->instance, 1);
-    server->away_until = s->now_ms + 1 + dice_roll(&s->dice, 8000);
-}
-
-static void go_wrong_with_clients(sim *s)
-{
-    if (!is_due(s, SIM_deaths, 100))
-        return;
-    sim_client *client =
-        &s->clients[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_clients))];
-    sim_fault(s, "death");
-    sim_client_die(client);
-    sim_client_start(client);
-}
-
-static void go_wrong(sim *s)
-{
-    if (is_due(s, SIM_cuts, 50))
-        s->carrier->cut(s, false);
-    if (is_due(s, SIM_holes, 100))
-        s->carrier->cut(s, true);
-    if (is_due(s, SIM_kills, 100))
-        kill_server(s);
-    if (is_due(s, SIM_stops, 100) && any_server(s))
-        take_down(any_server(s), false);
-    if (is_due(s, SIM_powers, 150))
-        cut_power(s);
-    if (is_due(s, SIM_pauses, 80))
-        pause_server(s);
-    if (is_due(s, SIM_losses, 100)) {
-        sim_fault(s, "loss");
-        shared_place_lose(s->place, 1 + dice_roll(&s->dice, 1500));
-    }
-    if (is_due(s, SIM_refusals, 60))
-        refuse_commits(s);
-    if (is_due(s, SIM_partitions, 80))
-        cut_off_store(s);
-    if (is_due(s, SIM_jumps, 80))
-        s->servers[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers))].wall_off +=
-            (int64_t)dice_roll(&s->dice, 20000) - 10000;
-    go_wrong_with_clients(s);
-}
-
-/* Ends processes that have died, and starts those whose time has come. */
-static void put_right(sim *s)
-{
-    for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
-        sim_server *server = &s->servers[i];
-        if (server->is_dead && server->runtime)
-            take_down(server, true);
-        if (!server->runtime && s->now_ms >= server->down_until)
-            sim_server_start(server);
-        if (server->away_until && s->now_ms >= server->away_until) {
-            server->away_until = 0;
-            if (server->instance)
-                shared_store_away(server->instance, 0);
-        }
-    }
-}
-
-static bool is_all_well(const sim *s)
-{
-    static const sim_knob faults[] = {SIM_cuts,     SIM_holes,     SIM_kills,  SIM_stops,
-                                      SIM_powers,   SIM_pauses,    SIM_deaths, SIM_losses,
-                                      SIM_refusals, SIM_partitions};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (s->left[faults[i]])
-            return false;
-    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
-        if (!sim_is_up(&s->servers[i]) || sim_is_paused(&s->servers[i]) ||
-            s->servers[i].away_until)
-            return false;
-    return true;
 }
 
 /* ---- turns ---- */
@@ -363,9 +202,9 @@ static bool take_turn(sim *s)
     any |= s->carrier->turn(s);
     for (int i = 0; i < sim_planned(s, SIM_servers); i++)
         any |= sim_server_turn(&s->servers[i]);
-    go_wrong(s);
-    put_right(s);
-    if (!s->is_calm && is_all_well(s)) {
+    sim_go_wrong(s);
+    sim_put_right(s);
+    if (!s->is_calm && sim_is_all_well(s)) {
         s->is_calm = true;
         sim_tell(s, "calm");
     }
@@ -418,7 +257,7 @@ static void settle(sim *s)
             s->carrier->turn(s);
             for (int k = 0; k < sim_planned(s, SIM_servers); k++)
                 sim_server_turn(&s->servers[k]);
-            put_right(s);
+            sim_put_right(s);
         }
         let_time_pass(s);
     }

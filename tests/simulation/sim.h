@@ -7,6 +7,7 @@
  *
  * plan.c      what the seed means: everything that may go wrong, and how often
  * sim.c       one run, turn by turn
+ * faults.c    what goes wrong between the turns
  * server.c    servers and their handlers, which play programs
  * client.c    clients, and the applications that call
  * line.c      the bytes between the two, as over a pipe
@@ -192,8 +193,19 @@ segue_runtime *sim_runtime(sim *s, test_mem *mem, sim_server *server, sim_client
 bool sim_dispatch(sim *s, segue_runtime *runtime);
 /* Returns the server to which the balancer leads a client; NULL = all are down. */
 sim_server *sim_balance(sim_client *client);
+/* Returns the first server from this index on that is up; NULL = all are down. */
+sim_server *sim_next_up(sim *s, int from);
 bool sim_is_up(const sim_server *server);
 bool sim_is_paused(const sim_server *server);
+
+/* ---- faults.c ---- */
+
+/* Lets things go wrong that are due. */
+void sim_go_wrong(sim *s);
+/* Ends processes that have died, and starts those whose time has come. */
+void sim_put_right(sim *s);
+/* Returns whether nothing is wrong, and nothing is left to go wrong. */
+bool sim_is_all_well(const sim *s);
 
 /* ---- servers and clients ---- */
 

@@ -1,0 +1,87 @@
+/* What a judge remembers of a history. */
+#ifndef JUDGE_STATE_H
+#define JUDGE_STATE_H
+
+#include "simulation/judge.h"
+
+#define JUDGE_NAME 32
+#define JUDGE_FIELDS 16
+#define JUDGE_RUNS 64
+
+typedef struct judge_segment {
+    uint64_t digest;
+    uint64_t number;    /* the number that callers saw; 0 = none */
+    uint64_t voided_by; /* 1 + the segment before which it was replaced; 0 = it stands */
+    bool seen;
+} judge_segment;
+
+typedef struct judge_field {
+    char name[JUDGE_NAME];
+    uint64_t digest;
+} judge_field;
+
+typedef struct judge_run {
+    char name[JUDGE_NAME];
+    char asks[80];
+    char end[8];
+    bool told, waits; /* it waits for the answer to `asks` */
+} judge_run;
+
+typedef struct judge_operation {
+    struct judge_operation *next;
+    char name[JUDGE_NAME], person[JUDGE_NAME];
+    bool lasts, restarts, numbered;
+    judge_segment *segments;
+    size_t count, cap;
+    size_t standing; /* the first segment that was not replaced */
+    size_t most_seen;
+    judge_field fields[JUDGE_FIELDS];
+    int field_count;
+    judge_run runs[JUDGE_RUNS];
+    int run_count;
+    bool cancelled;
+} judge_operation;
+
+/* What a caller was shown of an operation. */
+typedef struct judge_view {
+    size_t first, last; /* the segments [first, last) stand */
+    bool drops;         /* the next segment replaces those before it */
+} judge_view;
+
+typedef struct judge_caller {
+    struct judge_caller *next;
+    char name[JUDGE_NAME];
+    judge_operation *op;
+    judge_view now, kept;
+    bool open, ended;
+    char status[16];
+} judge_caller;
+
+struct judge {
+    judge_operation *operations;
+    judge_caller *callers;
+    int64_t now_ms, calm_ms, bound_ms;
+    int faults, kills, losses;
+    bool is_calm;
+    char why[400];
+};
+
+typedef struct judge_words {
+    const char *verb, *a, *b;
+    char *words[16];
+    int count;
+} judge_words;
+
+/* Returns the text of what is wrong. */
+const char *judge_wrong(judge *j, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Return the value of a word KEY=VALUE of the line; "" or 0 when there is none. */
+const char *judge_text(const judge_words *l, const char *key);
+uint64_t judge_number(const judge_words *l, const char *key);
+void judge_copy(char *to, size_t size, const char *from);
+judge_operation *judge_find_operation(const judge *j, const char *name);
+judge_caller *judge_find_caller(const judge *j, const char *name);
+/* Judges a line that begins with the name of a caller. */
+const char *judge_on_caller(judge *j, const judge_words *l);
+
+#endif
