@@ -642,6 +642,59 @@ static void who_resumes_where_the_first_request_waits(world *w)
     end();
 }
 
+/* The client resumes at B while A cannot reach its store, and returns to A. Then A reads
+ * what B has reported, and knows that this is older than the client's return. */
+static void an_old_report_does_not_end_the_request(world *w)
+{
+    begin(w);
+    wire *a = resumable_call_at(
+        w, "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    world_advance(w, 400);
+    wire_cut(a);
+    world_run(w);
+    shared_store_away(instance_a, 1);
+    ask_resume(b);
+    world_run(&other);
+    wire_cut(b);
+    world_run(&other);
+    a = legacy_connect(w, "Ada", CAPS_Z);
+    shared_store_away(instance_a, 0);
+    ask_resume(a);
+    world_advance(w, 5000);
+    assert_true(*json_at(wire_response(a, "123"), "result.content.4"));
+    assert_int_equal(world_runs(&other, "story"), 0);
+    end();
+}
+
+/* The client resumes at B, which dies before anyone reads its report. Then the client
+ * resumes at C, and C takes the request over. C reads the report of B, and knows that it
+ * is older than the client's arrival. */
+static void a_report_of_a_dead_server_does_not_end_the_request(world *w)
+{
+    world third;
+    begin(w);
+    wire *a = resumable_call_at(
+        w, "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    world_advance(w, 400);
+    wire_cut(a);
+    world_run(w);
+    shared_store_away(instance_a, 1);
+    ask_resume(b);
+    world_run(&other);
+    end();
+    third = (world){.tune = w->tune};
+    open_instance(&third.custom, NULL);
+    world_begin_beside(w, &third);
+    wire *c = legacy_connect(&third, "Ada", CAPS_Z);
+    ask_resume(c);
+    world_advance(w, 5 * LEASE_MS);
+    assert_int_equal(third.server->counts.taken_over, 1);
+    assert_true(*json_at(wire_response(c, "123"), "result.content.4"));
+    world_end(&third);
+}
+
 /* A's handler sends nothing, so no write can be refused. A asks by itself when it is
  * back, and its client learns how the task ended. */
 static void who_was_away_in_silence_hears_of_it(world *w)
@@ -734,6 +787,10 @@ static const scenario leases[] = {
      who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 a request is resumed in the session where its first request waits",
      who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-13 an old report of another server does not end a request",
+     an_old_report_does_not_end_the_request, ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-13 a report of a dead server does not end a request",
+     a_report_of_a_dead_server_does_not_end_the_request, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a silent server that was away learns of the take-over",
      who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},

@@ -483,12 +483,12 @@ static void who_waits_for_a_letter_waits_for_no_other(void **state)
     say(op, "1");
     assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
     fake_store_settle(&host);
-    sgi_forward_presence(op, true);
+    sgi_forward_presence(op, true, 1);
     assert_int_equal(sgi_forward_cancel(op), SEGUE_OK);
     sgi_op_wait_for_requested_changes(op, &l.waiter);
     assert_true(fake_store_answer(&host, SEGUE_E_LIMIT));
     assert_int_equal(l.fired, 0);
-    sgi_forward_presence(op, false);
+    sgi_forward_presence(op, false, 1);
     assert_true(fake_store_answer(&host, SEGUE_OK));
     /* the operation is not open any more */
     assert_true(fake_store_answer(&host, SEGUE_E_NOT_FOUND));

@@ -1,8 +1,9 @@
 /* A forwarded command reaches the owner through the store, as SEGUE_STORE_LETTER
  * (segue_ext.h). The command is a JSON object with one of these members: {"cancel":1},
- * {"answer":{"key","response"|"error"}}, {"away":0|1}. The member "by" identifies the
- * server that wrote the command. A server ignores a command that it does not know,
- * because a newer version of the library may have written it.
+ * {"answer":{"key","response"|"error"}}, {"away":0|1}. A command with "away" also has
+ * the member "at", a position of the log. The member "by" identifies the server that
+ * wrote the command. A server ignores a command that it does not know, because a newer
+ * version of the library may have written it.
  *
  * A command counts against the limits until its effect is in the store. A command cannot
  * be withdrawn while the store is busy or unreachable. */
@@ -158,8 +159,28 @@ static sgi_forward *make(sgi_op *op, const char *key)
     return NULL;
 }
 
-static segue_status post(sgi_op *op, const char *key, bool awaited, const char *what,
-                         sgi_json value)
+typedef struct sgi_command {
+    const char *what;
+    sgi_json value;
+    const uint64_t *at; /* NULL = the command has no position */
+} sgi_command;
+
+static void write_command(const sgi_command *command, const sgi_cluster *cluster,
+                          sgi_buf *out)
+{
+    sgi_jw w = sgi_jw_to(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, command->what, command->value);
+    if (command->at)
+        sgi_jw_member_int(&w, "at", (int64_t)*command->at);
+    sgi_jw_key(&w, "by");
+    sgi_buf_add_char(w.buf, '"');
+    sgi_buf_add_base64(w.buf, cluster->mark, sizeof cluster->mark, true);
+    sgi_buf_add_char(w.buf, '"');
+    sgi_jw_close(&w, '}');
+}
+
+static segue_status post(sgi_op *op, const char *key, bool awaited, sgi_command command)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
     if (!has_room(op)) {
@@ -170,14 +191,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
     if (!forward)
         return SEGUE_E_NOMEM;
     sgi_store_job *job = forward->job;
-    sgi_jw w = sgi_jw_to(&job->command);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_raw(&w, what, value);
-    sgi_jw_key(&w, "by");
-    sgi_buf_add_char(w.buf, '"');
-    sgi_buf_add_base64(w.buf, cluster->mark, sizeof cluster->mark, true);
-    sgi_buf_add_char(w.buf, '"');
-    sgi_jw_close(&w, '}');
+    write_command(&command, cluster, &job->command);
     forward->op = op;
     sgi_op_ref(op);
     forward->number = ++cluster->forward_number;
@@ -197,21 +211,22 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
 
 segue_status sgi_forward_cancel(sgi_op *op)
 {
-    return post(op, NULL, true, "cancel", SGI_STR("1"));
+    return post(op, NULL, true, (sgi_command){"cancel", SGI_STR("1"), NULL});
 }
 
 segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
                                 bool awaited)
 {
-    return post(op, key, awaited, "answer", payload);
+    return post(op, key, awaited, (sgi_command){"answer", payload, NULL});
 }
 
 /* Sends the owner a command that says whether the client is connected. A failure is
  * ignored, because the next change is reported too. */
-void sgi_forward_presence(sgi_op *op, bool away)
+void sgi_forward_presence(sgi_op *op, bool away, uint64_t attached_at)
 {
+    sgi_json value = away ? SGI_STR("1") : SGI_STR("0");
     if (sgi_op_is_known(op) && !op->committer->closed)
-        post(op, NULL, false, "away", away ? SGI_STR("1") : SGI_STR("0"));
+        post(op, NULL, false, (sgi_command){"away", value, &attached_at});
 }
 
 bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key)

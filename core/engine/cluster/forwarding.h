@@ -31,8 +31,9 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
 bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key);
 /* For a lasting call, whose client can leave and come back (server/lasting.h): sends the
  * owner a command that says whether the client of the call is connected to this server
- * (away = false) or has gone (away = true). No code waits for this command. */
-void sgi_forward_presence(sgi_op *op, bool away);
+ * (away = false) or has gone (away = true). attached_at: position up to which this server
+ * had read the log when the client came. No code waits for this command. */
+void sgi_forward_presence(sgi_op *op, bool away, uint64_t attached_at);
 
 /* True when a command with this number or a lower number is not done. */
 bool sgi_forwards_are_open(const sgi_op *op, uint64_t number);

@@ -54,10 +54,21 @@ static bool is_ours(const segue_server *server, sgi_json by)
     return ours;
 }
 
+/* Reads whether the client of a lasting call is connected to another server. Earlier
+ * versions of the library write no position; such a report counts as the newest. */
+static void read_presence(sgi_op *op, sgi_json command)
+{
+    sgi_lasting_call *lasting = op->served->lasting;
+    int64_t away = 0, at = INT64_MAX;
+    sgi_json_read_int(sgi_json_get(command, "at"), &at);
+    if (lasting && sgi_json_read_int(sgi_json_get(command, "away"), &away) && at >= 0 &&
+        !is_ours(sgi_op_server(op), sgi_json_get(command, "by")))
+        lasting->form->elsewhere(lasting, away != 0, (uint64_t)at);
+}
+
 segue_status sgi_forwarded_command_run(sgi_op *op, sgi_str command)
 {
     sgi_json value;
-    int64_t number = 0;
     if (sgi_op_is_mailbox(op))
         return sgi_mailbox_take_answer(sgi_op_server(op), command);
     segue_status status =
@@ -65,15 +76,11 @@ segue_status sgi_forwarded_command_run(sgi_op *op, sgi_str command)
     if (status != SEGUE_OK)
         return status;
     sgi_json answer = sgi_json_get(value, "answer");
-    sgi_json away = sgi_json_get(value, "away");
     if (sgi_json_get(value, "cancel").n)
         return read_cancel(op);
     if (answer.n)
         return read_answer(op, answer);
-    sgi_lasting_call *lasting = op->served->lasting;
-    if (lasting && sgi_json_read_int(away, &number) &&
-        !is_ours(sgi_op_server(op), sgi_json_get(value, "by")))
-        lasting->form->elsewhere(lasting, number != 0);
+    read_presence(op, value);
     return SEGUE_OK;
 }
 

@@ -61,8 +61,10 @@ struct sgi_lasting_call_ops {
     bool (*passed)(sgi_lasting_call *lasting);
     /* Called when another server reports about the client. away = false: the client has
      * connected to that server. away = true: the client has disconnected from that
-     * server. */
-    void (*elsewhere)(sgi_lasting_call *lasting, bool away);
+     * server. attached_at: position up to which that server had read the log when the
+     * client came; a report that is older than the client's return to this server has no
+     * effect. */
+    void (*elsewhere)(sgi_lasting_call *lasting, bool away, uint64_t attached_at);
     /* True when the log shows that the client has been away for too long. */
     bool (*is_over)(const sgi_lasting_call *lasting);
 

@@ -239,8 +239,7 @@ static void arrived(sgi_resumable *r)
 {
     r->detached = false;
     sgi_resumable_end_clock(r);
-    if (r->away || sgi_op_runs_elsewhere(r->lasting.op))
-        sgi_resumable_append_presence(r, false);
+    sgi_resumable_append_arrival(r);
 }
 
 /* ---- its channel ---- */
@@ -414,9 +413,11 @@ static void joined(sgi_lasting_call *lasting, const sgi_entry *entry)
 
 /* ---- several servers ---- */
 
-static void elsewhere(sgi_lasting_call *lasting, bool away)
+static void elsewhere(sgi_lasting_call *lasting, bool away, uint64_t attached_at)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
+    if (!r->detached && attached_at < r->attached_at)
+        return; /* the client has come here since */
     /* the client is now connected to another server, so this server no longer sends the
      * messages of the call */
     leave_channel(r, NULL);

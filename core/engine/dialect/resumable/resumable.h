@@ -42,6 +42,10 @@ typedef struct sgi_resumable {
     uint64_t last_message; /* position of the newest entry that is a message */
     uint64_t handed;       /* position up to which the log was passed to the transport */
     bool detached;
+    /* position in the log of the moment at which the client was attached to this server.
+     * A report of another server that does not know the log up to this position is older,
+     * so the client has left that server since. */
+    uint64_t attached_at;
     /* true when the newest PRESENCE entry of the log says that the client is away */
     bool away;
     int64_t away_ms; /* wall clock time in ms at which the client left */

@@ -87,10 +87,24 @@ void sgi_resumable_append_presence(sgi_resumable *r, bool away)
     if (!sgi_op_is_logged(op) || sgi_op_has_ended(op))
         return;
     if (sgi_op_runs_elsewhere(op))
-        sgi_forward_presence(op, away);
+        sgi_forward_presence(op, away, r->attached_at);
     else
         sgi_op_append(op, SGI_ENTRY_PRESENCE,
                       away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
+}
+
+/* The position of the arrival orders it among the reports of other servers, even of a
+ * server that died before its report was read (`attached_at`). So the owner logs each
+ * arrival behind whatever another server can have read. */
+void sgi_resumable_append_arrival(sgi_resumable *r)
+{
+    const sgi_op *op = r->lasting.op;
+    bool is_own = !sgi_op_runs_elsewhere(op);
+    if (!is_own)
+        r->attached_at = op->durable;
+    sgi_resumable_append_presence(r, false);
+    if (is_own)
+        r->attached_at = op->head.next_log - 1;
 }
 
 /* Returns by how many ms the times in the log may be too old, because not every contact
@@ -148,8 +162,7 @@ void sgi_resumable_begin_clock_at_restart(sgi_lasting_call *lasting)
     sgi_resumable *r = sgi_resumable_at(lasting);
     if (!r->detached) {
         sgi_resumable_end_clock(r);
-        if (r->away)
-            sgi_resumable_append_presence(r, false);
+        sgi_resumable_append_arrival(r);
         return;
     }
     start_clock(r, left_of(r));

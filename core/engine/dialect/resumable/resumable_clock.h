@@ -28,6 +28,9 @@ bool sgi_resumable_client_is_away_too_long(const sgi_lasting_call *lasting);
 void sgi_resumable_close_if_away_too_long(sgi_lasting_call *lasting);
 /* Appends an entry to the log that says whether the client is away. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away);
+/* Appends an entry that says that the client is attached, and notes its position in
+ * r->attached_at. */
+void sgi_resumable_append_arrival(sgi_resumable *r);
 /* Applies a PRESENCE entry that was read from the log. */
 void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry);
 /* Closes the request: nothing more is sent for it. why: the reason, which a client that
