@@ -219,13 +219,7 @@ static void give_to_engine(sgi_http_conn *conn, sgi_http_serve_verdict *verdict)
     else if (conn->route.kind == SGI_HTTP_GET)
         sgi_serve_get(server, conn->who, &head, conn, verdict);
     else
-        verdict->status = sgi_serve_delete(server, conn->who, &head);
-    if (conn->route.kind == SGI_HTTP_DELETE && verdict->status >= 400)
-        verdict->problem =
-            verdict->status == 405
-                ? "No session can be ended: the request has no Mcp-Session-Id"
-                : "Unknown session: Mcp-Session-Id is not known here, or its session has "
-                  "ended";
+        sgi_serve_delete(server, conn->who, &head, verdict);
 }
 
 static void serve(sgi_http_conn *conn)

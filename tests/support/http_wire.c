@@ -96,7 +96,8 @@ int32_t http_wire_get(http_wire *wire, const char *last_event)
 int32_t http_wire_delete(http_wire *wire)
 {
     begin(wire);
-    return sgi_serve_delete(wire->server, wire->who, &wire->head);
+    sgi_serve_delete(wire->server, wire->who, &wire->head, &wire->verdict);
+    return wire->verdict.status;
 }
 
 int32_t http_wire_modern(http_wire *wire, const char *id, const char *method,

@@ -89,6 +89,25 @@ static void strangers_see_no_session(void **state)
     http_wire_finish(call);
 }
 
+/* A DELETE is refused for the same reasons as the other requests of a session. */
+static void refused_delete_says_why(void **state)
+{
+    (void)state;
+    http_rig_open(&t);
+    sgi_str session = t.a.head.session;
+    t.a.head.version = SGI_STR("1999-01-01");
+    assert_int_equal(http_wire_delete(&t.a), 400);
+    assert_string_equal(t.a.verdict.problem, "MCP-Protocol-Version names a version that "
+                                             "this server does not know");
+    t.a.head.session = (sgi_str){0};
+    assert_int_equal(http_wire_delete(&t.a), 405);
+    assert_string_equal(t.a.verdict.problem, "No session can be ended: the request has "
+                                             "no Mcp-Session-Id");
+    t.a.head.session = session;
+    t.a.head.version = t.b.head.version;
+    assert_int_equal(http_wire_delete(&t.a), 204);
+}
+
 static void initialize_that_fails_leaves_no_session(void **state)
 {
     (void)state;
@@ -289,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(session_ends_with_calls_in_flight),
         CASE(strangers_see_no_session),
+        CASE(refused_delete_says_why),
         CASE(initialize_that_fails_leaves_no_session),
         CASE(server_closes_and_what_is_awaited_is_answered),
         CASE(sessions_do_not_hold_a_server_that_nobody_reaches),

@@ -3,7 +3,6 @@
 #include "base/thresholds.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define RETRY_AFTER_MS SGI_THRESHOLD(refused_again_ms)
 
@@ -30,13 +29,20 @@ static const reason_row *find_reason(segue_status status)
     return is_ours ? NULL : reason_rows;
 }
 
-sgi_store_refusal sgi_store_refusal_of(const char *what, segue_status status)
+static const char *const failure_texts[] = {
+    [SGI_UNSTORED] = "The server cannot store the operation",
+    [SGI_UNREADABLE] = "The server cannot read the operation",
+    [SGI_UNLISTED] = "The server cannot list the tasks",
+};
+
+sgi_store_refusal sgi_store_refusal_of(sgi_store_failure failure, segue_status status)
 {
     const reason_row *row = find_reason(status);
+    const char *what = failure_texts[failure];
     /* A failed read may succeed later, so the error tells the client when to try again
-     * (retryAfterMs). A task that failed because its store failed has a similar error,
-     * but without retryAfterMs. */
-    bool passes = status == SEGUE_E_STORE && !strcmp(what, SGI_UNREADABLE);
+     * (retryAfterMs). An operation that failed because it was not stored has a similar
+     * error, but without retryAfterMs. */
+    bool passes = status == SEGUE_E_STORE && failure != SGI_UNSTORED;
     sgi_store_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
              row ? row->text : "");

@@ -10,11 +10,15 @@ typedef struct sgi_store_refusal {
     char data[80]; /* JSON text of the member "data" of the error */
 } sgi_store_refusal;
 
-/* Returns the message and the data of an error. what: the action that failed, for example
- * "The server cannot store the operation". status: the status that the store returned. */
-sgi_store_refusal sgi_store_refusal_of(const char *what, segue_status status);
+/* The action that the store refused. */
+typedef enum sgi_store_failure {
+    SGI_UNSTORED,   /* an operation was not stored */
+    SGI_UNREADABLE, /* an operation was not read */
+    SGI_UNLISTED    /* the tasks were not listed */
+} sgi_store_failure;
 
-#define SGI_UNSTORED "The server cannot store the operation"
-#define SGI_UNREADABLE "The server cannot read the operation"
+/* Returns the message and the data of an error. status: the status that the store
+ * returned. */
+sgi_store_refusal sgi_store_refusal_of(sgi_store_failure failure, segue_status status);
 
 #endif

@@ -4,6 +4,7 @@
 #define SGI_PEER_H
 
 #include "engine/conversation/sending.h"
+#include "engine/log/refusal.h"
 #include "engine/server/question_requests.h"
 #include "engine/server/subscribed_uris.h"
 #include "engine/server/server.h"
@@ -283,9 +284,9 @@ bool sgi_reply_begin_result(sgi_sending *sending, sgi_reply *reply,
 bool sgi_reply_begin_notification(sgi_sending *sending, sgi_reply *reply,
                                   const char *method);
 void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
-/* Sends error -32603 as the answer on the reply, because the store failed. `what`: the
- * action that failed; the message adds the reason (engine/log/refusal.h). */
-void sgi_reply_store_error(sgi_reply *reply, const char *what, segue_status status);
+/* Sends error -32603 as the answer on the reply, because the store failed. */
+void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
+                           segue_status status);
 
 /* Counts a failed look-up of a task and answers with the error "not found" as R-0-5
  * requires. */

@@ -354,9 +354,10 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data
         sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
 }
 
-void sgi_reply_store_error(sgi_reply *reply, const char *what, segue_status status)
+void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
+                           segue_status status)
 {
-    sgi_store_refusal refusal = sgi_store_refusal_of(what, status);
+    sgi_store_refusal refusal = sgi_store_refusal_of(failure, status);
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
 }

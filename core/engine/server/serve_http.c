@@ -481,18 +481,21 @@ void sgi_serve_get(segue_server *server, sgi_principal *who,
     sgi_question_requests_send_all_soon(session);
 }
 
-int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
-                         const sgi_http_request_head *head)
+void sgi_serve_delete(segue_server *server, sgi_principal *who,
+                      const sgi_http_request_head *head, sgi_http_serve_verdict *verdict)
 {
-    sgi_http_serve_verdict verdict = {0};
-    if (!head->session.n)
-        return 405;
-    sgi_wire_session *session = find_session(server, who, head, &verdict);
+    if (!head->session.n) {
+        *verdict = (sgi_http_serve_verdict){
+            .status = 405,
+            .problem = "No session can be ended: the request has no Mcp-Session-Id"};
+        return;
+    }
+    sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
-        return verdict.status;
+        return;
     sgi_wire_session_note_ended(session);
     sgi_wire_session_end(session);
-    return 204;
+    *verdict = (sgi_http_serve_verdict){.status = 204};
 }
 
 static bool has_call(const sgi_peer *peer)

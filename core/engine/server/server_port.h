@@ -165,9 +165,9 @@ void sgi_serve_get(segue_server *server, sgi_principal *who,
                    const sgi_http_request_head *head, void *transport,
                    sgi_http_serve_verdict *verdict);
 /* Serves a DELETE, by which a client ends its session, in versions that begin with
- * `initialize`. Returns the HTTP status. */
-int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
-                         const sgi_http_request_head *head);
+ * `initialize`. The verdict never has a `conn`. */
+void sgi_serve_delete(segue_server *server, sgi_principal *who,
+                      const sgi_http_request_head *head, sgi_http_serve_verdict *verdict);
 /* Sets *answer to the present state of the exchange's answer. Changes nothing else. */
 void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *answer);
 /* Makes the answer an event stream, unless the form of the answer is already decided.

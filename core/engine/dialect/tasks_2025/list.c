@@ -125,8 +125,7 @@ static void answer(listing *list)
     sgi_reply *reply = list->reply;
     sgi_sending sending;
     if (list->status != SEGUE_OK) {
-        sgi_reply_store_error(
-            reply, "The server cannot list the tasks now: try again later", list->status);
+        sgi_reply_store_error(reply, SGI_UNLISTED, list->status);
     } else if (sgi_reply_begin_result(&sending, reply, NULL)) {
         sgi_jw_key(&sending.w, "tasks");
         sgi_jw_open(&sending.w, '[');
