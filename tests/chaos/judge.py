@@ -37,13 +37,17 @@ class Judge:
         self.complaints = []
         self.killed = set()
         self.counts = {"calls": 0, "ok": 0, "failed": 0, "unfinished": 0, "segments": 0,
-                       "moves": 0, "effects": 0, "unjudged": 0}
+                       "moves": 0, "effects": 0, "unjudged": 0, "lost": 0, "doubled": 0,
+                       "altered": 0}
 
     def call(self, name):
         return self.calls.setdefault(name, Call())
 
-    def complain(self, name, text):
+    def complain(self, name, text, what=None):
+        """what: "lost", "doubled" or "altered", for complaints that are counted."""
         self.complaints.append(f"{name}: {text}")
+        if what:
+            self.counts[what] += 1
 
     def read(self, lines):
         for line in lines:
@@ -69,9 +73,11 @@ class Judge:
     def take_see(self, name, number, digest):
         call, number = self.call(name), int(number)
         if call.ends:
-            self.complain(name, f"segment {number} after the end")
-        if number != len(call.seen) + 1:
-            self.complain(name, f"segment {number} behind {len(call.seen)}")
+            self.complain(name, f"segment {number} after the end", "doubled")
+        due = len(call.seen) + 1
+        if number != due:
+            self.complain(name, f"segment {number} behind {due - 1}",
+                          "lost" if number > due else "doubled")
         call.seen.setdefault(number, digest)
 
     def take_move(self, name):
@@ -102,16 +108,18 @@ class Judge:
     def judge_segments(self, name, call):
         for number, digest in call.seen.items():
             if digest not in call.made.get(number, []):
-                self.complain(name, f"segment {number} was never made with these bytes")
+                self.complain(name, f"segment {number} was never made with these bytes",
+                              "altered")
         if call.effects > 1:
-            self.complain(name, f"{call.effects} effects")
+            self.complain(name, f"{call.effects} effects", "doubled")
 
     def judge_ends(self, name, call):
         if not call.ends and name.rpartition(".")[0] in self.killed:
             self.counts["unfinished"] += 1
             return
         if len(call.ends) != 1:
-            self.complain(name, f"{len(call.ends)} ends ({call.mode})")
+            self.complain(name, f"{len(call.ends)} ends ({call.mode})",
+                          "doubled" if call.ends else "lost")
             return
         status, words = call.ends[0]
         if status == "ok":
@@ -125,11 +133,12 @@ class Judge:
 
     def judge_result(self, name, call, count, fold):
         if count != call.count:
-            self.complain(name, f"{count} blocks in the result, not {call.count}")
+            self.complain(name, f"{count} blocks in the result, not {call.count}",
+                          "lost" if count < call.count else "doubled")
             return
         if call.mode == "K":
-            if call.effects != 1:
-                self.complain(name, f"{call.effects} effects of a call that succeeded")
+            if not call.effects:
+                self.complain(name, "no effect of a call that succeeded", "lost")
             return
         choices = [[call.seen[number]] if number in call.seen else
                    sorted(set(call.made.get(number, [])))
@@ -142,7 +151,7 @@ class Judge:
             if hashlib.sha256("".join(sums).encode()).hexdigest()[:16] == fold:
                 return
         self.complain(name, f"the result is not the fold of {len(call.seen)} segments "
-                            f"that were seen ({call.mode})")
+                            f"that were seen ({call.mode})", "altered")
 
 
 def judge_directory(directory):

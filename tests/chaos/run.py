@@ -1,15 +1,19 @@
 """Chaos: real servers and clients, a proxy that cuts at any byte, processes that are
 killed, stopped and told to end. README.md explains more.
 
-    run.py [--seed N] [--minutes M] [--stores NAME,...] [--clients NAME,...]
-           [--modes NAME,...] [--place DIRECTORY] [--round-seconds S]
+    run.py [--seed N] [--minutes M] [--stores NAME,...] [--servers NAME,...]
+           [--clients NAME,...] [--modes NAME,...] [--place DIRECTORY]
+           [--round-seconds S]
+    run.py --short
 
 Rounds follow each other until the time is over. Each has a seed of its own, which is
-printed when the round fails, and then its histories are kept. The last line says the
-counts of all rounds. Exit status 1 = a round failed.
+printed when the round fails, and then its histories are kept. The short form plays the
+rounds of plan.SHORT_SEEDS, however long that takes. The last line says the counts of all
+rounds. Exit status 1 = a round failed.
 """
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -25,131 +29,58 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "kill_matrix"),
                 os.path.join(ROOT, "tests", "interop", "proxies")]
 import fronts  # noqa: E402
 import judge  # noqa: E402
+import parties  # noqa: E402
+import plan as plans  # noqa: E402
 import players  # noqa: E402
-import postgres_server  # noqa: E402
-import redis_server  # noqa: E402
 
-# name: the class of its server, None = a file
-STORES = {"sqlite": None, "redis": redis_server.Redis,
-          "postgres": postgres_server.Postgres}
-CLIENTS = ("c", "python", "node")
-MODES = ("E", "S", "P", "PN", "D", "Z", "K")
 LEASE_SECONDS = 1.0
-FINISH_SECONDS = 120
-# (segments, largest size in bytes, pace in us, calls at a time)
-SHAPES = [(40, 10, 5000, 6), (100, 300, 10000, 8), (12, 65536, 20000, 3),
-          (4, 1048576, 50000, 2)]
-
-
-class Proxy:
-    """The cutting proxy (tests/tools/cutting_proxy.c) before the servers."""
-
-    def __init__(self, options, target, seed, chance, largest):
-        least = chance.choice((200, 3000, 60000))
-        arguments = ["--target", f"127.0.0.1:{target}", "--seed", str(seed),
-                     "--every", f"{least}-{least * 20}", "--how",
-                     chance.choice(("fin", "rst"))]
-        if chance.random() < 0.3:
-            # Byte by byte, megabytes take longer than FINISH_SECONDS.
-            pieces = chance.choice((1, 7, 100))
-            arguments += ["--pieces", str(max(pieces, largest // 256))]
-        if chance.random() < 0.3:
-            arguments += ["--delay", str(chance.choice((1, 5, 20)))]
-        self.process = subprocess.Popen(
-            [f"{options.place}/tools/cutting_proxy", *arguments], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.port = int(self.process.stdout.readline().split()[1])
-
-    def command(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(players.START_SECONDS)
-        self.process.stdout.close()
-
-
-class Client:
-    def __init__(self, options, kind, name, url, mode, shape, directory, seed):
-        count, size, pace, calls = shape
-        program = {"c": [f"{options.place}/chaos/chaos_client"],
-                   "python": [options.python, "-B", f"{HERE}/client.py"],
-                   "node": [options.node, f"{options.node_env}/chaos_client.mjs"]}[kind]
-        self.name = name
-        self.history = f"{directory}/{name}.history"
-        self.stderr = open(f"{directory}/{name}.err", "ab")
-        arguments = [url, os.getpid(), name, seed, mode, calls, count, size, pace]
-        self.process = subprocess.Popen(
-            [*program, *map(str, arguments)], stdin=subprocess.DEVNULL,
-            stdout=self.stderr, stderr=self.stderr,
-            env={**os.environ, "SEGUE_HISTORY": self.history})
-        self.killed = False
-
-    def kill(self):
-        self.killed = True
-        self.process.kill()
-        self.process.wait()
-        with open(self.history, "a") as file:
-            file.write(f"killed {self.name}\n")
-
-    def finish(self, end):
-        """Returns what is wrong with its end, or None."""
-        if self.killed:
-            return None
-        try:
-            code = self.process.wait(max(0.1, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return f"{self.name} does not come to an end"
-        return f"{self.name} ended with {code}" if code else None
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.stderr.close()
+FINISH_SECONDS = 240
+ROUND_SECONDS, SHORT_ROUND_SECONDS = 15, 6
+JUDGED = ("segments", "lost", "doubled", "altered")
+FAILURES = 5  # a run ends after so many failed rounds
 
 
 class Round:
     def __init__(self, options, seed, directory, stack):
-        self.options, self.directory, self.seed = options, directory, seed
-        self.random = random.Random(seed)
+        self.options, self.directory = options, directory
+        self.plan = plans.make(seed, options.stores, options.servers, options.clients,
+                               options.modes)
+        self.random = random.Random(f"deeds of {seed}")
         self.deeds = {}
-        self.store = self.random.choice(options.stores)
-        count = self.random.choice((1, 1, 2))
         os.environ["SEGUE_HISTORY"] = f"{directory}/server.history"
-        where = f"{directory}/tasks.db"
-        self.store_server = None
-        if STORES[self.store]:
-            self.store_server = STORES[self.store](directory)
-            stack.callback(self.store_server.close)
-            where = self.store_server.url(self.store_server.port)
-        self.servers = []
-        for number in range(1, count + 1):
-            server = players.Server(f"{options.place}/kill_matrix", directory, where,
-                                    f"server{number}")
-            stack.callback(server.close)
-            server.start()
-            server.await_start()
-            self.servers.append(server)
+        where = self.open_store(stack)
+        self.servers = [self.add_server(stack, number, kind, where)
+                        for number, kind in enumerate(self.plan.servers, 1)]
         port = self.servers[0].port
-        if count > 1:
+        if len(self.servers) > 1:
             ports = [server.port for server in self.servers]
             port = stack.enter_context(fronts.start_balancer(ports)).port
-        plans = [(kind, self.random.choice(options.modes), self.random.choice(SHAPES))
-                 for kind in options.clients]
-        largest = max(shape[1] for _, _, shape in plans)
-        self.proxy = Proxy(options, port, self.random.randrange(1 << 31), self.random,
-                           largest)
+        self.proxy = parties.Proxy(options, port, self.plan.proxy)
         stack.callback(self.proxy.close)
-        self.clients = [self.add_client(stack, number, *plan)
-                        for number, plan in enumerate(plans)]
+        self.clients = [self.add_client(stack, number, client)
+                        for number, client in enumerate(self.plan.clients)]
 
-    def add_client(self, stack, number, kind, mode, shape):
-        client = Client(self.options, kind, f"{kind}{number}{mode}",
-                        f"http://127.0.0.1:{self.proxy.port}/mcp", mode, shape,
-                        self.directory, self.random.randrange(1 << 31))
+    def open_store(self, stack):
+        """Returns where the servers find the store."""
+        self.store_server = None
+        if self.plan.store in parties.STORE_SERVERS:
+            self.store_server = parties.STORE_SERVERS[self.plan.store](self.directory)
+            stack.callback(self.store_server.close)
+            return self.store_server.url(self.store_server.port)
+        return "memory" if self.plan.store == "memory" else f"{self.directory}/tasks.db"
+
+    def add_server(self, stack, number, kind, where):
+        server = parties.Server(self.options, kind, self.directory, where,
+                                f"server{number}-{kind}")
+        stack.callback(server.close)
+        server.start()
+        server.await_start()
+        return server
+
+    def add_client(self, stack, number, plan):
+        client = parties.Client(self.options, plan, f"{plan.kind}{number}{plan.mode}",
+                                f"http://127.0.0.1:{self.proxy.port}/mcp",
+                                self.directory)
         stack.callback(client.close)
         return client
 
@@ -180,28 +111,39 @@ class Round:
         self.proxy.command(f"refuse {self.random.randrange(50, 1500)}")
 
     def kill_client(self):
+        """Returns whether a client was killed; one is left."""
         alive = [client for client in self.clients if not client.killed]
-        if len(alive) > 1 and self.random.random() < 0.3:
-            self.random.choice(alive).kill()
+        if len(alive) < 2 or self.random.random() > 0.3:
+            return False
+        self.random.choice(alive).kill()
+        return True
 
     def restart_store(self):
-        if self.store_server is None:
-            return
         for server in self.servers:
             server.await_start()
         self.store_server.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
         time.sleep(self.random.uniform(0, 0.3))
         self.store_server.start()
 
+    def possible_deeds(self):
+        """A store in memory ends with its server."""
+        at_clients = [self.cut, self.cut, self.refuse, self.kill_client]
+        if self.plan.store == "memory":
+            return at_clients
+        at_servers = [self.kill, self.kill, self.end, self.pause]
+        return [*at_servers, *at_clients, *[self.restart_store] * bool(self.store_server)]
+
     def conduct(self, seconds):
-        end = time.monotonic() + seconds
-        deeds = [self.kill, self.kill, self.end, self.pause, self.cut, self.cut,
-                 self.refuse, self.kill_client, self.restart_store]
+        """Does all possible deeds in a random order, again and again."""
+        end, deeds = time.monotonic() + seconds, []
         while time.monotonic() < end:
             time.sleep(self.random.uniform(0.05, 1.5))
-            deed = self.random.choice(deeds)
-            deed()
-            self.deeds[deed.__name__] = self.deeds.get(deed.__name__, 0) + 1
+            if not deeds:
+                deeds = self.possible_deeds()
+                self.random.shuffle(deeds)
+            deed = deeds.pop()
+            if deed() is not False:
+                self.deeds[deed.__name__] = self.deeds.get(deed.__name__, 0) + 1
 
     def finish(self):
         """Lets the faults stop and waits for the ends. Returns complaints."""
@@ -209,17 +151,22 @@ class Round:
             server.await_start()
         for way in "up", "down":
             self.proxy.command(f"nothing {way}")
-        for client in self.clients:
-            if not client.killed:
-                client.process.send_signal(signal.SIGTERM)
         end = time.monotonic() + FINISH_SECONDS
-        found = [client.finish(end) for client in self.clients]
+        alive = [client for client in self.clients if not client.killed]
+        for client in alive:
+            client.stop(end)
+        found = [client.finish(end) for client in alive]
         for server in self.servers:
             server.terminate()
         return [complaint for complaint in found if complaint]
 
 
-def play(options, seed, totals):
+def add(totals, counts):
+    for name, count in counts.items():
+        totals[name] = totals.get(name, 0) + count
+
+
+def play(options, seed, totals, faults):
     """Plays one round; returns whether all is well."""
     directory = tempfile.mkdtemp(prefix="segue-chaos.")
     complaints, round_ = [], None
@@ -232,8 +179,8 @@ def play(options, seed, totals):
             complaints.append(f"{type(error).__name__}: {error}")
     found, counts = judge.judge_directory(directory)
     complaints += found
-    for name, count in [*counts.items(), *(round_.deeds.items() if round_ else ())]:
-        totals[name] = totals.get(name, 0) + count
+    add(totals, counts)
+    add(faults, round_.deeds if round_ else {})
     if not complaints and not counts["calls"]:
         complaints.append("nothing was asked")
     if not complaints:
@@ -246,50 +193,83 @@ def play(options, seed, totals):
     return False
 
 
-FAILURES = 5  # a run ends after so many failed rounds
+def leave_out(options, language, why):
+    """Leaves out what needs a package that is not built. The short form needs all."""
+    if options.short:
+        sys.exit(f"chaos: {why}")
+    print(f"without {language}: {why}")
+    options.clients = [c for c in options.clients if c != language]
+    options.servers = [s for s in options.servers if plans.LANGUAGES[s] != language]
 
 
 def find_programs(options):
-    """Leaves out the clients whose packages are not built, and says so. Ends the run when
-    the server's program is not built."""
+    """Ends the run when the programs in C are not built."""
     server = f"{options.place}/kill_matrix/kill_server"
     if not os.path.exists(server):
         sys.exit(f"chaos: {server} is not built (.ci/build release)")
-    if "node" in options.clients:
-        if os.path.isdir(f"{options.node_env}/node_modules/segue-mcp"):
-            shutil.copy(f"{HERE}/client.mjs", f"{options.node_env}/chaos_client.mjs")
-        else:
-            options.clients = [c for c in options.clients if c != "node"]
-            print(f"without Node: no package in {options.node_env} (.ci/node install)")
-    if "python" in options.clients and subprocess.run(
+    if os.path.isdir(f"{options.node_env}/node_modules/segue-mcp"):
+        for name in "client", "server":
+            shutil.copy(f"{HERE}/{name}.mjs", f"{options.node_env}/chaos_{name}.mjs")
+    else:
+        leave_out(options, "node", f"no package in {options.node_env} (.ci/node install)")
+    if not os.path.exists(options.python) or subprocess.run(
             [options.python, "-c", "import segue"], stderr=subprocess.DEVNULL).returncode:
-        options.clients = [c for c in options.clients if c != "python"]
-        print(f"without Python: no package in {options.python} (.ci/python place)")
+        leave_out(options, "python", f"no package in {options.python} (.ci/python place)")
 
 
-def main():
+def read_options():
+    def names(text):
+        return tuple(text.split(","))
+
     parser = argparse.ArgumentParser()
+    parser.add_argument("--short", action="store_true")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--minutes", type=float, default=1)
-    parser.add_argument("--round-seconds", type=float, default=15)
-    parser.add_argument("--stores", type=lambda text: text.split(","),
-                        default=list(STORES))
-    parser.add_argument("--clients", type=lambda text: text.split(","),
-                        default=[*CLIENTS, *CLIENTS])
-    parser.add_argument("--modes", type=lambda text: text.split(","), default=MODES)
+    parser.add_argument("--round-seconds", type=float)
+    parser.add_argument("--stores", type=names, default=plans.STORES)
+    parser.add_argument("--servers", type=names, default=plans.SERVERS)
+    parser.add_argument("--clients", type=names, default=plans.CLIENTS * 2)
+    parser.add_argument("--modes", type=names, default=plans.MODES)
     parser.add_argument("--place", default=f"{ROOT}/build/release/tests")
     parser.add_argument("--python", default=f"{ROOT}/build/deps/python/bin/python")
     parser.add_argument("--node", default=shutil.which("node") or "node")
     parser.add_argument("--node-env", default=f"{ROOT}/build/node/env")
     options = parser.parse_args()
+    if options.round_seconds is None:
+        options.round_seconds = SHORT_ROUND_SECONDS if options.short else ROUND_SECONDS
+    return options
+
+
+def seeds_of(options):
+    if options.short:
+        yield from plans.SHORT_SEEDS
+        return
+    end = time.monotonic() + options.minutes * 60
+    for seed in itertools.count(options.seed):
+        yield seed
+        if time.monotonic() > end:
+            return
+
+
+def words(counts):
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def main():
+    options = read_options()
     find_programs(options)
-    begin, rounds, failed, totals = time.monotonic(), 0, 0, {}
-    while failed < FAILURES and (rounds == 0 or
-                                 time.monotonic() - begin < options.minutes * 60):
-        failed += not play(options, options.seed + rounds, totals)
+    rounds, failed, totals, faults = 0, 0, {}, {}
+    for seed in seeds_of(options):
+        failed += not play(options, seed, totals, faults)
         rounds += 1
-    counts = ", ".join(f"{count} {name}" for name, count in totals.items())
-    print(f"chaos: {rounds} rounds from seed {options.seed}, {failed} failed; {counts}")
+        if failed == FAILURES:
+            break
+    counts = {**totals}
+    judged = {name: counts.pop(name) for name in JUDGED}
+    begin = "the short form" if options.short else f"seed {options.seed}"
+    print(f"from {begin} on: {words(counts)}; {words(faults)}")
+    print(f"chaos: {rounds} rounds, {failed} failed, {sum(faults.values())} faults, "
+          f"{words(judged)}")
     return 1 if failed else 0
 
 

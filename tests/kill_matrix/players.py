@@ -63,9 +63,12 @@ class Server:
     def start(self):
         self.listens.clear()
         self.starts += 1
-        program = f"{self.place}/kill_server"
-        self.child = Child([program, self.store, str(self.port), str(os.getpid())],
-                           self.stderr, self.take)
+        self.child = Child([*self.command(), self.store, str(self.port),
+                            str(os.getpid())], self.stderr, self.take)
+
+    def command(self):
+        """Returns the program, and what comes before its other arguments."""
+        return [f"{self.place}/kill_server"]
 
     def take(self, words):
         if words is None:
