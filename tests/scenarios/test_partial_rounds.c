@@ -159,6 +159,29 @@ static void the_pieces_begin_anew(world *w)
     wire_quiet(c);
 }
 
+/* Pieces that come again have numbers. So the client knows which it has shown, even if
+ * some of them were replaced meanwhile (found by the simulation). */
+static void pieces_that_come_again_are_numbered(world *w)
+{
+    wire *c = stranger(w);
+    const char *state = first_request(w, c);
+    second_request(c, "2", state, ALLOW);
+    world_advance(w, 100);
+    assert_int_equal(segue_call_replace(held, NULL), SEGUE_OK);
+    say(w, "four");
+    const char *r = wire_response(c, "2");
+    assert_at(r, "result.content.0.text", "\"one\"");
+    assert_non_null(strstr(r, "\"dev.segue/seq\":1"));
+    do
+        r = wire_response(c, "2");
+    while (strcmp(json_at(r, "result.content.0.text"), "\"four\"") != 0);
+    assert_at(r, "result._meta.mergeStrategy", "\"replace\"");
+    assert_non_null(strstr(r, "\"dev.segue/seq\":4"));
+    complete(w);
+    wire_response(c, "2");
+    wire_quiet(c);
+}
+
 static void little_is_collected(segue_server_options *options)
 {
     draft_on(options);
@@ -186,6 +209,8 @@ static const scenario scenarios[] = {
      draft_on}, /* over HTTP its stranger is the same peer */
     {"R-776-16 D: the pieces begin anew behind a round", the_pieces_begin_anew,
      ONLY_HERE | NOT_HTTP | ONE_DRIVE, draft_on},
+    {"R-776-16 D: pieces that come again have numbers",
+     pieces_that_come_again_are_numbered, ONLY_HERE | NOT_HTTP | ONE_DRIVE, draft_on},
     {"R-776-16 D: a result that is too large says what to do", too_large_says_what_to_do,
      ONLY_HERE | NOT_HTTP | ONE_DRIVE, little_is_collected},
 };

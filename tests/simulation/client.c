@@ -98,6 +98,12 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
         sim_check(a->s, !a->completed && len && strstr(json, "\"step\""));
 }
 
+/* Returns whether the task of the call survives every loss but that of the store. */
+static bool outlasts(const sim_app *a)
+{
+    return row_of(a)->flags & ROW_TASK && sim_planned(a->s, SIM_store) != SIM_MEMORY;
+}
+
 static void on_task(void *user, segue_request *request, const char *task_id)
 {
     sim_app *a = app_of(user);
@@ -105,6 +111,8 @@ static void on_task(void *user, segue_request *request, const char *task_id)
     if (!a)
         return;
     sim_check(a->s, !a->completed && *task_id);
+    if (outlasts(a))
+        sim_tell(a->s, "lasts " WHO, WHO_OF(a)); /* keyless calls last from here on */
     if (may_keep(a) && dice_once_in(&a->s->dice, 2))
         keep(a);
 }
@@ -256,7 +264,7 @@ static void listen_to(sim_app *a, segue_request_events *events)
 
 static void tell_beginning(sim_app *a)
 {
-    uint32_t flags = row_of(a)->flags;
+    bool lasts = outlasts(a) && !sim_planned(a->s, SIM_keyless);
     if (a->has_token && is_twin(a)) {
         sim_tell(a->s, "anew " WHO " from=%d", WHO_OF(a), a->kept_last);
     } else if (a->has_token) {
@@ -264,9 +272,9 @@ static void tell_beginning(sim_app *a)
     } else {
         a->attempt++;
         sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d",
-                 a->index % SIM_CALLS, a->attempt, a->person,
-                 flags & ROW_TASK && sim_planned(a->s, SIM_store) != SIM_MEMORY,
-                 (int)sim_planned(a->s, SIM_restartable), (flags & ROW_NUMBERED) != 0);
+                 a->index % SIM_CALLS, a->attempt, a->person, lasts,
+                 (int)sim_planned(a->s, SIM_restartable),
+                 (row_of(a)->flags & ROW_NUMBERED) != 0);
         sim_tell(a->s, "anew " WHO, WHO_OF(a));
     }
 }
@@ -326,6 +334,7 @@ void sim_client_start(sim_client *client)
     options.no_tasks = row->no_tasks;
     options.dialects_off = row->client_off;
     options.dialects_on = row->client_on;
+    options.no_idempotency = sim_planned(s, SIM_keyless) != 0;
     options.max_reconnects = 1000;
     options.reconnect_timeout_ms = -1;
     options.request_timeout_ms = 10 * 60 * 1000; /* people take their time */
@@ -425,8 +434,8 @@ static void app_turn(sim_app *a)
         a->granted += n;
         sim_check(s, segue_request_grant(a->request, n) == SEGUE_OK);
     }
-    if (s->left[SIM_cancels] && a->index == 0 && dice_once_in(&s->dice, 40)) {
-        s->left[SIM_cancels]--;
+    if (a->index < sim_planned(s, SIM_cancels) && !a->cancelled &&
+        dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_hasty))) {
         a->cancelled = true;
         sim_tell(s, "cancel " WHO, WHO_OF(a));
         sim_check(s, segue_request_cancel(a->request) == SEGUE_OK);

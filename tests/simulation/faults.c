@@ -7,12 +7,20 @@ static sim_server *any_server(sim *s)
                        (int)dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers)));
 }
 
+/* Returns whether a server that ends loses its calls: nobody has stored them. */
+static bool forgets_calls(const sim *s)
+{
+    bool is_stored =
+        sim_row(&s->plan)->flags & (ROW_TASK | ROW_LASTS) || !sim_planned(s, SIM_keyless);
+    return sim_planned(s, SIM_store) == SIM_MEMORY || !is_stored;
+}
+
 static void take_down(sim_server *server, bool dies)
 {
     sim *s = server->s;
     sim_note(s, dies ? "dies" : "ends", "server", 6);
     sim_fault(s, dies ? "kill" : "stop");
-    if (sim_planned(s, SIM_store) == SIM_MEMORY)
+    if (forgets_calls(s))
         sim_fault(s, "loss");
     sim_server_end(server, dies);
     server->paused_until = 0;

@@ -63,8 +63,20 @@ static void plan_sizes(int64_t *at, dice *d)
     at[SIM_tiny] = dice_once_in(d, 2) ? 0 : 1 + dice_roll(d, 1000000);
 }
 
+/* What applications do, whether something goes wrong or not. */
+static void plan_habits(int64_t *at, dice *d)
+{
+    at[SIM_cancels] = ONE_OF(d, 0, 0, 0, 0, 0, 0, 1, 2);
+    at[SIM_hasty] = ONE_OF(d, 1, 3, 10, 40, 40, 200);
+    at[SIM_keyless] = dice_once_in(d, 8);
+    at[SIM_asks] = dice_once_in(d, 5);
+    at[SIM_thinks] = ONE_OF(d, 3, 3, 20, 60, 300);
+}
+
 static void plan_faults(int64_t *at, dice *d)
 {
+    if (dice_once_in(d, 8))
+        return; /* nothing goes wrong, so the judge allows no failure */
     at[SIM_cuts] = ONE_OF(d, 0, 0, 1, 2, 6);
     at[SIM_holes] = ONE_OF(d, 0, 0, 0, 0, 1);
     at[SIM_kills] = ONE_OF(d, 0, 0, 0, 1, 2);
@@ -79,16 +91,15 @@ static void plan_faults(int64_t *at, dice *d)
     at[SIM_drift] = ONE_OF(d, 0, 0, 0, 2, 20);
     at[SIM_repeats] = ONE_OF(d, 0, 0, 2, 10);
     at[SIM_reorders] = ONE_OF(d, 0, 0, 2, 10);
-    at[SIM_cancels] = dice_once_in(d, 12);
     at[SIM_twice] = dice_once_in(d, 8);
-    at[SIM_asks] = dice_once_in(d, 5);
-    at[SIM_thinks] = ONE_OF(d, 3, 3, 20, 60, 300);
 }
 
 void sim_plan_fit(sim_plan *plan)
 {
     int64_t *at = plan->at;
     const composition_row *row = sim_row(plan);
+    if (!at[SIM_cancels])
+        at[SIM_hasty] = sim_knob_calm[SIM_hasty];
     if (at[SIM_calls] < at[SIM_clients])
         at[SIM_clients] = at[SIM_calls];
     if (at[SIM_store] == SIM_MEMORY)
@@ -99,6 +110,8 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_losses] = at[SIM_partitions] = 0;
     if (row->flags & ROW_STAYS)
         at[SIM_deaths] = 0;
+    if (row->flags & ROW_LASTS && at[SIM_keyless] && !at[SIM_http])
+        at[SIM_holes] = 0; /* what was written to a pipe counts as delivered (R-975-17) */
     if (!at[SIM_deaths])
         at[SIM_twice] = 0;
     if (!(row->flags & ROW_REPEATS))
@@ -112,9 +125,10 @@ void sim_plan_fit(sim_plan *plan)
 void sim_plan_make(sim_plan *plan, uint64_t seed)
 {
     dice d = dice_of(seed, 101);
-    *plan = (sim_plan){0};
+    memcpy(plan->at, sim_knob_calm, sizeof plan->at);
     plan_shape(plan->at, &d);
     plan_sizes(plan->at, &d);
+    plan_habits(plan->at, &d);
     plan_faults(plan->at, &d);
     sim_plan_fit(plan);
 }

@@ -16,6 +16,14 @@ typedef struct run {
     int32_t count;
 } run;
 
+/* True when the client may get a piece twice. The client recognizes a repeated piece by
+ * its number (C-9). */
+static bool may_come_again(const sgi_reply *reply, const sgi_op *op)
+{
+    return sgi_facts(reply->peer->handshake->version)->has_rounds ||
+           reply->peer->session || op->key || op->served->lasting;
+}
+
 /* Writes the members of _meta that describe this response. */
 static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool last)
 {
@@ -31,9 +39,7 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool la
         sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
     if (r->count && sgi_op_server(op)->dialects & SGI_DIALECT_PARTIAL_INDEX)
         sgi_jw_member_int(&w, "index", (int64_t)r->place);
-    /* the client may get this piece twice, and recognizes a repeated piece by its number
-     * (C-9) */
-    if (r->count && (pieces->reply->peer->session || op->key || op->served->lasting))
+    if (r->count && may_come_again(pieces->reply, op))
         sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)r->first);
 }
 
