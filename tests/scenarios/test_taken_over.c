@@ -529,6 +529,29 @@ static void a_creation_that_was_applied_comes_again(world *w)
     fails_at_first(w, 1);
 }
 
+/* The store has a question of A, but A does not know that: the answer of its commit was
+ * lost. A client of B sees the question and answers it. The answer reaches A's
+ * handler. */
+static void an_answer_overtakes_its_question(world *w)
+{
+    char id[64], params[256];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    shared_store_fail(instance_a, 1, 1);
+    wire_ask(a, "1", "tools/call", "\"name\":\"confirm_delete\"", CAPS_ALL);
+    world_run(w);
+    assert_int_equal(w->server->committer.counts.failures, 1);
+    const sgi_map_node *node = sgi_map_any_node(&w->server->cluster.by_task);
+    snprintf(id, sizeof id, "%.*s", (int)node->key.n, node->key.p);
+    assert_at(state_at(b, id), "result.status", "\"input_required\"");
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"," ANSWER("input-1"), id);
+    wire_ask(b, "3", "tasks/update", params, CAPS_ALL);
+    until_state(b, id, "\"completed\"");
+    assert_int_equal(world_runs(w, "confirm_delete"), 1);
+    end();
+}
+
 /* A is out of reach for less than its lease: no other server runs its task. */
 static void who_is_away_for_less_than_a_lease_goes_on(world *w)
 {
@@ -787,6 +810,8 @@ static const scenario leases[] = {
      who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 a request is resumed in the session where its first request waits",
      who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 an answer overtakes its question", an_answer_overtakes_its_question,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 an old report of another server does not end a request",
      an_old_report_does_not_end_the_request, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 a report of a dead server does not end a request",

@@ -483,7 +483,11 @@ static inline int64_t sgi_op_expiry(const sgi_op *op)
 
 /* Returns the state of the operation as a peer may see it. */
 sgi_state sgi_op_state(const sgi_op *op);
+/* True when clients can see the question, and see no answer to it. */
 bool sgi_op_question_is_open(const sgi_op *op, const sgi_op_question *input);
+/* True when an answer can be appended to the log, whether clients of this server see the
+ * question or not. */
+bool sgi_op_question_can_be_answered(const sgi_op *op, const sgi_op_question *input);
 /* Returns the visible status message, or NULL when there is no message. */
 const char *sgi_op_status_message(const sgi_op *op);
 

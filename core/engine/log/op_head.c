@@ -401,6 +401,12 @@ bool sgi_op_question_is_open(const sgi_op *op, const sgi_op_question *input)
     return input->asked <= horizon && !(input->answered && input->answered <= horizon);
 }
 
+bool sgi_op_question_can_be_answered(const sgi_op *op, const sgi_op_question *input)
+{
+    bool is_reverted = input->asked == UINT64_MAX;
+    return !is_reverted && !input->answered && !sgi_op_has_ended(op);
+}
+
 sgi_state sgi_op_state(const sgi_op *op)
 {
     const sgi_op_question *input;

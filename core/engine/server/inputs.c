@@ -252,12 +252,13 @@ static void refuse_answer(sgi_op *op, sgi_op_question *input)
     sgi_task_append_status(op, NULL, sgi_str_of(text));
 }
 
+/* Returns the question of this key if it can be answered. The question need not be
+ * visible here: when the answer of a commit was lost, another server can show a question
+ * to its client before this server knows that the question is durable. */
 static sgi_op_question *open_input(sgi_op *op, sgi_str key)
 {
     sgi_op_question *input = sgi_op_find_question(op, key);
-    bool is_open = input && !input->answered && sgi_op_question_is_open(op, input) &&
-                   !sgi_op_has_ended(op);
-    return is_open ? input : NULL;
+    return input && sgi_op_question_can_be_answered(op, input) ? input : NULL;
 }
 
 /* Forwards an answer that does not fit its question to the server that runs the

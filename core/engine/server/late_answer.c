@@ -34,14 +34,11 @@ static void free_late(late *l)
     sgi_server_unref(server);
 }
 
-/* Returns the open question whose log entry is at this position. Returns NULL when the
- * question has an answer, or when its entry is not visible to clients yet. */
+/* Returns the question whose log entry is at this position, if it can be answered. */
 static sgi_op_question *find(sgi_op *op, uint64_t position)
 {
     sgi_op_question *input = sgi_op_find_question_at(op, position);
-    bool is_open = input && !input->answered && sgi_op_question_is_open(op, input) &&
-                   !sgi_op_has_ended(op);
-    return is_open ? input : NULL;
+    return input && sgi_op_question_can_be_answered(op, input) ? input : NULL;
 }
 
 static void found(void *user, sgi_op *op, segue_status status)
