@@ -25,6 +25,7 @@ static const struct {
 
 static void free_item(item *i)
 {
+    source_unref(i->source);
     free(i->key);
     free(i->name);
     free(i->json);
@@ -86,6 +87,7 @@ static item *make_item(source *s, int list, json value, bool *hidden)
     if (!i)
         return NULL;
     i->source = s;
+    source_ref(s);
     i->list = list;
     i->name = json_string(json_get(value, lists[list].key));
     if (!i->name) {
@@ -157,6 +159,7 @@ static void add_item(source *s, item *i)
     free_item(i);
 }
 
+/* Removes an item from the proxy's server. Calls of the item continue. */
 static void remove_item(source *s, item *i)
 {
     item **link = &s->items;
@@ -168,6 +171,15 @@ static void remove_item(source *s, item *i)
 }
 
 /* ---- comparing ---- */
+
+static void remove_list(source *s, int list)
+{
+    for (item *i = s->items, *next; i; i = next) {
+        next = i->next;
+        if (i->list == list)
+            remove_item(s, i);
+    }
+}
 
 static item *find_same(source *s, const item *wanted)
 {
@@ -182,6 +194,8 @@ static item *find_same(source *s, const item *wanted)
 static void compare(source *s, int list, json read)
 {
     json value;
+    if (s->replaces) /* its items have the same names */
+        remove_list(s->replaces, list);
     for (item *i = s->items; i; i = i->next)
         i->seen = i->list != list;
     for (size_t at = 0; json_next(read, &at, NULL, &value);) {
@@ -192,6 +206,8 @@ static void compare(source *s, int list, json read)
         item *old = find_same(s, fresh);
         if (old && !strcmp(old->json, fresh->json)) {
             old->seen = true;
+            old->timeout_ms = fresh->timeout_ms;
+            old->repeat = fresh->repeat;
             free_item(fresh);
             continue;
         }
@@ -209,12 +225,14 @@ static void compare(source *s, int list, json read)
 
 /* ---- URIs that are in no list ---- */
 
+#define ANY_URI "{+uri}"
+
 /* Adds a template that matches every URI. The proxy's server then declares resources, and
  * clients can read URIs that no list contains, such as URIs in results. The template
  * belongs to the first source that has resources. */
 static void add_any(source *s)
 {
-    static const char json_text[] = "{\"uriTemplate\":\"{+uri}\",\"name\":\"any\"}";
+    static const char json_text[] = "{\"uriTemplate\":\"" ANY_URI "\",\"name\":\"any\"}";
     for (source *other = s->proxy->sources; other; other = other->next)
         if (other->any)
             return;
@@ -222,6 +240,7 @@ static void add_any(source *s)
     if (!i)
         return;
     i->source = s;
+    source_ref(s);
     i->list = LIST_TEMPLATES;
     segue_item_options options = options_of(i);
     options.visibility = SEGUE_SERVED_ONLY;
@@ -231,6 +250,16 @@ static void add_any(source *s)
         s->any = i;
     else
         free_item(i);
+}
+
+/* Gives the template of a source that ends to another source. */
+static void pass_any_on(source *s)
+{
+    segue_server_remove(s->proxy->server, SEGUE_ITEM_RESOURCE_TEMPLATE, ANY_URI);
+    s->any = NULL;
+    for (source *other = s->proxy->sources; other; other = other->next)
+        if (other != s && other->can.resources)
+            add_any(other);
 }
 
 /* ---- reading ---- */
@@ -336,7 +365,7 @@ static void next_list(source *s)
     }
     if (s->reading < 0 && !s->settled) {
         s->settled = true;
-        serve_when_settled(s->proxy);
+        source_settled(s);
     }
 }
 
@@ -356,13 +385,21 @@ void catalog_lost(source *s)
     s->settled = true;
     s->failed = !s->peer;
     if (!settled)
-        serve_when_settled(s->proxy);
+        source_settled(s);
 }
 
 void catalog_open(source *s)
 {
     if (s->can.resources)
         add_any(s);
+}
+
+void catalog_remove(source *s)
+{
+    for (int list = 0; list < LISTS; list++)
+        remove_list(s, list);
+    if (s->any)
+        pass_any_on(s);
 }
 
 void catalog_free(source *s)

@@ -1,6 +1,7 @@
-/* Reads the configuration file. The file has the form of "mcpServers" in host
- * applications (programs that use MCP servers), with additional members for the proxy. */
-#include "config.h"
+/* Reads the configuration file, and compares its entries. The file has the form of
+ * "mcpServers" in host applications (programs that use MCP servers), with additional
+ * members for the proxy. */
+#include "proxy.h"
 
 #include <segue/segue_util.h>
 
@@ -21,17 +22,17 @@ void config_free_list(char **texts)
 
 /* Adds a text to the list, which owns the text from now on. Returns false when out of
  * memory. */
-static bool add_to_list(char ***list, char *item)
+static bool add_to_list(char ***list, char *element)
 {
     size_t count = 0;
     while (*list && (*list)[count])
         count++;
-    char **grown = item ? realloc(*list, (count + 2) * sizeof *grown) : NULL;
+    char **grown = element ? realloc(*list, (count + 2) * sizeof *grown) : NULL;
     if (!grown) {
-        free(item);
+        free(element);
         return false;
     }
-    grown[count] = item;
+    grown[count] = element;
     grown[count + 1] = NULL;
     *list = grown;
     return true;
@@ -81,6 +82,42 @@ static void free_rules(tool_rule *rule)
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_list(char *const *a, char *const *b)
+{
+    size_t i = 0;
+    while (a && b && a[i] && same_text(a[i], b[i]))
+        i++;
+    return a && b ? same_text(a[i], b[i]) : a == b;
+}
+
+bool config_is_same_server(const source_config *a, const source_config *b)
+{
+    return same_list(a->argv, b->argv) && same_list(a->env, b->env) &&
+           same_text(a->dir, b->dir) && same_text(a->url, b->url) &&
+           same_list(a->headers, b->headers);
+}
+
+static bool same_rule(const tool_rule *a, const tool_rule *b)
+{
+    return same_text(a->name, b->name) && same_text(a->rename, b->rename) &&
+           same_text(a->description, b->description) && a->hidden == b->hidden &&
+           a->timeout_ms == b->timeout_ms && a->repeat == b->repeat;
+}
+
+bool config_is_same(const source_config *a, const source_config *b)
+{
+    const tool_rule *x = a->rules, *y = b->rules;
+    for (; x && y && same_rule(x, y); x = x->next)
+        y = y->next;
+    return !x && !y && config_is_same_server(a, b) && same_text(a->prefix, b->prefix) &&
+           a->trust_hints == b->trust_hints && a->timeout_ms == b->timeout_ms;
+}
+
 void config_free_sources(source_config *s)
 {
     while (s) {
@@ -116,8 +153,8 @@ typedef struct place {
 
 static bool wrong(const place *at, const char *member, const char *why)
 {
-    fprintf(stderr, "segue-proxy: %s: mcpServers.%s.%s %s\n", at->file, at->upstream,
-            member, why);
+    log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s: mcpServers.%s.%s %s",
+              at->file, at->upstream, member, why);
     return false;
 }
 
@@ -132,11 +169,11 @@ static bool take_string(const place *at, json object, const char *member, char *
 
 static bool take_strings(const place *at, json object, const char *member, char ***to)
 {
-    json list = json_get(object, member), item;
+    json list = json_get(object, member), element;
     if (list.n && !json_is_array(list))
         return wrong(at, member, "is not a list of strings");
-    for (size_t i = 0; json_next(list, &i, NULL, &item);)
-        if (!add_to_list(to, json_string(item)))
+    for (size_t i = 0; json_next(list, &i, NULL, &element);)
+        if (!add_to_list(to, json_string(element)))
             return wrong(at, member, "is not a list of strings");
     return true;
 }
@@ -145,11 +182,11 @@ static bool take_strings(const place *at, json object, const char *member, char 
 static bool take_pairs(const place *at, json object, const char *member,
                        const char *between, char ***to)
 {
-    json pairs = json_get(object, member), key, item;
+    json pairs = json_get(object, member), key, element;
     if (pairs.n && !json_is_object(pairs))
         return wrong(at, member, "is not an object of strings");
-    for (size_t i = 0; json_next(pairs, &i, &key, &item);) {
-        char *name = json_string(key), *value = json_string(item);
+    for (size_t i = 0; json_next(pairs, &i, &key, &element);) {
+        char *name = json_string(key), *value = json_string(element);
         text pair = {.p = NULL};
         if (name && value) {
             text_add_str(&pair, name);
@@ -260,7 +297,8 @@ static bool take_all(config *c, const char *path, json servers)
 {
     json key, object;
     if (!json_is_object(servers)) {
-        fprintf(stderr, "segue-proxy: %s has no object \"mcpServers\"\n", path);
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL,
+                  "%s has no object \"mcpServers\"", path);
         return false;
     }
     for (size_t i = 0; json_next(servers, &i, &key, &object);) {
@@ -281,7 +319,7 @@ static bool take_all(config *c, const char *path, json servers)
             return false;
     }
     if (!c->sources)
-        fprintf(stderr, "segue-proxy: %s names no upstream\n", path);
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s names no upstream", path);
     return c->sources && set_prefixes(c);
 }
 
@@ -291,7 +329,7 @@ static bool read_text(const char *path, text *to)
     size_t got;
     FILE *file = fopen(path, "re");
     if (!file) {
-        fprintf(stderr, "segue-proxy: cannot open %s\n", path);
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "cannot open %s", path);
         return false;
     }
     while ((got = fread(room, 1, sizeof room, file)) > 0 && to->len <= FILE_MAX)
@@ -299,8 +337,8 @@ static bool read_text(const char *path, text *to)
     bool ok = !ferror(file) && to->len <= FILE_MAX && !to->failed && to->len;
     fclose(file);
     if (!ok)
-        fprintf(stderr, "segue-proxy: %s cannot be read, or is empty or over 4 MiB\n",
-                path);
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL,
+                  "%s cannot be read, or is empty or over 4 MiB", path);
     return ok;
 }
 
@@ -310,7 +348,8 @@ bool config_read_file(config *c, segue_runtime *runtime, const char *path)
     segue_error *error = NULL;
     bool ok = read_text(path, &file);
     if (ok && segue_json_check(runtime, file.p, file.len, &error) != SEGUE_OK) {
-        fprintf(stderr, "segue-proxy: %s: %s\n", path, segue_error_read(error)->message);
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s: %s", path,
+                  segue_error_read(error)->message);
         segue_error_free(error);
         ok = false;
     }

@@ -95,6 +95,11 @@ source_config *config_add(config *c, const char *name);
 tool_rule *config_rule(const source_config *s, const char *tool);
 void config_free(config *c);
 void config_free_sources(source_config *sources);
+/* True when both entries name the same program or URL with the same environment and
+ * headers, so that a session of one serves the other. */
+bool config_is_same_server(const source_config *a, const source_config *b);
+/* True when, besides, the tools are named, described and limited in the same way. */
+bool config_is_same(const source_config *a, const source_config *b);
 
 /* Copies a NULL-terminated list of texts. config_free_list frees the copy. */
 char **config_copy_list(char *const *texts);

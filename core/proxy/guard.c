@@ -125,7 +125,9 @@ int guard_run(long parent, char **argv)
      * closes them */
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    while (number == SIGCHLD && !reap(child, &how))
+    /* SIGHUP that comes while the proxy lives asks the proxy, not the guard */
+    while ((number == SIGCHLD && !reap(child, &how)) ||
+           (number == SIGHUP && getppid() == parent))
         number = next_signal(&set);
     end_all(child, &how, number == SIGHUP ? 0 : number == SIGCHLD ? 0 : PATIENCE_MS);
     return exit_status(how);

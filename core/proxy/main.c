@@ -26,29 +26,41 @@ static void on_terminate(void *user)
     serve_drain(p);
 }
 
+static void on_hangup(void *user)
+{
+    reload(user);
+}
+
+/* Fills the set with the signals that the proxy waits for. SIGHUP ends a proxy that has
+ * nothing to read anew. The program sends SIGUSR2 to itself when it ends, so that the
+ * thread that waits for signals ends. */
+static void fill_signals(const proxy *p, sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGUSR2);
+    if (p->config.file || p->config.listen)
+        sigaddset(set, SIGHUP);
+}
+
 /* Waits for signals on its own thread. The main thread handles the signals. */
 static void *wait_for_signals(void *user)
 {
     proxy *p = user;
     sigset_t set;
     int number = 0;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    /* this program sends SIGUSR2 to itself when it ends, so that this thread ends */
-    sigaddset(&set, SIGUSR2);
+    fill_signals(p, &set);
     while (!sigwait(&set, &number) && number != SIGUSR2)
-        segue_timer_start(p->runtime, 0, on_terminate, p, NULL, NULL);
+        segue_timer_start(p->runtime, 0, number == SIGHUP ? on_hangup : on_terminate, p,
+                          NULL, NULL);
     return NULL;
 }
 
 static bool start_signals(proxy *p, pthread_t *thread)
 {
     sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGUSR2);
+    fill_signals(p, &set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     return pthread_create(thread, NULL, wait_for_signals, p) == 0;
 }
@@ -86,28 +98,13 @@ static bool open_store(proxy *p)
 
 /* ---- the program ---- */
 
-static void start_is_over(void *user)
-{
-    proxy *p = user;
-    for (source *s = p->sources; s; s = s->next) {
-        if (s->settled)
-            continue;
-        upstream *u = s->upstreams;
-        snprintf(u->last_error, sizeof u->last_error,
-                 "the server did not answer in time");
-        catalog_lost(s);
-    }
-}
-
 static void start_sources(proxy *p)
 {
     if (p->sources->next && !serve_make(p, NULL))
         return;
     for (source *s = p->sources; s; s = s->next)
-        if (!upstream_session(s->upstreams))
-            catalog_lost(s);
-    segue_timer_start(p->runtime, p->config.start_timeout_ms, start_is_over, p, NULL,
-                      NULL);
+        source_start(s);
+    sources_limit_start(p);
 }
 
 static int run(proxy *p)
@@ -157,6 +154,7 @@ int main(int argc, char **argv)
     segue_runtime_free(p.runtime);
     segue_store_free(p.store);
     handles_free(&p);
+    segue_timer_free(p.start);
     sources_free(&p);
     free(p.config.bearer);
     config_free(&p.config);

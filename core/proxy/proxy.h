@@ -40,7 +40,6 @@ struct upstream {
     /* the request that receives the upstream's questions which belong to no call */
     segue_request *questions;
     bool open;
-    bool closing;
     features can;
     int32_t failures; /* number of sessions in a row that ended before they were open */
     int64_t calls;    /* number of calls that use the upstream now */
@@ -53,6 +52,7 @@ struct upstream {
 
 /* The lists of an upstream, in the order in which they are read. */
 enum { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LISTS };
+#define ALL_LISTS ((1u << LISTS) - 1)
 
 /* An item of the proxy's server. The item is freed when the server no longer uses it. */
 struct item {
@@ -76,7 +76,14 @@ struct item {
 struct source {
     source *next;
     proxy *proxy;
-    source_config *config;
+    /* number of references: one of the configuration, and one of each item, each session,
+     * each program and each call that uses the source */
+    int32_t refs;
+    /* true when the configuration no longer has the source. It ends after its calls */
+    bool retired;
+    source_config *config; /* owned by the source */
+    /* the source that this one replaces as soon as its lists were read; NULL = none */
+    source *replaces;
     upstream *upstreams;
     int32_t count;
     item *items;
@@ -104,6 +111,9 @@ struct proxy {
     segue_server *server;
     segue_listener *listener;
     source *sources;
+    source *retired;          /* the sources that end after their calls */
+    bool reload_due;          /* true when the configuration has to be read anew */
+    segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
     struct handle *handles;
     int32_t handle_count;
@@ -115,8 +125,23 @@ struct proxy {
 
 /* ---- sources and upstreams (source.c, upstream.c) ---- */
 
+/* Makes the sources of the configuration, which own its entries from now on. */
 bool sources_make(proxy *p);
 void sources_free(proxy *p);
+/* Makes a source and adds it to the sources of the proxy. config: the source owns it from
+ * now on, also when the function returns NULL because it is out of memory. */
+source *source_make(proxy *p, source_config *config);
+/* Opens the first session of a source. When this fails, the source has settled. */
+void source_start(source *s);
+/* Removes a source from the proxy: its items are gone at once. Its calls continue, and
+ * its sessions end when no call uses them. */
+void source_retire(source *s);
+void source_ref(source *s);
+void source_unref(source *s);
+/* Limits the time until all sources have settled. */
+void sources_limit_start(proxy *p);
+/* Called when a source has settled: its lists were read, or it has failed. */
+void source_settled(source *s);
 /* Returns the upstream (session of the source) that a call uses. call NULL: returns
  * the upstream that reads the lists. Returns NULL when there are too many upstreams,
  * or when out of memory. */
@@ -125,6 +150,9 @@ upstream *source_upstream(source *s, const segue_call *call);
  * can be opened now, returns NULL and stores the reason in upstream->last_error. */
 segue_session *upstream_session(upstream *u);
 void upstream_free(upstream *u);
+/* Closes the session of an upstream that no call uses. Calls of the upstream that run
+ * continue, and the session is closed after them. */
+void upstream_retire(upstream *u);
 /* upstream_use is called when a call begins to use the upstream, upstream_leave when the
  * call ends. */
 void upstream_use(upstream *u);
@@ -141,6 +169,8 @@ void catalog_open(source *s);
  * all lists. */
 void catalog_read(source *s, unsigned lists);
 void catalog_free(source *s);
+/* Removes all items of a source from the proxy's server. */
+void catalog_remove(source *s);
 /* Called when the session with the source was lost while the source's lists were read. */
 void catalog_lost(source *s);
 
@@ -155,9 +185,19 @@ void serve_when_settled(proxy *p);
 /* Ends the program when the calls under way have ended, or after DRAIN_MS. A second call
  * of this function ends the program at once. Tasks stay in the store. */
 void serve_drain(proxy *p);
+/* Reports that a source cannot be used, and why. */
+void serve_tell_failure(const source *s);
 /* Ends the program with this exit status, after all calls under way have been
  * reported. */
 void proxy_end(proxy *p, int status);
+
+/* ---- a new configuration (reload.c) ---- */
+
+/* Reads the configuration file and the certificates anew, as soon as all sources have
+ * settled. A file that cannot be used changes nothing. */
+void reload(proxy *p);
+/* Does what waited until this source has settled. */
+void reload_when_settled(source *s);
 
 /* Prints what --check has found out. Returns true when each upstream can be used. */
 bool check_print(const proxy *p);

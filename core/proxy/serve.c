@@ -151,19 +151,15 @@ static void serve(proxy *p)
 
 /* ---- settling ---- */
 
-static void tell_failures(const proxy *p)
+void serve_tell_failure(const source *s)
 {
-    for (const source *s = p->sources; s; s = s->next) {
-        const upstream *u = s->upstreams;
-        if (!s->failed)
-            continue;
-        log_event(SEGUE_LOG_ERROR, "upstream_failed", s->config->name,
-                  "the server cannot be used: %s", u->last_error);
-        size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
-        for (size_t i = u->error_count - count; i < u->error_count; i++)
-            log_event(SEGUE_LOG_ERROR, "stderr", s->config->name, "| %s",
-                      u->errors[i % STDERR_LINES]);
-    }
+    const upstream *u = s->upstreams;
+    log_event(SEGUE_LOG_ERROR, "upstream_failed", s->config->name,
+              "the server cannot be used: %s", u->last_error);
+    size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
+    for (size_t i = u->error_count - count; i < u->error_count; i++)
+        log_event(SEGUE_LOG_ERROR, "stderr", s->config->name, "| %s",
+                  u->errors[i % STDERR_LINES]);
 }
 
 void serve_when_settled(proxy *p)
@@ -176,7 +172,9 @@ void serve_when_settled(proxy *p)
             return;
         some |= !s->failed;
     }
-    tell_failures(p);
+    for (source *s = p->sources; s; s = s->next)
+        if (s->failed)
+            serve_tell_failure(s);
     if (p->config.check)
         proxy_end(p, check_print(p) ? 0 : 3);
     else if (!some && !p->sources->next)

@@ -50,11 +50,21 @@ static void let_go(upstream *u)
     u->open = false;
 }
 
+/* Closes the session. The next call opens a new one, even if on_closed comes later. */
+static void close_session(upstream *u)
+{
+    segue_session_close(u->session);
+    let_go(u);
+}
+
 static void on_closed(void *user, segue_session *session, const segue_error *error)
 {
     upstream *u = user;
     source *s = u->source;
-    (void)session;
+    if (session != u->session) { /* close_session has let it go */
+        source_unref(s);
+        return;
+    }
     bool was_open = u->open;
     let_go(u);
     if (error)
@@ -66,6 +76,7 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     u->failures = was_open ? 0 : u->failures + 1;
     if (u == s->upstreams)
         catalog_lost(s);
+    source_unref(s); /* the reference of the session */
 }
 
 /* ---- what an upstream can do ---- */
@@ -119,7 +130,7 @@ static void on_open(void *user, segue_session *session)
     if (!s->proxy->server && !serve_make(s->proxy, s))
         return;
     catalog_open(s);
-    catalog_read(s, (1u << LISTS) - 1);
+    catalog_read(s, ALL_LISTS);
 }
 
 /* ---- notifications ---- */
@@ -186,6 +197,12 @@ static const char **make_env(char *const *more)
     return env;
 }
 
+static void program_is_gone(void *user)
+{
+    upstream *u = user;
+    source_unref(u->source);
+}
+
 static segue_status spawn(upstream *u, segue_transport **out, segue_error **error)
 {
     const source_config *c = u->source->config;
@@ -209,8 +226,12 @@ static segue_status spawn(upstream *u, segue_transport **out, segue_error **erro
         options.working_dir = c->dir;
         options.restart = 1;
         options.user = u;
+        options.free_user = program_is_gone;
         options.on_stderr = take_error_line;
+        source_ref(u->source);
         status = segue_transport_spawn(u->source->proxy->runtime, &options, out, error);
+        if (status != SEGUE_OK)
+            source_unref(u->source);
     }
     free(argv);
     free(env);
@@ -301,6 +322,7 @@ segue_session *upstream_session(upstream *u)
         segue_error_free(error);
         return NULL;
     }
+    source_ref(u->source);
     take_stray_questions(u);
     return u->session;
 }
@@ -316,7 +338,7 @@ static void idle_is_over(void *user)
         return;
     log_event(SEGUE_LOG_INFO, "upstream_idle", u->source->config->name,
               "no call uses the server, so its session is closed");
-    segue_session_close(u->session);
+    close_session(u);
 }
 
 static void stop_idle(upstream *u)
@@ -327,19 +349,30 @@ static void stop_idle(upstream *u)
     u->idle = NULL;
 }
 
+void upstream_retire(upstream *u)
+{
+    stop_idle(u);
+    if (u->session && !u->calls)
+        close_session(u);
+}
+
 void upstream_use(upstream *u)
 {
+    source_ref(u->source);
     u->calls++;
     stop_idle(u);
 }
 
 void upstream_leave(upstream *u)
 {
-    int64_t idle_ms = u->source->proxy->config.idle_ms;
-    if (--u->calls || !idle_ms || u->idle || u->source->proxy->ending)
-        return;
-    segue_timer_start(u->source->proxy->runtime, idle_ms, idle_is_over, u, NULL,
-                      &u->idle);
+    source *s = u->source;
+    int64_t idle_ms = s->proxy->config.idle_ms;
+    u->calls--;
+    if (s->retired)
+        upstream_retire(u);
+    else if (!u->calls && idle_ms && !u->idle && !s->proxy->ending)
+        segue_timer_start(s->proxy->runtime, idle_ms, idle_is_over, u, NULL, &u->idle);
+    source_unref(s);
 }
 
 void upstream_free(upstream *u)

@@ -1,7 +1,7 @@
 // npm runs this script when npm has installed the package. If the addon of the package
-// can be loaded, the script does nothing more. Otherwise the script builds an addon from
-// the C sources in native/ with the system's libraries.
-// npm_config_build_from_source=true always builds the addon.
+// can be loaded, the script does nothing more. Otherwise the script builds an addon, and
+// the program segue-proxy, from the C sources in native/ with the system's libraries.
+// npm_config_build_from_source=true always builds them.
 "use strict";
 const { spawnSync } = require("node:child_process");
 const fs = require("node:fs");
@@ -11,7 +11,8 @@ const path = require("node:path");
 const root = path.dirname(__dirname);
 const native = path.join(root, "native");
 const work = path.join(root, "build", "cmake");
-const wanted = path.join(root, "build", "Release", "segue.node");
+const release = path.join(root, "build", "Release");
+const wanted = path.join(release, "segue.node");
 const PACKAGES =
     "apt-get install build-essential cmake ninja-build pkg-config libev-dev " +
     "libwebsockets-dev libwebsockets-evlib-ev libsqlite3-dev libcurl4-openssl-dev " +
@@ -56,13 +57,18 @@ function build() {
     fs.rmSync(work, { recursive: true, force: true });
     run("cmake", [
         ...["-S", native, "-B", work, "-DCMAKE_BUILD_TYPE=Release", "-DSEGUE_NODE=ON"],
-        ...["-DSEGUE_TESTS=OFF", "-DSEGUE_INSTALL=OFF"],
+        ...["-DSEGUE_TESTS=OFF", "-DSEGUE_INSTALL=OFF", "-DSEGUE_PROXY=ON"],
         `-DSEGUE_NODE_HEADERS=${path.join(native, "headers")}`,
         ...(has("ninja") ? ["-G", "Ninja"] : []),
     ]);
-    run("cmake", ["--build", work, "--target", "segue_node", "--parallel", jobs]);
-    fs.mkdirSync(path.dirname(wanted), { recursive: true });
+    const targets = ["segue_node", "segue_proxy"];
+    run("cmake", ["--build", work, "--target", ...targets, "--parallel", jobs]);
+    fs.mkdirSync(release, { recursive: true });
     fs.copyFileSync(path.join(work, "bindings", "node", "segue.node"), wanted);
+    fs.copyFileSync(
+        path.join(work, "proxy", "segue-proxy"),
+        path.join(release, "segue-proxy"),
+    );
     fs.rmSync(work, { recursive: true, force: true });
 }
 

@@ -1,6 +1,6 @@
 // Collects the files that `npm pack` packs: stage.mjs DIRECTORY. The files are JavaScript
-// and types, the C sources that a build of the addon needs, and the headers of Node-API.
-// The caller may add an addon in prebuilds/.
+// and types, the command, the C sources that a build of the addon and of the proxy needs,
+// and the headers of Node-API. The caller may add an addon and a proxy in prebuilds/.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -22,7 +22,11 @@ function copy(from, to, filter = () => true) {
 function isSource(file) {
     const inside = path.relative(path.join(tree, "core"), file);
     if (inside.startsWith("examples")) return false;
-    return !path.extname(inside) || /\.(c|h|def|cmake|in)$/.test(inside);
+    return (
+        !path.extname(inside) ||
+        inside.endsWith("CMakeLists.txt") ||
+        /\.(c|h|def|cmake|in)$/.test(inside)
+    );
 }
 
 function stageManifest() {
@@ -45,6 +49,7 @@ execFileSync(process.execPath, [path.join(here, "build.mjs"), directory], {
 });
 copy(path.join(root, "README.md"), "README.md");
 copy(path.join(tree, "LICENSE"), "LICENSE");
+copy(path.join(root, "bin"), "bin");
 copy(path.join(here, "install.js"), "scripts/install.js");
 copy(path.join(tree, "CMakeLists.txt"), "native/CMakeLists.txt");
 copy(path.join(tree, "core"), "native/core", isSource);

@@ -30,7 +30,8 @@ class Client:
             stderr=subprocess.PIPE, text=True, encoding="utf-8", **options)
         self.lines = queue.Queue()
         self.errors = []
-        self.notes = []  # notifications that no call has asked for
+        self.error_lines = queue.Queue()  # the same, for a test that waits for a line
+        self.notes = []  # messages for which no call has waited
         self.answers = {}  # method -> function(params) that answers the server
         self.last_id = 0
         self.readers = [threading.Thread(target=self._read), threading.Thread(
@@ -52,6 +53,7 @@ class Client:
     def _read_errors(self):
         for line in self.process.stderr:
             self.errors.append(line.rstrip("\n"))
+            self.error_lines.put(line)
 
     def send(self, message):
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -74,7 +76,10 @@ class Client:
             self.send({"id": message["id"], **answer})
 
     def wait(self, number):
-        """Returns the answer to a request, and keeps the notifications before it."""
+        """Returns the answer to a request, and keeps the messages before it."""
+        for index, note in enumerate(self.notes):
+            if note.get("id") == number:
+                return self.notes.pop(index)
         while True:
             message = self.next()
             if message.get("id") == number:

@@ -5,6 +5,7 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
   --log FILE  appends one line per tools/call that was received, its name and arguments,
               and one per call that was cancelled; may be a pipe
   --hints     the tool "work" has idempotentHint
+  --extra     there is a tool "extra"
 """
 
 import json
@@ -53,6 +54,8 @@ TOOLS = [
     {"name": "large", "inputSchema": {"type": "object"}},
     {"name": "close_input", "inputSchema": {"type": "object"}},
 ]
+if "--extra" in OPTIONS:
+    TOOLS.append({"name": "extra", "inputSchema": {"type": "object"}})
 CAPABILITIES = {
     "tools": {"listChanged": True}, "logging": {}, "completions": {},
     "resources": {"subscribe": True, "listChanged": True}, "prompts": {},
@@ -127,6 +130,8 @@ def call(number, params):
         TOOLS.append({"name": "grown", "inputSchema": {"type": "object"}})
         note("notifications/tools/list_changed", {})
         text(number, "grown")
+    elif name == "extra":
+        text(number, "extra")
     elif name == "meta":
         result(number, {"content": [], "_meta": params.get("_meta", {})})
     elif name == "leave_child":

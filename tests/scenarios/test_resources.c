@@ -325,6 +325,22 @@ static void list_changes(world *w)
     assert_code(wire_do_plain(old, "2", "resources/read", URI("test://gone")), -32002);
 }
 
+/* A template that is only listed may come before the others; no URI matches it. */
+static void a_template_that_is_only_listed_makes_none(world *w)
+{
+    static const char json[] = "{\"uriTemplate\":\"new:{x}\",\"name\":\"new\"}";
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
+    wire *c = world_connect(w, NULL);
+    options.on_call = refuse_call;
+    options.visibility = SEGUE_LISTED_ONLY;
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_RESOURCE_TEMPLATE, json,
+                                      sizeof json - 1, &options, NULL),
+                     SEGUE_OK);
+    assert_code(wire_do(c, "1", "resources/read", URI("new:1"), NULL), -32602);
+    const char *r = wire_do(c, "2", "resources/templates/list", NULL, NULL);
+    assert_non_null(strstr(r, "new:{x}"));
+}
+
 /* ---- asking ---- */
 
 static void asks_before_it_answers(world *w)
@@ -357,6 +373,8 @@ static const scenario scenarios[] = {
     {"R-1905-64 a handler gives what its method gives", contents_fit_the_method,
      ONE_DRIVE, NULL},
     {"a template makes resources", reads_by_template, 0, NULL},
+    {"a template that is only listed makes none",
+     a_template_that_is_only_listed_makes_none, ONLY_HERE | ONE_DRIVE, NULL},
     {"what is not there is told as each revision has it", not_found, 0, NULL},
     {"URIs that are none are refused", bad_uris, ONE_DRIVE, NULL},
     {"subscribers hear of updates, the others do not", subscribes, ONLY_HERE | ONE_DRIVE,

@@ -109,7 +109,8 @@ static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
     return copy;
 }
 
-/* Finds the first template that matches the URI and sets the values of its variables.
+/* Finds the first template that matches the URI and sets the values of its variables. A
+ * template that is only listed has no pattern, and matches nothing.
  * Returns SEGUE_E_NOT_FOUND when no template matches. */
 static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item **found,
                                   char **values)
@@ -119,9 +120,10 @@ static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item *
     sgi_str spans[SGI_URI_VARIABLES_MAX];
     bool is_none = true;
     TAILQ_FOREACH(*found, &list->items, link) {
-        if (!sgi_uri_template_match((*found)->pattern, uri, spans))
+        const sgi_uri_template *pattern = (*found)->pattern;
+        if (!pattern || !sgi_uri_template_match(pattern, uri, spans))
             continue;
-        *values = write_values(in, (*found)->pattern, spans, &is_none);
+        *values = write_values(in, pattern, spans, &is_none);
         if (*values || !is_none)
             return *values ? SEGUE_OK : SEGUE_E_NOMEM;
     }

@@ -1,7 +1,7 @@
 """The command ``segue``: inspects MCP servers, calls their tools and resumes their tasks.
 
 The command needs typer and rich, and ``import segue`` does not. `segue.cli.codes` lists
-the exit codes.
+the exit codes. ``segue proxy`` needs neither: it becomes the program segue-proxy.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """Runs the command with the arguments of the process, then ends the process."""
+    if sys.argv[1:2] == ["proxy"]:
+        from segue.cli.proxy import become_proxy
+
+        become_proxy(sys.argv[2:])
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

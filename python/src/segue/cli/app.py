@@ -10,6 +10,7 @@ import typer
 
 from segue.cli import arguments, calling, listing, running, tasks
 from segue.cli.codes import Exit, UsageError
+from segue.cli.proxy import become_proxy
 from segue.cli.screen import Screen
 from segue.cli.target import Access, parse_access, parse_target
 from segue.cli.target import Era as TargetEra
@@ -331,6 +332,21 @@ def inspect_command(
     screen = Screen(as_json=as_json)
     access = _access(screen, header, bearer, login, era)
     _go(screen, listing.inspect(screen, _target(screen, server), access))
+
+
+@app.command(
+    "proxy",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+def proxy_command(
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="OPTION...", help="Those of segue-proxy --help."),
+    ] = None,
+) -> None:
+    """Run segue-proxy, which stands in front of a server that exists."""
+    become_proxy(options or [])
 
 
 @task_app.command("ls")

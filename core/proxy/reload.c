@@ -1,0 +1,124 @@
+/* SIGHUP: reads the configuration file and the certificates anew. New upstreams start,
+ * those that the file no longer has end after their calls, and the tools of the others
+ * are named and limited as the file now says. */
+#include "proxy.h"
+
+#include <string.h>
+
+static source *find_source(const proxy *p, const char *name)
+{
+    for (source *s = p->sources; s; s = s->next)
+        if (!strcmp(s->config->name, name))
+            return s;
+    return NULL;
+}
+
+static bool has_entry(const source_config *entries, const char *name)
+{
+    while (entries && strcmp(entries->name, name) != 0)
+        entries = entries->next;
+    return entries != NULL;
+}
+
+static bool is_settling(const proxy *p)
+{
+    for (const source *s = p->sources; s; s = s->next)
+        if (!s->settled)
+            return true;
+    return false;
+}
+
+/* Gives a source an entry of the same server. The lists are read again, because their
+ * items may have other names now. */
+static void change_entry(source *s, source_config *c)
+{
+    bool is_same = config_is_same(s->config, c);
+    config_free_sources(s->config);
+    s->config = c;
+    if (s->failed) {
+        s->settled = false;
+        source_start(s);
+    } else if (!is_same && upstream_session(s->upstreams)) {
+        catalog_read(s, ALL_LISTS);
+    }
+}
+
+static void take_entry(proxy *p, source_config *c)
+{
+    source *old = find_source(p, c->name);
+    if (old && config_is_same_server(old->config, c)) {
+        change_entry(old, c);
+        return;
+    }
+    source *s = source_make(p, c);
+    if (!s)
+        return;
+    s->replaces = old;
+    source_start(s);
+}
+
+static void take_entries(proxy *p, source_config *entries)
+{
+    for (source *s = p->sources, *next; s; s = next) {
+        next = s->next;
+        if (!has_entry(entries, s->config->name))
+            source_retire(s);
+    }
+    while (entries) {
+        source_config *c = entries;
+        entries = c->next;
+        c->next = NULL;
+        take_entry(p, c);
+    }
+    sources_limit_start(p);
+}
+
+static void read_file(proxy *p)
+{
+    config fresh = {.trust_hints = p->config.trust_hints,
+                    .timeout_ms = p->config.timeout_ms};
+    if (!config_read_file(&fresh, p->runtime, p->config.file)) {
+        log_event(SEGUE_LOG_ERROR, "config_refused", NULL,
+                  "%s is not used; the proxy goes on as before", p->config.file);
+        config_free_sources(fresh.sources);
+        return;
+    }
+    take_entries(p, fresh.sources);
+    log_event(SEGUE_LOG_INFO, "config_read", NULL, "%s was read anew", p->config.file);
+}
+
+static void read_certificates(proxy *p)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_listener_reload(p->listener, &error);
+    if (status != SEGUE_OK && status != SEGUE_E_STATE)
+        log_event(SEGUE_LOG_ERROR, "certificates_refused", NULL,
+                  "the certificates are not used; the proxy goes on as before: %s",
+                  segue_error_read(error)->message);
+    segue_error_free(error);
+}
+
+void reload(proxy *p)
+{
+    p->reload_due = p->draining || p->ending ? false : !p->serving || is_settling(p);
+    if (p->draining || p->ending || p->reload_due)
+        return;
+    if (p->listener)
+        read_certificates(p);
+    if (p->config.file)
+        read_file(p);
+}
+
+void reload_when_settled(source *s)
+{
+    proxy *p = s->proxy;
+    source *old = s->replaces;
+    s->replaces = NULL;
+    if (p->serving && s->failed)
+        serve_tell_failure(s);
+    if (old)
+        source_retire(s->failed ? s
+                                : old); /* the old one goes on when the new one fails */
+    if (p->reload_due && p->serving && !is_settling(p))
+        reload(p);
+}

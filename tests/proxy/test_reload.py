@@ -1,0 +1,180 @@
+"""SIGHUP: the configuration is read anew, and no call is lost."""
+
+import json
+import signal
+import tempfile
+import unittest
+from pathlib import Path
+
+import peers
+import upstream
+import web
+
+
+class Reload(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.place = Path(self.directory.name)
+        self.path = self.place / "mcp.json"
+        self.go = peers.Pipe(self.place / "go")
+        self.addCleanup(self.go.close)
+
+    def one(self, *arguments, **more):
+        return {"command": peers.UPSTREAM[0],
+                "args": [*peers.UPSTREAM[1:], *arguments], **more}
+
+    def write(self, **servers):
+        self.path.write_text(json.dumps({"mcpServers": servers}))
+
+    def start(self, *options, **servers):
+        self.write(**servers)
+        client = peers.Client([peers.PROXY, "--log", "json", "--log-level", "info",
+                               *options, "--config", str(self.path)])
+        self.addCleanup(client.__exit__)
+        return client
+
+    def hang_up(self, client):
+        client.process.send_signal(signal.SIGHUP)
+
+    def names(self, client):
+        return {tool["name"] for tool in client.call("tools/list")["result"]["tools"]}
+
+    def wait_names(self, client, wanted):
+        """Waits for the changes of the list until it has these names and no others."""
+        while self.names(client) != wanted:
+            client.wait_note("notifications/tools/list_changed")
+
+    def all_of(self, prefix, *changed):
+        names = {prefix + tool["name"] for tool in upstream.TOOLS}
+        for old, new in changed:
+            names.remove(prefix + old)
+            names.add(prefix + new)
+        return names
+
+    def test_a_new_upstream_starts_and_one_that_is_gone_ends(self):
+        client = self.start(a=self.one(prefix="a_"), b=self.one(prefix="b_"))
+        self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
+        client.begin("tools/call", {"name": "a_sleep", "_meta": {"progressToken": 1}})
+        note = client.wait_note("notifications/progress")
+        pid = int(note["params"]["message"].split()[1])
+        client.send({"method": "notifications/cancelled", "params": {
+            "requestId": client.last_id}})
+        self.write(b=self.one(prefix="b_"), c=self.one(prefix="c_"))
+        self.hang_up(client)
+        self.wait_names(client, self.all_of("b_") | self.all_of("c_"))
+        self.assertEqual(client.tool("c_odd")["result"], upstream.ODD)
+        self.assertEqual(client.tool("b_odd")["result"], upstream.ODD)
+        self.assertIn("error", client.tool("a_odd"))
+        peers.wait_until_gone(pid)
+        self.assertEqual(client.close(), 0)
+
+    def test_a_call_of_an_upstream_that_is_gone_ends_well(self):
+        log = peers.Pipe(self.place / "calls")
+        self.addCleanup(log.close)
+        client = self.start(a=self.one("--log", log.path, prefix="a_"),
+                            b=self.one(prefix="b_"))
+        number = client.begin("tools/call", {
+            "name": "a_later", "arguments": {"go": self.go.path}})
+        log.wait(1)
+        self.write(b=self.one(prefix="b_"))
+        self.hang_up(client)
+        self.wait_names(client, self.all_of("b_"))
+        self.go.let()
+        self.assertEqual(client.wait(number)["result"]["content"][0]["text"], "later")
+        self.assertEqual(client.close(), 0)
+
+    def test_tools_that_changed_are_told_and_the_upstream_stays(self):
+        client = self.start(a=self.one(prefix=""))
+        pid = self.pid_of(client)
+        self.write(a=self.one(prefix="", tools={
+            "odd": {"name": "even"}, "sleep": {"timeout": 50}}))
+        self.hang_up(client)
+        self.wait_names(client, self.all_of("", ("odd", "even")))
+        self.assertEqual(client.tool("even")["result"], upstream.ODD)
+        self.assertEqual(client.tool("sleep")["error"]["data"]["reason"], "timeout")
+        self.assertEqual(pid, self.pid_of(client, "work"))
+
+    def pid_of(self, client, name="sleep"):
+        client.begin("tools/call", {"name": name, "_meta": {"progressToken": 1}})
+        note = client.wait_note("notifications/progress")
+        return note["params"]["message"]
+
+    def test_an_upstream_with_another_command_is_replaced_without_a_gap(self):
+        client = self.start(a=self.one(prefix=""))
+        number = client.begin("tools/call", {
+            "name": "later", "arguments": {"go": self.go.path}})
+        self.write(a=self.one("--extra", prefix=""))
+        self.hang_up(client)
+        while "extra" not in self.names(client):
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.go.let()
+        self.assertEqual(client.wait(number)["result"]["content"][0]["text"], "later")
+        self.assertEqual(client.call("resources/read", {"uri": "t:5"})
+                         ["result"]["contents"][0]["uri"], "t:5")
+        self.assertEqual(client.close(), 0)
+
+    def test_a_new_command_that_fails_leaves_the_old_one(self):
+        client = self.start(a=self.one(prefix=""))
+        self.write(a={"command": "/nowhere/program", "prefix": ""})
+        self.hang_up(client)
+        self.wait_event(client, "upstream_failed")
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(client.close(), 0)
+
+    def wait_event(self, client, event):
+        while True:
+            line = json.loads(client.error_lines.get(timeout=peers.PATIENCE))
+            if line["event"] == event:
+                return line
+
+    def test_a_file_that_is_wrong_is_told_and_changes_nothing(self):
+        client = self.start(a=self.one(prefix=""))
+        for words in ("{", json.dumps({"mcpServers": {"a": {}}}),
+                      json.dumps({"mcpServers": {}})):
+            self.path.write_text(words)
+            self.hang_up(client)
+            self.assertIn(str(self.path), self.wait_event(client, "config_invalid")[
+                "message"])
+            self.wait_event(client, "config_refused")
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(client.close(), 0)
+
+    def test_an_upstream_that_failed_is_tried_again(self):
+        script = self.place / "server"
+        client = self.start(a=self.one(prefix="a_"),
+                            b={"command": str(script), "prefix": "b_"})
+        self.assertEqual(self.names(client), self.all_of("a_"))
+        script.write_text(f"#!/bin/sh\nexec {' '.join(peers.UPSTREAM)}\n")
+        script.chmod(0o755)
+        self.hang_up(client)
+        self.wait_names(client, self.all_of("a_") | self.all_of("b_"))
+        self.assertEqual(client.tool("b_odd")["result"], upstream.ODD)
+        self.assertEqual(client.close(), 0)
+
+    def test_over_http_a_session_outlives_the_old_configuration(self):
+        self.write(a=self.one(prefix=""))
+        with web.Listening("--log-level", "info", "--config", str(self.path),
+                           upstream=None) as proxy:
+            client = web.Web(proxy.url)
+            call = client.begin("tools/call", {
+                "name": "later", "arguments": {"go": self.go.path}})
+            self.write(a=self.one("--extra", prefix=""))
+            proxy.process.send_signal(signal.SIGHUP)
+            proxy.wait_line("ends after its calls")
+            self.assertEqual(client.tool("extra")["result"]["content"][0]["text"],
+                             "extra")
+            self.go.let()
+            answer = client.finish(call)
+            self.assertEqual(answer["result"]["content"][0]["text"], "later")
+            self.assertEqual(proxy.end(), 0)
+
+    def test_without_a_file_a_proxy_on_pipes_ends_as_before(self):
+        with peers.proxy() as client:
+            client.process.send_signal(signal.SIGHUP)
+            self.assertEqual(client.process.wait(peers.PATIENCE), -signal.SIGHUP)
+
+
+if __name__ == "__main__":
+    unittest.main()
