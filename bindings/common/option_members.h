@@ -204,6 +204,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, keepalive_ms, INT64),
                                         M(T, stream_after_ms, INT64),
                                         M(T, drain_ms, INT64),
+                                        M(T, ready_path, TEXT),
                                         END};
 #undef T
 

@@ -180,6 +180,15 @@ static napi_value listener_reload(sgnode_frame *frame)
     return sgnode_done(frame, segue_listener_reload(listener, &frame->error));
 }
 
+static napi_value listener_set_ready(sgnode_frame *frame)
+{
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    int32_t ready;
+    if (!listener || !sgnode_int32(frame, frame->arg[1], 0, &ready))
+        return NULL;
+    return sgnode_done(frame, segue_listener_set_ready(listener, ready));
+}
+
 static napi_value listener_close(sgnode_frame *frame)
 {
     segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
@@ -241,6 +250,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverListen", server_listen},
     {"listenerUrl", listener_url},
     {"listenerReload", listener_reload},
+    {"listenerSetReady", listener_set_ready},
     {"listenerClose", listener_close},
     {"listenerFree", listener_free},
     {"bearerToken", bearer_token},

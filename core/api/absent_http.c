@@ -107,6 +107,13 @@ segue_status segue_listener_reload(segue_listener *listener, segue_error **error
     return SEGUE_E_INVALID;
 }
 
+segue_status segue_listener_set_ready(segue_listener *listener, int32_t ready)
+{
+    (void)listener;
+    (void)ready;
+    return SEGUE_E_INVALID;
+}
+
 segue_status segue_listener_close(segue_listener *listener)
 {
     (void)listener;

@@ -61,6 +61,17 @@ segue_status segue_listener_reload(segue_listener *listener, segue_error **error
                : sgi_error_return(error, sgi_engine_mem(engine), status, "%s", why);
 }
 
+segue_status segue_listener_set_ready(segue_listener *listener, int32_t ready)
+{
+    segue_status status = guard_listener(SGI_FN_segue_listener_set_ready, listener);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(listener->carrier.runtime);
+    listener->unready = !ready;
+    sgi_runtime_unlock(listener->carrier.runtime);
+    return SEGUE_OK;
+}
+
 segue_status segue_listener_close(segue_listener *listener)
 {
     segue_status status = guard_listener(SGI_FN_segue_listener_close, listener);

@@ -312,6 +312,8 @@ static void on_page(void *user, segue_request *request, segue_status status,
 {
     source *s = user;
     (void)request;
+    if (status == SEGUE_OK || status == SEGUE_E_REMOTE)
+        upstream_set_lost(s->upstreams, false);
     if (s->reading < 0)
         return;
     if (status != SEGUE_OK) {

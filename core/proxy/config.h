@@ -76,6 +76,7 @@ typedef struct config {
     int32_t max_upstreams;
     int64_t idle_ms; /* time in ms after which an unused upstream is closed */
     int64_t start_timeout_ms;
+    int64_t drain_ms; /* time in ms for which calls may continue after SIGTERM */
     /* These two members are used for upstreams whose entry in the file does not set
      * them. */
     bool trust_hints;

@@ -155,6 +155,7 @@ int main(int argc, char **argv)
     segue_store_free(p.store);
     handles_free(&p);
     segue_timer_free(p.start);
+    segue_timer_free(p.probe);
     sources_free(&p);
     free(p.config.bearer);
     config_free(&p.config);

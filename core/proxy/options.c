@@ -56,6 +56,7 @@ static const char help[] = USAGE
     "  --start-timeout TIME  the longest time to wait for the upstreams; default 60s\n"
     "\n"
     "Other:\n"
+    "  --drain TIME          how long calls may continue after SIGTERM; default 10s\n"
     "  --log text|json       form of the log on standard error\n"
     "  --log-level LEVEL     debug, info, warning (default) or error\n"
     "  --check               start the upstreams, print what they offer, and end\n"
@@ -158,6 +159,7 @@ TIME_OPTION(take_heartbeat, r->c->heartbeat_ms)
 TIME_OPTION(take_timeout, r->timeout_ms)
 TIME_OPTION(take_idle, r->c->idle_ms)
 TIME_OPTION(take_start_timeout, r->c->start_timeout_ms)
+TIME_OPTION(take_drain, r->c->drain_ms)
 
 static const char *take_header(reading *r, const char *value)
 {
@@ -242,6 +244,7 @@ static const struct {
     {"--max-upstreams", take_max_upstreams},
     {"--idle", take_idle},
     {"--start-timeout", take_start_timeout},
+    {"--drain", take_drain},
     {"--log", take_log},
     {"--log-level", take_log_level},
 };
@@ -370,9 +373,11 @@ int options_read(config *c, int argc, char **argv)
                   .heartbeat_ms = 15000,
                   .max_upstreams = 100,
                   .start_timeout_ms = 60000,
+                  .drain_ms = 10000,
                   .log_level = SEGUE_LOG_WARNING};
     c->http = SEGUE_LISTEN_OPTIONS_INIT;
     c->http.health_path = "/health";
+    c->http.ready_path = "/health/ready";
     int status = take_options(&r, argc, argv, &at);
     if (status < 0)
         status = take_upstream(&r, argc, argv, at);
@@ -381,5 +386,6 @@ int options_read(config *c, int argc, char **argv)
     c->trust_hints = r.trust_hints;
     c->timeout_ms = r.timeout_ms;
     free(r.headers);
+    c->http.drain_ms = c->drain_ms ? c->drain_ms : 1;
     return status;
 }

@@ -40,6 +40,8 @@ struct upstream {
     /* the request that receives the upstream's questions which belong to no call */
     segue_request *questions;
     bool open;
+    /* true when the last that was heard of the upstream is a failure */
+    bool lost;
     features can;
     int32_t failures; /* number of sessions in a row that ended before they were open */
     int64_t calls;    /* number of calls that use the upstream now */
@@ -112,6 +114,8 @@ struct proxy {
     segue_listener *listener;
     source *sources;
     source *retired;          /* the sources that end after their calls */
+    bool unready;             /* true when no upstream can be used */
+    segue_timer *probe;       /* fires when lost upstreams have to be tried */
     bool reload_due;          /* true when the configuration has to be read anew */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
@@ -157,6 +161,8 @@ void upstream_retire(upstream *u);
  * call ends. */
 void upstream_use(upstream *u);
 void upstream_leave(upstream *u);
+/* Called when the upstream was lost, or when it has answered. */
+void upstream_set_lost(upstream *u, bool lost);
 /* Adds the last lines of the program's standard error, as a JSON array of strings. */
 void upstream_add_errors(const upstream *u, text *to);
 
@@ -182,14 +188,20 @@ bool serve_make(proxy *p, const source *only);
 /* Called when a source has settled: its lists were read, or it has failed. When all
  * sources have settled, makes the server and begins to serve. */
 void serve_when_settled(proxy *p);
-/* Ends the program when the calls under way have ended, or after DRAIN_MS. A second call
- * of this function ends the program at once. Tasks stay in the store. */
+/* Ends the program when the calls under way have ended, or after config.drain_ms. A
+ * second call of this function ends the program at once. Tasks stay in the store. */
 void serve_drain(proxy *p);
 /* Reports that a source cannot be used, and why. */
 void serve_tell_failure(const source *s);
 /* Ends the program with this exit status, after all calls under way have been
  * reported. */
 void proxy_end(proxy *p, int status);
+
+/* ---- readiness (readiness.c) ---- */
+
+/* Called when an upstream was lost, or can be used again: /health/ready answers 503 while
+ * no upstream can be used. */
+void readiness_update(proxy *p);
 
 /* ---- a new configuration (reload.c) ---- */
 

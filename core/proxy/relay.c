@@ -164,6 +164,8 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     relay *r = user;
     segue_request_free(request);
     r->request = NULL;
+    if (status == SEGUE_OK || status == SEGUE_E_REMOTE)
+        upstream_set_lost(r->up, false);
     if (!r->call && !r->handle)
         return;
     if (r->handle &&

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAIN_MS 10000
-
 void proxy_end(proxy *p, int status)
 {
     if (p->ending)
@@ -39,7 +37,7 @@ void serve_drain(proxy *p)
     }
     p->draining = true;
     segue_listener_close(p->listener);
-    segue_timer_start(p->runtime, DRAIN_MS, drain_is_over, p, NULL, NULL);
+    segue_timer_start(p->runtime, p->config.drain_ms, drain_is_over, p, NULL, NULL);
 }
 
 bool serve_make(proxy *p, const source *only)
@@ -131,6 +129,7 @@ static segue_status serve_http(proxy *p, segue_error **error)
         fprintf(stderr, "segue-proxy: serving %s\n", segue_listener_url(p->listener));
         log_event(SEGUE_LOG_INFO, "serving", NULL, "serving %s",
                   segue_listener_url(p->listener));
+        readiness_update(p);
     }
     return status;
 }

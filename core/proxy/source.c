@@ -167,6 +167,8 @@ void sources_limit_start(proxy *p)
 
 void source_settled(source *s)
 {
-    serve_when_settled(s->proxy);
+    proxy *p = s->proxy;
+    serve_when_settled(p);
     reload_when_settled(s);
+    readiness_update(p);
 }

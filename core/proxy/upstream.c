@@ -41,6 +41,14 @@ void upstream_add_errors(const upstream *u, text *to)
 
 /* ---- the end of a session ---- */
 
+void upstream_set_lost(upstream *u, bool lost)
+{
+    if (u->lost == lost)
+        return;
+    u->lost = lost;
+    readiness_update(u->source->proxy);
+}
+
 static void let_go(upstream *u)
 {
     segue_request_free(u->questions);
@@ -67,6 +75,7 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     }
     bool was_open = u->open;
     let_go(u);
+    upstream_set_lost(u, error != NULL);
     if (error)
         snprintf(u->last_error, sizeof u->last_error, "%s",
                  segue_error_read(error)->message);
@@ -119,6 +128,7 @@ static void on_open(void *user, segue_session *session)
     u->can = read_features((json){peer, strlen(peer)});
     u->open = true;
     u->failures = 0;
+    upstream_set_lost(u, false);
     log_event(SEGUE_LOG_INFO, "upstream_open", s->config->name, "the session is open");
     if (u != s->upstreams) {
         free(peer);
@@ -161,6 +171,7 @@ static void on_reconnect(void *user, segue_session *session, int32_t attempt,
     upstream *u = user;
     (void)session;
     snprintf(u->last_error, sizeof u->last_error, "%s", reason);
+    upstream_set_lost(u, true);
     log_event(SEGUE_LOG_WARNING, "upstream_retry", u->source->config->name,
               "%s; attempt %d begins in %lld ms", reason, (int)attempt,
               (long long)delay_ms);

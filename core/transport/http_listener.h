@@ -23,7 +23,7 @@
 
 typedef struct sgi_http_conn sgi_http_conn;
 
-#define SGI_LISTEN_TEXTS 8
+#define SGI_LISTEN_TEXTS 9
 
 typedef enum sgi_listener_stage {
     /* the listener is open, or waits until its server has recovered */
@@ -43,6 +43,7 @@ struct segue_listener {
     bool has_listener;
     bool may_open; /* true = the server has recovered its operations from the store */
     bool closing;  /* closing was requested */
+    bool unready;  /* the application has said that it is not ready */
     sgi_listener_stage stage;
     bool trusted; /* true = anonymous callers, too, may create tasks */
     sgi_listen_socket socket;

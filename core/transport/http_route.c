@@ -345,13 +345,24 @@ static void route_metadata(const sgi_http1 *head, sgi_http_head_verdict *route)
         refuse_method(route, "GET, HEAD, OPTIONS");
 }
 
+/* Returns the kind of check that has this path; SGI_HTTP_REFUSED when none has it. */
+static sgi_http_kind check_of(const sgi_http_policy *policy, sgi_str path)
+{
+    if (policy->health_path.n && sgi_str_eq(path, policy->health_path))
+        return SGI_HTTP_HEALTH;
+    if (policy->ready_path.n && sgi_str_eq(path, policy->ready_path))
+        return SGI_HTTP_READY;
+    return SGI_HTTP_REFUSED;
+}
+
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_head_verdict *route)
 {
     *route = (sgi_http_head_verdict){.bare = sgi_str_eq(head->method, SGI_STR("HEAD"))};
-    if (policy->health_path.n && sgi_str_eq(head->path, policy->health_path)) {
+    sgi_http_kind check = check_of(policy, head->path);
+    if (check != SGI_HTTP_REFUSED) {
         if (route->bare || sgi_str_eq(head->method, SGI_STR("GET")))
-            route->kind = SGI_HTTP_HEALTH;
+            route->kind = check;
         else
             refuse_method(route, "GET, HEAD");
         return;

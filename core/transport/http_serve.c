@@ -406,18 +406,27 @@ static void answer_metadata(sgi_http_conn *conn)
     sgi_http_send_answer(conn, &head, sgi_buf_str(&conn->listener->bearer->metadata));
 }
 
-void sgi_http_on_request(sgi_http_conn *conn)
+static void answer_check(sgi_http_conn *conn)
 {
     sgi_http_answer_head ok = {.status = 200, .type = SGI_HTTP_TEXT};
+    sgi_http_answer_head unready = {.status = 503, .type = SGI_HTTP_TEXT};
+    if (conn->listener->stage != SGI_LISTENER_OPEN)
+        refuse_new_work(conn);
+    else if (conn->route.kind == SGI_HTTP_READY && conn->listener->unready)
+        sgi_http_send_answer(conn, &unready, SGI_STR("not ready\n"));
+    else
+        sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
+}
+
+void sgi_http_on_request(sgi_http_conn *conn)
+{
     switch (conn->route.kind) {
     case SGI_HTTP_REFUSED:
         refuse(conn);
         break;
     case SGI_HTTP_HEALTH:
-        if (conn->listener->stage == SGI_LISTENER_OPEN)
-            sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
-        else
-            refuse_new_work(conn);
+    case SGI_HTTP_READY:
+        answer_check(conn);
         break;
     case SGI_HTTP_PREFLIGHT:
     case SGI_HTTP_METADATA_PREFLIGHT:

@@ -352,6 +352,7 @@ export interface Native {
     ): Listener;
     listenerUrl(listener: Listener): string;
     listenerReload(listener: Listener): void;
+    listenerSetReady(listener: Listener, ready: number): void;
     listenerClose(listener: Listener): void;
     listenerFree(listener: Listener): void;
     bearerToken(bearer: Bearer): string;

@@ -159,6 +159,7 @@ export type ListenOptions = Members<{
     keepaliveMs: number;
     streamAfterMs: number;
     drainMs: number;
+    readyPath: string;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

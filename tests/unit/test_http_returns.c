@@ -67,6 +67,7 @@ static void begin(http_stage *s)
     idles = 0;
     s->on_idle = count_idle;
     s->listen.health_path = "/health";
+    s->listen.ready_path = "/health/ready";
     assert_int_equal(segue_store_memory(NULL, &s->store), SEGUE_OK);
     http_stage_begin(s);
 }
@@ -122,6 +123,10 @@ static void the_rest_of_a_call_is_had_and_nothing_new_begins(void **state)
     http_caller_say(&c, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_int_equal(http_caller_status(&c), 503); /* a load balancer tries another
                                                     * server */
+    http_caller_close(&c);
+    http_caller_open(&s, &c);
+    http_caller_say(&c, "GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_int_equal(http_caller_status(&c), 503);
     http_caller_close(&c);
     http_caller_open(&s, &c);
     say(&c, http_post(MODERN, KEYED(3000)));

@@ -99,6 +99,33 @@ static void a_pipeline_is_answered_in_order(void **state)
     http_stage_close(&s, &c);
 }
 
+static void expect_get(http_caller *c, const char *path, int status)
+{
+    char request[128];
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    http_caller_say(c, request);
+    assert_int_equal(http_caller_status(c), status);
+}
+
+static void the_application_says_whether_it_is_ready(void **state)
+{
+    http_stage s = {.listen = {.health_path = "/health", .ready_path = "/ready"}};
+    http_caller c;
+    char *request = http_call("1", "greet", GREET);
+    (void)state;
+    http_stage_open(&s, &c);
+    expect_get(&c, "/ready", 200);
+    assert_int_equal(segue_listener_set_ready(s.listener, 0), SEGUE_OK);
+    expect_get(&c, "/ready", 503);
+    expect_get(&c, "/health", 200);
+    http_caller_say(&c, request); /* requests are served in either case */
+    expect_greeting(&c, "1");
+    assert_int_equal(segue_listener_set_ready(s.listener, 1), SEGUE_OK);
+    expect_get(&c, "/ready", 200);
+    free(request);
+    http_stage_close(&s, &c);
+}
+
 /* More requests come behind a slow call than may wait. The server stops reading and later
  * continues. */
 static void a_long_pipeline_waits(void **state)
@@ -386,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_answered),
         cmocka_unit_test(a_pipeline_is_answered_in_order),
+        cmocka_unit_test(the_application_says_whether_it_is_ready),
         cmocka_unit_test(a_long_pipeline_waits),
         cmocka_unit_test(old_versions_are_closed_unless_kept),
         cmocka_unit_test(a_long_call_becomes_a_stream),

@@ -992,6 +992,9 @@ typedef struct segue_listen_options {
     /* how the tokens of callers are checked (segue_auth.h). Every caller needs a token,
      * and the principal function does not run; NULL = callers need no tokens */
     const segue_bearer_options *bearer;
+    const char *ready_path; /* path of the readiness check: GET answers 200 while the
+                               server serves and is ready (segue_listener_set_ready),
+                               otherwise 503; NULL = none */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
@@ -1016,6 +1019,12 @@ SEGUE_API const char *segue_listener_url(const segue_listener *listener);
  *           SEGUE_E_STATE with neither TLS nor jwks_file. */
 SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
+
+/* Says whether ready_path answers 200. A listener is ready until it is told otherwise.
+ * Requests are served in either case.
+ *
+ * ready     1 or 0. */
+SEGUE_API segue_status segue_listener_set_ready(segue_listener *listener, int32_t ready);
 
 /* Stops listening. Idle connections close; calls may end within drain_ms. New requests
  * are refused with 503, Retry-After and "server_ending". Clients of this library send a

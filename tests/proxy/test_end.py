@@ -1,0 +1,107 @@
+"""The end of a proxy that listens, and what its health checks say."""
+
+import signal
+import tempfile
+import unittest
+from pathlib import Path
+
+import peers
+import upstream
+import web
+
+
+class Ends(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.place = Path(self.directory.name)
+        self.log = peers.Pipe(self.place / "calls")
+        self.addCleanup(self.log.close)
+        self.go = peers.Pipe(self.place / "go")
+        self.addCleanup(self.go.close)
+
+    def serve(self, *options, **more):
+        proxy = web.Listening("--log-level", "info", *options, **{
+            "upstream": [*peers.UPSTREAM, "--log", self.log.path], **more})
+        self.addCleanup(proxy.__exit__)
+        return proxy
+
+    def checks(self, proxy):
+        return [web.get(proxy.url, path)[0] for path in ("/health", "/health/ready")]
+
+    def test_calls_under_way_end_well_and_new_ones_are_refused(self):
+        proxy = self.serve()
+        client = web.Web(proxy.url)
+        self.assertEqual(self.checks(proxy), [200, 200])
+        call = client.begin("tools/call", {
+            "name": "later", "arguments": {"go": self.go.path}})
+        self.log.wait(1)
+        proxy.process.send_signal(signal.SIGTERM)
+        proxy.wait_line("asked to end")
+        self.assertEqual(self.checks(proxy), [503, 503])
+        refused = client.begin("tools/call", {"name": "odd"}).getresponse()
+        self.assertEqual(refused.status, 503)
+        self.assertIn(b"server_ending", refused.read())
+        self.go.let()
+        answer = client.finish(call)
+        self.assertEqual(answer["result"]["content"][0]["text"], "later")
+        self.assertEqual(proxy.process.wait(peers.PATIENCE), 0)
+
+    def test_a_call_that_does_not_end_is_let_go_after_a_time(self):
+        proxy = self.serve("--drain", "50ms")
+        client = web.Web(proxy.url)
+        call = client.begin("tools/call", {"name": "sleep"})
+        self.addCleanup(call.close)
+        self.log.wait(1)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_a_task_is_let_go_in_the_store(self):
+        options = ("--store", str(self.place / "tasks.db"), "--task-after", "0",
+                   "--trust-hints")
+        above = [*peers.UPSTREAM, "--log", self.log.path, "--hints"]
+        first = self.serve(*options, upstream=above)
+        go = self.place / "gone"
+        made = web.Web(first.url).tool("work", {"go": str(go)}, task={})
+        self.log.wait(1)
+        self.assertEqual(first.end(), 0)
+        go.touch()
+        second = self.serve(*options, upstream=above)
+        answer = web.Web(second.url).call("tasks/result", {
+            "taskId": made["result"]["task"]["taskId"]})
+        self.assertEqual(answer["result"]["content"][0]["text"], "worked")
+        self.assertEqual(second.end(), 0)
+
+    def test_it_is_not_ready_while_no_upstream_can_be_used(self):
+        program = self.place / "server"
+        words = f"#!/bin/sh\nexec {' '.join(peers.UPSTREAM)}\n"
+        program.write_text(words)
+        program.chmod(0o755)
+        proxy = self.serve(upstream=[str(program)])
+        client = web.Web(proxy.url)
+        program.chmod(0)
+        self.assertIn("error", client.tool("die"))
+        proxy.wait_line("not ready: ")
+        self.assertEqual(self.checks(proxy), [200, 503])
+        program.chmod(0o755)
+        proxy.wait_line("ready: an upstream can be used again")
+        self.assertEqual(self.checks(proxy), [200, 200])
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_an_upstream_over_http_is_asked_until_it_answers(self):
+        above = self.serve()
+        port = above.url.split(":")[2].split("/")[0]
+        proxy = self.serve(above.url, upstream=None)
+        client = web.Web(proxy.url)
+        above.end(signal.SIGKILL)
+        call = client.begin("tools/call", {"name": "odd"})
+        proxy.wait_line("not ready: ")
+        self.assertEqual(self.checks(proxy), [200, 503])
+        self.serve(port=port)
+        proxy.wait_line("ready: an upstream can be used again")
+        self.assertEqual(self.checks(proxy), [200, 200])
+        client.finish(call)
+
+
+if __name__ == "__main__":
+    unittest.main()
