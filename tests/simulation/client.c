@@ -111,6 +111,7 @@ static void on_task(void *user, segue_request *request, const char *task_id)
     if (!a)
         return;
     sim_check(a->s, !a->completed && *task_id);
+    sim_tell(a->s, "task " WHO, WHO_OF(a));
     if (outlasts(a))
         sim_tell(a->s, "lasts " WHO, WHO_OF(a)); /* keyless calls last from here on */
     if (may_keep(a) && dice_once_in(&a->s->dice, 2))
@@ -271,10 +272,11 @@ static void tell_beginning(sim_app *a)
         sim_tell(a->s, "back " WHO, WHO_OF(a));
     } else {
         a->attempt++;
-        sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d",
+        sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d named=%d",
                  a->index % SIM_CALLS, a->attempt, a->person, lasts,
                  (int)sim_planned(a->s, SIM_restartable),
-                 (row_of(a)->flags & ROW_NUMBERED) != 0);
+                 (row_of(a)->flags & ROW_NUMBERED) != 0,
+                 (row_of(a)->flags & ROW_NAMES_TASK) != 0);
         sim_tell(a->s, "anew " WHO, WHO_OF(a));
     }
 }

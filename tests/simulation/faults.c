@@ -7,20 +7,12 @@ static sim_server *any_server(sim *s)
                        (int)dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers)));
 }
 
-/* Returns whether a server that ends loses its calls: nobody has stored them. */
-static bool forgets_calls(const sim *s)
-{
-    bool is_stored =
-        sim_row(&s->plan)->flags & (ROW_TASK | ROW_LASTS) || !sim_planned(s, SIM_keyless);
-    return sim_planned(s, SIM_store) == SIM_MEMORY || !is_stored;
-}
-
 static void take_down(sim_server *server, bool dies)
 {
     sim *s = server->s;
     sim_note(s, dies ? "dies" : "ends", "server", 6);
     sim_fault(s, dies ? "kill" : "stop");
-    if (forgets_calls(s))
+    if (sim_forgets_calls(&s->plan))
         sim_fault(s, "loss");
     sim_server_end(server, dies);
     server->paused_until = 0;
@@ -100,12 +92,20 @@ static void cut_off_store(sim *s)
     server->away_until = s->now_ms + 1 + dice_roll(&s->dice, 8000);
 }
 
+static sim_client *any_client(sim *s)
+{
+    return &s->clients[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_clients))];
+}
+
 static void go_wrong_with_clients(sim *s)
 {
+    if (is_due(s, SIM_refused, 10))
+        any_client(s)->refused++;
+    if (is_due(s, SIM_outages, 60))
+        any_client(s)->refused_until = s->now_ms + 1 + dice_roll(&s->dice, 20000);
     if (!is_due(s, SIM_deaths, 100))
         return;
-    sim_client *client =
-        &s->clients[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_clients))];
+    sim_client *client = any_client(s);
     sim_fault(s, "death");
     sim_client_die(client);
     sim_client_start(client);
@@ -157,11 +157,14 @@ void sim_put_right(sim *s)
 
 bool sim_is_all_well(const sim *s)
 {
-    static const sim_knob faults[] = {SIM_cuts,     SIM_holes,     SIM_kills,  SIM_stops,
-                                      SIM_powers,   SIM_pauses,    SIM_deaths, SIM_losses,
-                                      SIM_refusals, SIM_partitions};
+    static const sim_knob faults[] = {
+        SIM_cuts,   SIM_holes,  SIM_refused, SIM_outages, SIM_kills,    SIM_stops,
+        SIM_powers, SIM_pauses, SIM_deaths,  SIM_losses,  SIM_refusals, SIM_partitions};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (s->left[faults[i]])
+            return false;
+    for (int i = 0; i < sim_planned(s, SIM_clients); i++)
+        if (s->clients[i].refused || s->clients[i].refused_until > s->now_ms)
             return false;
     for (int i = 0; i < sim_planned(s, SIM_servers); i++)
         if (!sim_is_up(&s->servers[i]) || sim_is_paused(&s->servers[i]) ||

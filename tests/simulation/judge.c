@@ -6,6 +6,7 @@
  *   no way back       a handler that runs again begins behind everything that was seen
  *   one run           a handler that cannot run again runs once
  *   fold              a result is what its caller was shown, and what the handler gave
+ *   task              a call that was asked for as a task never ends without one
  *   end once          a request ends once; a task never goes back from an end
  *   answers           an answer belongs to its question and its person
  *   tokens            a caller that comes back is shown nothing that it has handled
@@ -120,6 +121,7 @@ static const char *on_op(judge *j, const judge_words *l)
     op->lasts = judge_number(l, "lasts") != 0;
     op->restarts = judge_number(l, "restarts") != 0;
     op->numbered = judge_number(l, "numbered") != 0;
+    op->named = judge_number(l, "named") != 0;
     op->next = j->operations;
     j->operations = op;
     return NULL;
@@ -266,7 +268,8 @@ static const char *take(judge *j, const judge_words *l)
         return on_op(j, l);
     if (is_one_of(l->verb, "run emit void field end told ask answered"))
         return on_handler(j, l);
-    if (is_one_of(l->verb, "see drop keep back anew asked status cancel lasts result"))
+    if (is_one_of(l->verb,
+                  "see drop keep back anew asked status cancel lasts task result"))
         return judge_on_caller(j, l);
     if (!strcmp(l->verb, "gone")) {
         judge_caller *c = judge_find_caller(j, l->a);

@@ -2,7 +2,8 @@
  * says which promise was broken. It knows nothing of the library: any run that writes
  * these lines can be judged, also a run of real processes.
  *
- *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1     a call is about to start
+ *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1 named=0|1
+ *                                 a call is about to start; named: it becomes a task
  *     <ms> run O R from=N         run R of the handler begins behind segment N
  *     <ms> emit O R n=N d=D       the handler gives segment N with digest D
  *     <ms> void O R               all segments and fields before are replaced
@@ -19,6 +20,7 @@
  *     <ms> anew C O from=N        C starts, behind segment N if it has a token of another
  *     <ms> asked C O q=Q by=P     a person is asked
  *     <ms> status C O s=STATUS
+ *     <ms> task C O               C is told that its call is a task
  *     <ms> cancel C O
  *     <ms> lasts C O              C learns that the call outlives its connection
  *     <ms> result C O kind=K content=D fields=D shown=0|1    K as in `end`

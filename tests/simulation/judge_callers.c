@@ -114,6 +114,9 @@ static const char *check_result(judge *j, const judge_caller *c,
     if (judge_number(l, "fields") != fold_fields(op))
         return judge_wrong(j, "fold: the fields for %s are not what its handler gave",
                            c->name);
+    if (op->named)
+        return judge_wrong(j, "task: %s has a result, and was never told its task",
+                           c->name);
     bool nothing_left = op->standing == op->count;
     if (shown && !nothing_left &&
         (c->now.last != op->count || c->now.first != op->standing))
@@ -183,6 +186,8 @@ const char *judge_on_caller(judge *j, const judge_words *l)
         op->cancelled = true;
     } else if (!strcmp(l->verb, "lasts")) {
         op->lasts = true;
+    } else if (!strcmp(l->verb, "task")) {
+        op->named = false;
     } else if (!strcmp(l->verb, "asked")) {
         if (strcmp(op->person, judge_text(l, "by")) != 0)
             return judge_wrong(j, "answers: %s is asked what %s of %s asks",

@@ -31,6 +31,7 @@ typedef struct judge_operation {
     struct judge_operation *next;
     char name[JUDGE_NAME], person[JUDGE_NAME];
     bool lasts, restarts, numbered;
+    bool named; /* a result must not come before a caller is told the task */
     judge_segment *segments;
     size_t count, cap;
     size_t standing; /* the first segment that was not replaced */

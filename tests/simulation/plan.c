@@ -23,6 +23,13 @@ const composition_row *sim_row(const sim_plan *plan)
     return &composition_rows[plan->at[SIM_row]];
 }
 
+bool sim_forgets_calls(const sim_plan *plan)
+{
+    bool is_stored =
+        sim_row(plan)->flags & (ROW_TASK | ROW_LASTS) || !plan->at[SIM_keyless];
+    return plan->at[SIM_store] == SIM_MEMORY || !is_stored;
+}
+
 static uint32_t one_of(dice *d, const uint32_t *values, uint32_t count)
 {
     return values[dice_roll(d, count)];
@@ -79,6 +86,8 @@ static void plan_faults(int64_t *at, dice *d)
         return; /* nothing goes wrong, so the judge allows no failure */
     at[SIM_cuts] = ONE_OF(d, 0, 0, 1, 2, 6);
     at[SIM_holes] = ONE_OF(d, 0, 0, 0, 0, 1);
+    at[SIM_refused] = ONE_OF(d, 0, 0, 1, 2, 6);
+    at[SIM_outages] = ONE_OF(d, 0, 0, 0, 0, 1, 2);
     at[SIM_kills] = ONE_OF(d, 0, 0, 0, 1, 2);
     at[SIM_stops] = ONE_OF(d, 0, 0, 0, 1, 2);
     at[SIM_powers] = dice_once_in(d, 24);
@@ -108,10 +117,14 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_losses] = at[SIM_partitions] = at[SIM_powers] = 0;
     if (at[SIM_store] == SIM_SQLITE)
         at[SIM_losses] = at[SIM_partitions] = 0;
+    if (!at[SIM_http])
+        at[SIM_refused] = at[SIM_outages] = 0;
     if (row->flags & ROW_STAYS)
         at[SIM_deaths] = 0;
     if (row->flags & ROW_LASTS && at[SIM_keyless] && !at[SIM_http])
         at[SIM_holes] = 0; /* what was written to a pipe counts as delivered (R-975-17) */
+    if (sim_forgets_calls(plan))
+        at[SIM_balance] = SIM_STICKY; /* an answer has to reach the server of its call */
     if (!at[SIM_deaths])
         at[SIM_twice] = 0;
     if (!(row->flags & ROW_REPEATS))

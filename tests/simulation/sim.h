@@ -12,6 +12,7 @@
  * client.c    clients, and the applications that call
  * line.c      the bytes between the two, as over a pipe
  * web.c       the same over HTTP
+ * gateway.c   requests that get a status of HTTP in place of an answer
  * judge.c     the history and the promises
  * main.c      many seeds, traces, and the shrinker
  *
@@ -56,6 +57,8 @@ void sim_plan_make(sim_plan *plan, uint64_t seed);
 void sim_plan_fit(sim_plan *plan);
 void sim_plan_print(const sim_plan *plan, char *out, size_t size);
 const composition_row *sim_row(const sim_plan *plan);
+/* Returns whether calls live in the memory of one server alone. */
+bool sim_forgets_calls(const sim_plan *plan);
 
 /* ---- the processes ---- */
 
@@ -115,7 +118,9 @@ struct sim_client {
     dice dice;
     segue_runtime *runtime;
     segue_session *session;
-    int server; /* the server that a sticky balancer has chosen */
+    int server;            /* the server that a sticky balancer has chosen */
+    int refused;           /* so many requests the gateway answers itself */
+    int64_t refused_until; /* until this time it answers all requests */
 };
 
 /* ---- the network ---- */

@@ -2,7 +2,7 @@
  * own. The run joins each of its connections to a server that the balancer chooses,
  * through a cutting_line. All sockets are polled on the thread of the run, without
  * waiting: what one end has written the other end can read at once. */
-#include "simulation/sim.h"
+#include "simulation/web.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,22 +12,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "support/cutting_line.h"
-
 #define MOST 64 /* maximum number of connections at once */
 #define WHO "X-Who"
-
-typedef struct joined {
-    cutting_line *line;
-    sim_client *client;
-    sim_server *server;
-    int64_t hole_until;
-} joined;
 
 typedef struct web {
     cutting_options options;
     int listeners[SIM_CLIENTS]; /* -1 = closed */
-    joined lines[MOST];
+    sim_joined lines[MOST];
     int count;
     uint64_t number; /* number of connections so far */
 } web;
@@ -175,14 +166,14 @@ static bool accept_one(sim_client *client)
         close(far);
         return true;
     }
-    joined *one = &w->lines[w->count++];
-    *one = (joined){.client = client, .server = server};
+    sim_joined *one = &w->lines[w->count++];
+    *one = (sim_joined){.client = client, .server = server};
     one->line = cutting_line_new(&w->options, ++w->number, near, far, true, s->now_ms);
     sim_check(s, one->line != NULL);
     return true;
 }
 
-static bool turn_line(sim *s, joined *one)
+static bool turn_line(sim *s, sim_joined *one)
 {
     struct pollfd pair[2];
     uint64_t moved[2] = {0, 0};
@@ -197,6 +188,7 @@ static bool turn_line(sim *s, joined *one)
     poll(pair, 2, 0);
     if (one->server->is_dead)
         pair[1].revents = 0; /* what this end still sends is ignored */
+    sim_gateway_turn(s, one, pair);
     cutting_line_turn(line, pair, s->now_ms, moved);
     for (int d = 0; d < 2; d++)
         if (cutting_line_at_cut(line, (cutting_direction)d)) {
@@ -240,7 +232,7 @@ static void cut(sim *s, bool hole)
     web *w = web_of(s);
     if (!w->count)
         return;
-    joined *one = &w->lines[dice_roll(&s->dice, (uint32_t)w->count)];
+    sim_joined *one = &w->lines[dice_roll(&s->dice, (uint32_t)w->count)];
     cutting_half *half = &one->line->halves[dice_once_in(&s->dice, 3) ? 0 : 1];
     if (hole) {
         sim_fault(s, "cut");

@@ -48,16 +48,17 @@ bool dice_once_in(dice *d, uint32_t n);
 /* ---- rows ---- */
 
 enum {
-    ROW_TASK = 1,        /* calls become tasks, so nothing may be lost */
-    ROW_NUMBERED = 2,    /* the client sees the segment numbers of the handler */
-    ROW_ASKS = 4,        /* the server can ask the client */
-    ROW_REPEATS = 8,     /* the client drops repeats of `loose` by their numbers */
-    ROW_REORDERS = 16,   /* messages with `loose` may come in any order */
-    ROW_SAYS_WHY = 32,   /* an error is a segment behind the others (R-1905-44) */
-    ROW_LASTS = 64,      /* a call is not lost once the client knows that it can be
+    ROW_TASK = 1,         /* calls become tasks, so nothing may be lost */
+    ROW_NUMBERED = 2,     /* the client sees the segment numbers of the handler */
+    ROW_ASKS = 4,         /* the server can ask the client */
+    ROW_REPEATS = 8,      /* the client drops repeats of `loose` by their numbers */
+    ROW_REORDERS = 16,    /* messages with `loose` may come in any order */
+    ROW_SAYS_WHY = 32,    /* an error is a segment behind the others (R-1905-44) */
+    ROW_LASTS = 64,       /* a call is not lost once the client knows that it can be
                           * resumed */
-    ROW_ASKS_MUCH = 256, /* flag of a run: its programs ask many questions */
-    ROW_STAYS = 128      /* the client does not restart: segments that were shown are
+    ROW_ASKS_MUCH = 256,  /* flag of a run: its programs ask many questions */
+    ROW_NAMES_TASK = 512, /* each call is told its task before its result */
+    ROW_STAYS = 128       /* the client does not restart: segments that were shown are
                           * confirmed, so nobody keeps them any more (R-975-19) */
 };
 
