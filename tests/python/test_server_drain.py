@@ -4,7 +4,11 @@ back for the rest, and new calls go to the next server."""
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
+import sqlite3
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,5 +106,60 @@ def test_refused_calls_go_to_the_next_server(nothing_left: None) -> None:
         await keeper.close()
         await closing
         await second.aclose()
+
+    run(work)
+
+
+def call_as_task(url: str, tool: str) -> http.client.HTTPConnection:
+    """Sends a call that becomes a task, and does not wait for the answer. The server
+    looks for the key of the call in its store before it begins the call."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {
+            "extensions": {"io.modelcontextprotocol/tasks": {}}
+        },
+        "dev.segue/idempotencyKey": "a key of this call",
+    }
+    params = {"name": tool, "arguments": {}, "_meta": meta}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port)
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    connection.request("POST", "/mcp", json.dumps(message), headers)
+    return connection
+
+
+def test_a_call_that_came_before_the_end_runs(nothing_left: None, tmp_path: Path) -> None:
+    """The store still looks for the key of the call when the server begins to end, and
+    the handler begins later. A refusal would be the result of the task."""
+
+    async def work() -> None:
+        gates, path = Gates("one"), tmp_path / "tasks.db"
+        store = segue.Store(path, busy_timeout=SECONDS)
+        serving = gates.server.serving(http="127.0.0.1:0", drain=SECONDS, store=store)
+        await serving.start()
+        (host,) = gates.server._hosts.values()
+        await heard(serving.url)  # the server has looked for tasks of earlier servers
+        lock = sqlite3.connect(path, isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        connection = call_as_task(serving.url, "gate")
+        await heard(serving.url)
+        closing = asyncio.ensure_future(serving.aclose())
+        while not host.is_draining:
+            await asyncio.sleep(0)
+        lock.close()
+        began = asyncio.ensure_future(gates.began.wait())
+        await asyncio.wait([closing, began], return_when=asyncio.FIRST_COMPLETED)
+        assert began.done(), connection.getresponse().read()
+        gates.go.set()
+        answer = await asyncio.to_thread(lambda: connection.getresponse().read())
+        assert b"server_ending" not in answer
+        connection.close()
+        await closing
 
     run(work)

@@ -100,7 +100,7 @@ def test_a_call_that_ends_while_the_loop_looks(nothing_left: None) -> None:
         made._waiting = {}
         made.running = _Racing([Context(None, made)])  # type: ignore[arg-type]
         made.running.host = made  # type: ignore[attr-defined]
-        await asyncio.wait_for(made.drain(), SECONDS)
+        await asyncio.wait_for(made.drain(refuses=True), SECONDS)
 
     run(work)
 

@@ -60,7 +60,13 @@ export class Hosting {
     /** The contexts of the running calls. */
     readonly running = new Set<Context>();
     readonly maxCalls: number;
+    /**
+     * true = the server is about to end. Tasks that it takes over wait for the next
+     * server.
+     */
     isDraining = false;
+    /** true = no new calls begin, because the server is about to end. */
+    refuses = false;
     isClosed = false;
     /** The number of transports (servings) that this native server serves. */
     users = 0;
@@ -200,10 +206,15 @@ export class Hosting {
     // ---- the end
 
     /**
-     * Refuses new calls, and waits until no call runs, at most `patienceMs` milliseconds.
+     * Waits until no call runs, at most `patienceMs` milliseconds.
+     *
+     * @param refuses - true = new calls are refused here. A listener that closes refuses
+     * new calls itself. A call that still comes from there was accepted before, and must
+     * begin: its store may know it already, and would keep the refusal as its result.
      */
-    async drain(patienceMs: number): Promise<void> {
+    async drain(patienceMs: number, refuses: boolean): Promise<void> {
         this.isDraining = true;
+        this.refuses = refuses;
         await this.#quietWithin(patienceMs);
     }
 

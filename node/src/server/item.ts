@@ -144,27 +144,33 @@ export abstract class Item {
             host.runtime.cork();
             if (kind === Kind.COMPLETION) void this.complete(host, call, params);
             else if (running.size >= maxCalls || host.isDraining)
-                this.#refuse(host, call, params);
-            else {
-                const context = new Context(call, host, this);
-                host.began(context);
-                this.#begin(host, call, params, context);
-                if (kind === Kind.CALL_NOW) host.endTurnSoon(call);
-            }
+                this.#takeLate(host, kind, call, params);
+            else this.#run(host, kind, call, params);
         };
     }
 
+    #run(host: Hosting, kind: number, call: Call, params: string): void {
+        const context = new Context(call, host, this);
+        host.began(context);
+        this.#begin(host, call, params, context);
+        if (kind === Kind.CALL_NOW) host.endTurnSoon(call);
+    }
+
     /**
-     * Refuses a call that cannot run now. A task that was taken over from another server
-     * is not refused but waits, because its client knows that the task works.
+     * Handles a call that comes when no call may begin, or when the server is about to
+     * end. A task that was taken over from another server is not refused but waits,
+     * because its client knows that the task works. A task of a server that has closed is
+     * left to the next server on the store.
      */
-    #refuse(host: Hosting, call: Call, params: string): void {
+    #takeLate(host: Hosting, kind: number, call: Call, params: string): void {
         try {
-            if (native.callResumed(call) === null) refuse(host, call);
-            else {
+            if (host.isClosed) callFree(call);
+            else if (native.callResumed(call) !== null) {
                 const context = new Context(call, host, this);
                 host.wait(context, () => this.#begin(host, call, params, context));
-            }
+            } else if (host.running.size >= host.maxCalls || host.refuses)
+                refuse(host, call);
+            else this.#run(host, kind, call, params);
         } catch (error) {
             if (!isUsual(error)) throw error;
         }

@@ -51,7 +51,7 @@ export abstract class Serving {
     protected isIdle = false;
     /**
      * @internal Whether clients that lost their connection may connect again while this
-     * serving closes.
+     * serving closes. Then the transport itself refuses new calls.
      */
     protected readonly returns: boolean = false;
     readonly #leave: Leave;
@@ -168,11 +168,13 @@ export abstract class Serving {
     async #drain(patienceMs: number): Promise<void> {
         const { host } = this;
         const until = performance.now() + patienceMs;
-        await host.drain(patienceMs);
+        await host.drain(patienceMs, !this.returns);
         // Clients that lost their connection may still connect again and fetch the
-        // answers of ended calls.
+        // answers of ended calls. A call that was accepted earlier may still begin.
         const left = until - performance.now();
-        if (this.returns && !this.isIdle && left > 0) await this.#idleWithin(left);
+        if (!this.returns || this.isIdle || left <= 0) return;
+        await this.#idleWithin(left);
+        await host.drain(until - performance.now(), false);
     }
 
     async #idleWithin(patienceMs: number): Promise<void> {

@@ -50,6 +50,10 @@ class Hosting:
         running: the contexts of the running calls.
         pool: the threads for plain functions.
         max_calls: the maximum number of running calls.
+        is_draining: the server is about to end. Tasks that it takes over wait for the
+            next server.
+        refuses: the handlers of new calls do not begin, because the server is about to
+            end.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Hosting:
         self.max_calls = server.max_calls
         self.is_closed = False
         self.is_draining = False
+        self.refuses = False
         self.users = 0
         self.store: object = None  # keeps the store open as long as this object exists
         self.own: object = None
@@ -196,15 +201,25 @@ class Hosting:
 
     # ---- closing
 
-    async def drain(self) -> None:
-        """Refuses new calls, and waits until no call runs."""
+    async def drain(self, refuses: bool) -> None:
+        """Waits until no call runs.
+
+        Args:
+            refuses: True = new calls are refused here. A listener that closes refuses new
+                calls itself. A call that still comes from there was accepted before, and
+                must begin: its store may know it already, and would keep the refusal as
+                its result.
+        """
         self.is_draining = True
+        self.refuses = refuses
         if self._quiet is None:
-            # the event is made before `running` is read, because a thread may end a
-            # call between the two steps
             self._quiet = asyncio.Event()
-        if self.running:
+        # the event is cleared before `running` is read, because a thread may end a call
+        # between the two steps
+        self._quiet.clear()
+        while self.running:
             await self._quiet.wait()
+            self._quiet.clear()
 
     def close(self) -> None:
         """Closes the connections after all queued output was sent. Closing a connection

@@ -131,10 +131,15 @@ class Item(ABC):
             if kind == _segue.COMPLETION:
                 self.complete(host, call, params)
                 return
+            if host.is_closed:  # a task is left to the next server on the store
+                _segue.call_free(call)
+                return
             is_full = len(running) >= limit or host.is_draining
             if is_full and _segue.call_resumed(call) is None:
-                refuse(call, host)
-                return
+                if len(running) >= limit or host.refuses:
+                    refuse(call, host)
+                    return
+                is_full = False
             context = make(call, host, self.block)
             watch(call, context._on_event)
             # This call is a task that was taken over from another server. Its client

@@ -217,11 +217,12 @@ class Serving:
             await self._finish(host)
 
     async def _drained(self, host: Hosting) -> None:
-        await host.drain()
+        await host.drain(refuses=self._listener is None)
         if self._listener is not None and self._left is not None:
-            # clients that lost their connection may still fetch the answers of calls
-            # that have ended
+            # Clients that lost their connection may still fetch the answers of calls
+            # that have ended. A call that was accepted earlier may still begin.
             await self._left.wait()
+            await host.drain(refuses=False)
 
     async def _finish(self, host: Hosting) -> None:
         if self._listener is not None:
