@@ -57,11 +57,12 @@ const char *check_cut(peer *p)
     segue_status expected = p->era == ERA_MODERN ? SEGUE_E_DISCONNECTED : SEGUE_OK;
     const char *reason = NULL;
     if (start(p, &x, "tools/call",
-              "{\"name\":\"steps\",\"arguments\":{\"n\":10,\"delayMs\":100}}",
+              "{\"name\":\"steps\",\"arguments\":{\"n\":20,\"delayMs\":100}}",
               NULL) != SEGUE_OK)
         return "not taken";
-    run_for(p, 500); /* the call has begun, also on a busy machine, and is not over */
-    if (!cut_connections(p))
+    if (!wait_for(p, &x.progress_count, 1))
+        reason = "no first step";
+    else if (!cut_connections(p))
         reason = "nobody cuts";
     else if (!wait_for(p, &x.done, 1) || x.status != expected)
         reason = because("it ended with %s", segue_status_name(x.status));

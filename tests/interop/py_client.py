@@ -274,19 +274,23 @@ py_items.add_cells(cells, lambda: client, asked, notes, modern)
 
 @cells.add("reconnect: a stream is cut", when=over_http)
 async def _():
-    outcome = []
+    outcome, steps = [], []
+
+    async def on_progress(*progress):
+        steps.append(progress)
 
     async def walk(other):
         try:
             outcome.append(text(await other.call_tool(
-                "steps", {"n": 10, "delayMs": 100}, read_timeout_seconds=5)))
+                "steps", {"n": 20, "delayMs": 100}, progress_callback=on_progress,
+                read_timeout_seconds=5 if modern else 60)))
         except Exception as error:
             outcome.append(error)
 
     async with make_client(mode) as other:
         async with anyio.create_task_group() as group:
             group.start_soon(walk, other)
-            await anyio.sleep(0.3)
+            await until(lambda: steps, "the first step")
             await cut_connections(server)
         equal(await greet_until_answered(other), None, "what ended the next calls")
     if not modern:

@@ -229,9 +229,11 @@ const cells = {
     },
     ...items.cells,
     async 'reconnect: a stream is cut'() {
-        const slow = call('steps', { n: 10, delayMs: 100 }, { timeout: 5000 });
+        const steps = [];
+        const options = { timeout: modern ? 5000 : 60000, onprogress: step => steps.push(step) };
+        const slow = call('steps', { n: 20, delayMs: 100 }, options);
         slow.catch(() => {});
-        await new Promise(resolve => setTimeout(resolve, 300));
+        await until(() => steps.length, 'the first step');
         await cutConnections(command);
         const problem = modern ? await rejection(slow) : equal(text(await slow), 'arrived');
         equal(await greetAgain(), undefined, 'what ended the next calls');

@@ -362,11 +362,21 @@ func cutConnections(url string) error {
 
 // cutStream makes the tap end all connections while a call is answered.
 func (j *judgeClient) cutStream(ctx context.Context) error {
+	steps := j.count(func() int { return len(j.progress) })
+	before := steps()
+	params := &mcp.CallToolParams{Name: "steps", Arguments: given{"n": 20, "delayMs": 100}}
+	params.SetProgressToken("cut")
 	done := make(chan error, 1)
 	go func() {
-		done <- j.expect(ctx, "steps", given{"n": 10, "delayMs": 100}, "arrived")
+		result, err := j.session.CallTool(ctx, params)
+		if err == nil {
+			err = equal(textOf(result), "arrived", "the text")
+		}
+		done <- err
 	}()
-	time.Sleep(300 * time.Millisecond)
+	if err := until(ctx, func() bool { return steps() > before }, "the first step"); err != nil {
+		return err
+	}
 	if err := cutConnections(j.server[0]); err != nil {
 		return err
 	}

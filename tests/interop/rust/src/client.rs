@@ -362,11 +362,13 @@ impl Judge {
     async fn cut_stream(&self) -> Outcome {
         let session = self.session()?;
         let peer = session.peer().clone();
+        let seen = &self.notes.progress;
+        seen.lock().expect("a lock").clear();
         let slow = tokio::spawn(async move {
-            peer.call_tool(params("steps", json!({"n": 10, "delayMs": 100})))
+            peer.call_tool(params("steps", json!({"n": 20, "delayMs": 100})))
                 .await
         });
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        until(|| !seen.lock().expect("a lock").is_empty(), "the first step").await?;
         cut_connections(&self.server[0]).await?;
         match slow.await? {
             Ok(_) if self.modern => return Err(failed("the call has an answer")),
