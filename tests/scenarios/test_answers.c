@@ -211,7 +211,7 @@ static void what_was_asked_before_stays_good(world *w)
 }
 
 static shared_place *place; /* the place of a store with leases, or NULL */
-static shared_store *instance_a;
+static shared_store *instance_a, *instance_b;
 
 static void open_instance(segue_store **out, shared_store **self)
 {
@@ -254,7 +254,7 @@ static void begin(world *w)
     if (redis)
         open_redis(&other);
     else if (place)
-        open_instance(&other.custom, NULL);
+        open_instance(&other.custom, &instance_b);
     world_begin_beside(w, &other);
 }
 
@@ -419,6 +419,32 @@ static void a_task_is_answered_at_the_other_server(world *w)
     world_end(&other);
 }
 
+/* The answer to a task's question comes to B while B cannot reach the store. B refuses
+ * the answer, because A does not know of it and would wait for ever. */
+static void an_answer_that_cannot_be_stored_is_refused(world *w)
+{
+    char id[WIRE_ID];
+    for (int knows = 0; knows < 2; knows++) {
+        begin(w);
+        wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+        const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
+        question(a, id);
+        wire *b = beside(&other, a);
+        if (knows) /* B has the operation in memory, so it need not be looked up */
+            until(b, task, "input_required");
+        shared_store_away(instance_b, 1);
+        reply(b, id, "lost");
+        wire_expect_status(b, 503);
+        shared_store_away(instance_b, 0);
+        reply(b, id, "there");
+        wire_expect_status(b, 202);
+        says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"there");
+        assert_int_equal(other.server->late.answers, 0);
+        world_end(&other);
+        world_restart(w);
+    }
+}
+
 /* The number of answers that are looked up in the store is bounded: beyond it they are
  * refused, and accepted later. */
 static void late_answers_are_bounded(world *w)
@@ -509,6 +535,9 @@ static const scenario leased[] = {
      of_a_service},
     {"a letter answers what its sender was asked", letters_that_do_not_belong,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"an answer that cannot be stored is refused",
+     an_answer_that_cannot_be_stored_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
     {"a server that was fenced gets letters again", a_server_that_comes_back_gets_letters,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
 };

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 /* The maximum number of counted answers at a time, and the maximum number of their bytes.
  * A single answer can have any size. */
@@ -17,6 +18,8 @@
 typedef struct sgi_late_answer_usage {
     size_t answers;
     size_t bytes;
+    /* the answers whose POST is answered when the store has the answer */
+    LIST_HEAD(, sgi_late_answer) waiting;
 } sgi_late_answer_usage;
 
 static inline bool sgi_late_answer_usage_has_room(const sgi_late_answer_usage *use,

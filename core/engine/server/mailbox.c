@@ -10,9 +10,6 @@
 
 #define BOX_NAME "dev.segue/mailbox"
 
-static const char not_taken[] =
-    "The answer cannot be passed on to the server that asked: send the answer again";
-
 /* ---- the mailbox ---- */
 
 /* Writes the owner of a mailbox (an operation to which other servers send answers): a
@@ -158,14 +155,7 @@ static void free_mailbox(mail *m)
 
 static void end_forwarding(mail *m, segue_status status)
 {
-    sgi_conn *conn = m->conn;
-    if (conn->up && !conn->closing && status == SEGUE_OK) {
-        sgi_send_end_without_answer(conn);
-    } else if (conn->up && !conn->closing) {
-        sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(not_taken),
-                       (sgi_json){0});
-        conn->http_status = 503;
-    }
+    sgi_answer_end_post(m->conn, status == SEGUE_OK);
     free_mailbox(m);
 }
 

@@ -96,6 +96,9 @@ struct sgi_peer {
     /* the rights (grant) that the request's access token gives, a counted reference; NULL
      * = the request has no access token */
     sgi_grant *grant;
+    /* the message of the exchange is an answer to a question, and the POST can get its
+     * status later */
+    bool is_post_of_answer;
     /* the exchange is a GET and counts as a stream of its principal */
     bool got;
     /* the wire session of the exchange, in versions that begin with `initialize`; not a

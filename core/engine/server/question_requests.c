@@ -467,16 +467,18 @@ static segue_status take(sgi_op *op, const sgi_op_question *input, bool is_error
                     : take_result(op, key, answer);
 }
 
-bool sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
-                              sgi_json answer)
+sgi_answered sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
+                                      sgi_json answer)
 {
     if (!is_error && !is_about(op, answer))
-        return false;
+        return SGI_ANSWERED_NOTHING;
     /* if the question was also sent in another session, the client of that session need
      * not answer */
     sgi_question_withdraw_sent(input);
-    settle(op, take(op, input, is_error, answer));
-    return true;
+    segue_status status = take(op, input, is_error, answer);
+    settle(op, status);
+    bool is_put_off = sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status);
+    return is_put_off ? SGI_ANSWERED_LATER : SGI_ANSWERED_ONE;
 }
 
 static sgi_answered answer_ask(sgi_question_request *question, bool is_error,
@@ -506,13 +508,14 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
 
 /* Handles the answer to a question of a lasting call (its client can leave and come
  * back). The question has the same id in every session. If another server runs the call,
- * the call is looked up in the store. */
+ * the call is looked up in the store. Over HTTP the client may have got the question from
+ * another server, so its POST waits for the store. */
 static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_id_parts *parts,
                                    bool is_error, sgi_json answer)
 {
     sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
     sgi_op *op = sgi_op_by_task(node);
-    if (!op) {
+    if (!op || peer->is_post_of_answer) {
         SGI_RARE(answer_elsewhere);
         return sgi_take_late_answer(peer, parts, is_error, answer);
     }

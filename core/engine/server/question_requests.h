@@ -56,6 +56,8 @@ typedef enum sgi_answered {
     SGI_ANSWERED_NOTHING = 0,
     /* the response was accepted, or its question is being looked up in the store */
     SGI_ANSWERED_ONE,
+    /* the POST of the response gets its status later, when the store has the response */
+    SGI_ANSWERED_AWAITED,
     /* The client must send the response again: another server has asked the question, or
      * too many answers are being handled now. */
     SGI_ANSWERED_LATER
@@ -86,10 +88,10 @@ void sgi_question_requests_send_soon(sgi_op *op);
 void sgi_question_requests_send_followed(sgi_op *op);
 /* Handles the answer to a question that the server has sent as a request. The answer is
  * an error object or a result. The caller holds a reference to the operation and has
- * checked that the client owns the operation. Returns false when the answer names another
- * task. */
-bool sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
-                              sgi_json answer);
+ * checked that the client owns the operation. Returns SGI_ANSWERED_NOTHING when the
+ * answer names another task. */
+sgi_answered sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
+                                      sgi_json answer);
 /* Calls sgi_question_requests_send_soon for each operation that can ask questions in this
  * session. Called when the client has opened the session's GET stream. */
 void sgi_question_requests_send_all_soon(const sgi_wire_session *session);

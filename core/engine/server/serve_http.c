@@ -259,6 +259,20 @@ static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **sp
         *verdict = another_server;
 }
 
+/* Handles an answer to a question of the server. *verdict is at first the verdict for an
+ * answer that was accepted. */
+static void hear_answer(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
+                        sgi_http_serve_verdict *verdict)
+{
+    peer->is_post_of_answer = true;
+    sgi_answered answered = sgi_peer_take_answer(peer, msg);
+    peer->is_post_of_answer = false;
+    if (answered == SGI_ANSWERED_LATER)
+        hear_elsewhere(peer, msg, spare, verdict);
+    else if (answered == SGI_ANSWERED_AWAITED)
+        give_conn(verdict, spare, peer->conn);
+}
+
 /* Handles a notification, or an answer to a question of this server. Outside a session,
  * only the notification that withdraws a call has an effect. */
 static void hear(segue_server *server, sgi_principal *who,
@@ -283,8 +297,8 @@ static void hear(segue_server *server, sgi_principal *who,
     lend(peer, session);
     if (!is_answer)
         sgi_peer_take_message(peer, msg);
-    else if (sgi_peer_take_answer(peer, msg) == SGI_ANSWERED_LATER)
-        hear_elsewhere(peer, msg, spare, verdict);
+    else
+        hear_answer(peer, msg, spare, verdict);
     lend(peer, NULL);
 }
 

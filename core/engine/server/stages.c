@@ -2,6 +2,7 @@
  * stage. */
 #include "engine/server/call.h"
 #include "engine/cluster/recovery.h"
+#include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/rounds.h"
 #include "engine/server/wire_session.h"
@@ -162,6 +163,7 @@ void sgi_server_shut_down(segue_server *server)
     set_stage(server, SGI_SERVER_DEAD);
     server->committer.closed = true;
     sgi_mailbox_delete(server);
+    sgi_late_answers_end_all(server);
     sgi_rounds_end_all(server);
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_shut_down(call);
