@@ -1,3 +1,11 @@
+/* The proxy makes, reads and cancels the tasks of handles as a client of its own server:
+ * an errand is one short conversation with the server, over a pair of transports, in the
+ * name of one principal.
+ *
+ *     a client's call --handle_begin--> errand: tools/call --handle_adopt--> task
+ *
+ * The relay of the client's call then goes on with the call of the errand, which is a
+ * task, and the client's call is answered with the id of this task. */
 #include "handle.h"
 
 #include <segue/segue_util.h>
@@ -5,296 +13,436 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#define HANDLES_MAX 1000
-#define HANDLE_TEXT 32
-#define KEPT_MS (60 * 60 * 1000)
+#define HANDLE_TTL_MS ((int64_t)24 * 60 * 60 * 1000)
 #define NOTE_SIZE 400
+#define HANDLE_MAX 200
+/* the member of _meta that names the relay of a call that an errand makes */
+#define RELAY_META "dev.segue/relay"
 
-/* A waiting call of the tool that returns results. It waits for the end of the call that
- * has the handle. */
-typedef struct waiter {
-    struct waiter *next;
-    handle *handle;
-    segue_call *call;
-    segue_timer *timer;
-} waiter;
+typedef enum purpose { GIVE_RESULT, GIVE_STATUS, CANCEL, MAKE } purpose;
 
-struct handle {
-    handle *next;
+typedef struct errand {
+    struct errand *next;
     proxy *proxy;
-    char id[HANDLE_TEXT + 1];
+    /* number of references: one of the session, and one of each request and timer */
+    int32_t refs;
+    purpose purpose;
     char *principal;
-    /* the call that was answered with the handle; NULL = the call has ended */
+    segue_transport *there; /* the server's end of the pair */
+    segue_session *session;
+    segue_task *task;
+    segue_request *request;
+    segue_timer *timer;
+    segue_call *call; /* the client's call; NULL = it was answered, or the relay has it */
+    /* MAKE: the relay that waits for the call of the errand; NULL = it has the call */
     relay *relay;
-    bool done;
-    text result;        /* the result of the call; empty = no result */
-    segue_error *error; /* the upstream's error; NULL = no such error */
-    /* the message of an error of the proxy itself; empty = no such error */
-    text message;
-    text data;
     char note[NOTE_SIZE];
-    waiter *waiters;
-};
+} errand;
 
 static const char *const tools[] = {
-    "{\"name\":\"segue_proxy_result\",\"description\":\"Gives the result of a call that "
-    "was "
-    "answered with a handle. Waits a while if it still runs.\",\"inputSchema\":{\"type\":"
-    "\"object\",\"properties\":{\"handle\":{\"type\":\"string\"}},\"required\":["
-    "\"handle\"]},\"annotations\":{\"readOnlyHint\":true}}",
-    "{\"name\":\"segue_proxy_status\",\"description\":\"Says whether a call that was "
-    "answered with a handle still runs.\",\"inputSchema\":{\"type\":\"object\","
-    "\"properties\":{\"handle\":{\"type\":\"string\"}},\"required\":[\"handle\"]},"
-    "\"annotations\":{\"readOnlyHint\":true}}",
-    "{\"name\":\"segue_proxy_cancel\",\"description\":\"Cancels a call that was answered "
-    "with a handle.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"handle\":{"
-    "\"type\":\"string\"}},\"required\":[\"handle\"]}}",
+    [GIVE_RESULT] =
+        "{\"name\":\"segue_proxy_result\",\"description\":\"Gives the result "
+        "of a call that was answered with a handle. Waits a while if it still "
+        "runs.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+        "\"handle\":{\"type\":\"string\"}},\"required\":[\"handle\"]},"
+        "\"annotations\":{\"readOnlyHint\":true}}",
+    [GIVE_STATUS] =
+        "{\"name\":\"segue_proxy_status\",\"description\":\"Says whether a call "
+        "that was answered with a handle still runs.\",\"inputSchema\":{"
+        "\"type\":\"object\",\"properties\":{\"handle\":{\"type\":\"string\"}},"
+        "\"required\":[\"handle\"]},\"annotations\":{\"readOnlyHint\":true}}",
+    [CANCEL] =
+        "{\"name\":\"segue_proxy_cancel\",\"description\":\"Cancels a call that was "
+        "answered with a handle.\",\"inputSchema\":{\"type\":\"object\","
+        "\"properties\":{\"handle\":{\"type\":\"string\"}},\"required\":["
+        "\"handle\"]}}",
 };
 
-/* ---- answers ---- */
+/* ---- the life of an errand ---- */
 
-static void say(segue_call *call, const char *words)
+static void unref_errand(void *user)
 {
-    segue_call_send_text(call, words, strlen(words), NULL);
-    segue_call_complete(call, NULL, NULL);
-    segue_call_free(call);
+    errand *e = user, **link = &e->proxy->errands;
+    if (--e->refs)
+        return;
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    segue_timer_free(e->timer);
+    segue_request_free(e->request);
+    segue_task_free(e->task);
+    segue_session_free(e->session);
+    segue_call_free(e->call);
+    if (e->relay)
+        relay_unref(e->relay);
+    free(e->principal);
+    free(e);
 }
 
-static void say_running(const handle *h, segue_call *call)
+static void end_errand(errand *e)
 {
-    char words[NOTE_SIZE + 200];
+    if (e->timer)
+        segue_timer_cancel(e->timer);
+    if (e->session)
+        segue_session_close(e->session);
+    segue_session_free(e->session);
+    e->session = NULL;
+}
+
+static bool open_session(errand *e)
+{
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
+    segue_transport *here;
+    if (segue_transport_pair(e->proxy->runtime, &here, &e->there) != SEGUE_OK)
+        return false;
+    if (segue_server_attach(e->proxy->server, e->there, NULL) != SEGUE_OK) {
+        segue_transport_free(here);
+        segue_transport_free(e->there);
+        return false;
+    }
+    options.era = SEGUE_ERA_MODERN;
+    options.no_idempotency = 1;
+    options.cache_bytes = -1;
+    events.user = e;
+    events.free_user = unref_errand;
+    if (segue_session_open(e->proxy->runtime, here, &options, &events, &e->session,
+                           NULL) == SEGUE_OK)
+        return true;
+    segue_transport_free(here);
+    return false;
+}
+
+/* Opens a conversation in the name of the principal. Returns NULL when this fails. */
+static errand *begin_errand(proxy *p, purpose why, const char *principal)
+{
+    errand *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    *e = (errand){.next = p->errands, .proxy = p, .refs = 1, .purpose = why};
+    p->errands = e;
+    e->principal = copy_string(principal);
+    if (e->principal && open_session(e))
+        return e;
+    unref_errand(e);
+    return NULL;
+}
+
+segue_status handle_principal(void *user, segue_transport *transport,
+                              const char **principal)
+{
+    const proxy *p = user;
+    for (const errand *e = p->errands; e; e = e->next)
+        if (e->there == transport)
+            *principal = e->principal;
+    return SEGUE_OK;
+}
+
+/* ---- answers to the client ---- */
+
+static void say(errand *e, const char *words)
+{
+    segue_call_send_text(e->call, words, strlen(words), NULL);
+    /* The result has no structuredContent, although the tool's outputSchema may require
+     * it. segue_call_complete_json completes the call without a check. */
+    segue_call_complete_json(e->call, "{}", 2, NULL);
+    segue_call_free(e->call);
+    e->call = NULL;
+}
+
+static void say_running(errand *e)
+{
+    char words[NOTE_SIZE + HANDLE_MAX + 200];
     snprintf(words, sizeof words,
              "The call still runs%s%s. Ask again with segue_proxy_result, handle %s.",
-             h->note[0] ? ": " : "", h->note, h->id);
-    say(call, words);
+             e->note[0] ? ": " : "", e->note, segue_task_id(e->task));
+    say(e, words);
 }
 
-static void give(const handle *h, segue_call *call)
+static void say_unknown(segue_call *call)
 {
-    segue_status status = SEGUE_OK;
-    if (h->error)
-        status = segue_call_fail_with(call, h->error, NULL);
-    else if (h->message.len)
-        status =
-            segue_call_fail(call, -32603, h->message.p, h->data.p, h->data.len, NULL);
-    else
-        status = segue_call_complete_json(call, h->result.p, h->result.len, NULL);
-    if (status != SEGUE_OK)
-        segue_call_fail(call, -32603, "The proxy cannot send the result of the call",
-                        NULL, 0, NULL);
+    segue_call_fail(call, -32602,
+                    "There is no such handle: the handle is wrong, or it is more than a "
+                    "day old",
+                    NULL, 0, NULL);
     segue_call_free(call);
 }
 
-/* ---- waiters ---- */
-
-static void remove_waiter(waiter *w)
+/* Answers the client's call with the outcome of the task. */
+static void give(errand *e, segue_status status, const char *result, size_t len,
+                 const segue_error *error)
 {
-    waiter **link = &w->handle->waiters;
-    while (*link != w)
-        link = &(*link)->next;
-    *link = w->next;
-    segue_timer_free(w->timer);
-    free(w);
-}
-
-static void wait_is_over(void *user)
-{
-    waiter *w = user;
-    say_running(w->handle, w->call);
-    remove_waiter(w);
-}
-
-static void wait_for_end(handle *h, segue_call *call)
-{
-    waiter *w = calloc(1, sizeof *w);
-    if (!w) {
-        say_running(h, call);
-        return;
-    }
-    *w = (waiter){h->waiters, h, call, NULL};
-    h->waiters = w;
-    if (segue_timer_start(h->proxy->runtime, h->proxy->config.task_after_ms, wait_is_over,
-                          w, NULL, &w->timer) == SEGUE_OK)
-        return;
-    remove_waiter(w);
-    say_running(h, call);
-}
-
-/* ---- the end ---- */
-
-static void free_handle(handle *h)
-{
-    handle **link = &h->proxy->handles;
-    while (*link != h)
-        link = &(*link)->next;
-    *link = h->next;
-    h->proxy->handle_count--;
-    while (h->waiters) { /* the runtime has ended, so these calls can only be freed */
-        segue_call_free(h->waiters->call);
-        remove_waiter(h->waiters);
-    }
-    segue_error_free(h->error);
-    text_free(&h->result);
-    text_free(&h->message);
-    text_free(&h->data);
-    free(h->principal);
-    free(h);
-}
-
-static void kept_long_enough(void *user)
-{
-    free_handle(user);
-}
-
-static void end(handle *h)
-{
-    h->done = true;
-    h->relay = NULL;
-    while (h->waiters) {
-        waiter *w = h->waiters;
-        segue_timer_cancel(w->timer);
-        give(h, w->call);
-        remove_waiter(w);
-    }
-    if (!h->proxy->ending)
-        segue_timer_start(h->proxy->runtime, KEPT_MS, kept_long_enough, h, NULL, NULL);
-}
-
-void handle_finish(handle *h, const char *result, size_t len, const segue_error *error)
-{
-    if (error)
-        segue_error_copy(error, &h->error);
+    if (status == SEGUE_OK)
+        status = segue_call_complete_json(e->call, result, len, NULL);
     else
-        text_add(&h->result, result, len);
-    end(h);
-}
-
-void handle_fail(handle *h, const char *message, json data)
-{
-    text_add_str(&h->message, message);
-    text_add_json(&h->data, data);
-    end(h);
-}
-
-void handle_note(handle *h, const char *message)
-{
-    snprintf(h->note, sizeof h->note, "%s", message);
-}
-
-void handles_free(proxy *p)
-{
-    while (p->handles)
-        free_handle(p->handles);
+        status = segue_call_fail_with(e->call, error, NULL);
+    if (status != SEGUE_OK)
+        segue_call_fail(e->call, -32603, "The proxy cannot send the result of the call",
+                        NULL, 0, NULL);
+    segue_call_free(e->call);
+    e->call = NULL;
 }
 
 /* ---- making a handle ---- */
 
-static bool make_id(char id[HANDLE_TEXT + 1])
+static void on_made(void *user, segue_request *request, const char *id)
 {
-    unsigned char bytes[HANDLE_TEXT / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
-    return true;
+    errand *e = user;
+    char words[2 * HANDLE_MAX + 300];
+    if (!e->call)
+        return;
+    snprintf(words, sizeof words,
+             "The call still runs and continues. Its handle is %s. Call "
+             "segue_proxy_result with {\"handle\":\"%s\"} for its result, "
+             "segue_proxy_status for its status, or segue_proxy_cancel to end it.",
+             id, id);
+    say(e, words);
+    segue_request_detach(request);
 }
 
-handle *handle_make(relay *r)
+static void on_make_complete(void *user, segue_request *request, segue_status status,
+                             const char *result, size_t len, const segue_error *error)
 {
-    proxy *p = r->up->source->proxy;
-    char words[400];
-    if (segue_call_defer(r->call, 0, NULL) == SEGUE_OK || p->handle_count >= HANDLES_MAX)
-        return NULL;
-    handle *h = calloc(1, sizeof *h);
-    if (!h || !make_id(h->id)) {
-        free(h);
-        return NULL;
+    errand *e = user;
+    (void)request;
+    if (e->call) /* the call ended before it was a task */
+        give(e, status, result, len, error);
+    end_errand(e);
+}
+
+/* Writes the params of the client's call again, as the proxy's own clients send them. */
+static void write_params(const relay *r, text *to)
+{
+    static const char *const changed[] = {"name", "_meta", NULL};
+    json given = {r->params.p, r->params.len}, meta = json_get(given, "_meta");
+    text_add_str(to, "{");
+    text_add_key(to, "name");
+    text_add_quoted(to, r->item->key, strlen(r->item->key));
+    text_add_members(to, given, changed);
+    text_add_key(to, "_meta");
+    text_add_str(to, "{");
+    text_add_key(to, RELAY_META);
+    text_add_quoted(to, r->key, strlen(r->key));
+    text_add_members(to, meta, NULL);
+    text_add_str(to, "}}");
+}
+
+void handle_begin(relay *r)
+{
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
+    text params = {.p = NULL};
+    errand *e = begin_errand(r->up->source->proxy, MAKE, segue_call_principal(r->call));
+    if (!e)
+        return;
+    write_params(r, &params);
+    e->relay = r;
+    r->refs++;
+    events.user = e;
+    events.free_user = unref_errand;
+    events.on_task = on_made;
+    events.on_complete = on_make_complete;
+    e->refs++;
+    if (params.failed ||
+        segue_request_start(e->session, "tools/call", params.p, params.len, NULL, &events,
+                            &e->request, NULL) != SEGUE_OK) {
+        unref_errand(e);
+        end_errand(e);
     }
-    h->proxy = p;
-    h->relay = r;
-    h->principal = copy_string(segue_call_principal(r->call));
-    h->next = p->handles;
-    p->handles = h;
-    p->handle_count++;
-    snprintf(
-        words, sizeof words,
-        "The call still runs and continues. Its handle is %s. Call segue_proxy_result "
-        "with {\"handle\":\"%s\"} for its result, segue_proxy_status for its status, "
-        "or segue_proxy_cancel to end it.",
-        h->id, h->id);
-    /* The result has no structuredContent, although the tool's outputSchema requires it.
-     * segue_call_complete_json completes the call without a check. */
-    segue_call_send_text(r->call, words, strlen(words), NULL);
-    segue_call_complete_json(r->call, "{}", 2, NULL);
-    return h;
+    text_free(&params);
+}
+
+static errand *find_maker(proxy *p, segue_call *call)
+{
+    json ticket = {NULL, 0};
+    if (segue_call_meta(call, RELAY_META, &ticket.p, &ticket.n) != SEGUE_OK)
+        return NULL;
+    for (errand *e = p->errands; e; e = e->next)
+        if (e->relay && json_is(ticket, e->relay->key) &&
+            !strcmp(e->principal, segue_call_principal(call)))
+            return e;
+    return NULL;
+}
+
+bool handle_adopt(const item *i, segue_call *call)
+{
+    errand *e = find_maker(i->source->proxy, call);
+    if (!e)
+        return false;
+    relay *r = e->relay;
+    e->relay = NULL;
+    segue_call *before = r->call;
+    if (relay_continue_as(r, i, call, HANDLE_TTL_MS)) {
+        e->call = before;
+    } else {
+        segue_call_fail(call, -32603, "The call cannot become a task", NULL, 0, NULL);
+        segue_call_free(call);
+    }
+    relay_unref(r);
+    return true;
 }
 
 /* ---- the tools ---- */
 
-/* Returns the handle that the arguments of the call name, if it belongs to the caller;
- * otherwise NULL. */
-static handle *find(proxy *p, segue_call *call)
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    errand *e = user;
+    (void)request;
+    (void)status;
+    if (message)
+        snprintf(e->note, sizeof e->note, "%s", message);
+}
+
+static segue_request_events events_of(errand *e, segue_complete_fn on_complete)
+{
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
+    events.user = e;
+    events.free_user = unref_errand;
+    events.on_status = on_status;
+    events.on_complete = on_complete;
+    e->refs++; /* the caller drops the reference when the request does not start */
+    return events;
+}
+
+static void fail(errand *e)
+{
+    segue_call_fail(e->call, -32603, "The proxy cannot ask for the call", NULL, 0, NULL);
+    segue_call_free(e->call);
+    e->call = NULL;
+    end_errand(e);
+}
+
+static void on_result(void *user, segue_request *request, segue_status status,
+                      const char *result, size_t len, const segue_error *error)
+{
+    errand *e = user;
+    (void)request;
+    if (e->call)
+        give(e, status, result, len, error);
+    end_errand(e);
+}
+
+static void on_cancelled(void *user, segue_request *request, segue_status status,
+                         const char *result, size_t len, const segue_error *error)
+{
+    errand *e = user;
+    (void)request;
+    (void)result;
+    (void)len;
+    if (status == SEGUE_OK)
+        say(e, "The call is being cancelled.");
+    else
+        give(e, status, NULL, 0, error);
+    end_errand(e);
+}
+
+static void wait_is_over(void *user)
+{
+    errand *e = user;
+    if (!e->call)
+        return;
+    say_running(e);
+    segue_request_detach(e->request);
+}
+
+static void wait_for_result(errand *e)
+{
+    segue_request_events events = events_of(e, on_result);
+    if (segue_task_watch(e->task, NULL, &events, &e->request, NULL) != SEGUE_OK) {
+        unref_errand(e);
+        fail(e);
+        return;
+    }
+    e->refs++;
+    if (segue_timer_start(e->proxy->runtime, e->proxy->config.task_after_ms, wait_is_over,
+                          e, unref_errand, &e->timer) != SEGUE_OK)
+        unref_errand(e);
+}
+
+static void cancel(errand *e)
+{
+    segue_request_events events = events_of(e, on_cancelled);
+    if (segue_task_cancel(e->task, &events, NULL) == SEGUE_OK)
+        return;
+    unref_errand(e);
+    fail(e);
+}
+
+static void on_state(void *user, segue_request *request, segue_status status,
+                     const char *result, size_t len, const segue_error *error)
+{
+    errand *e = user;
+    int32_t state = segue_task_get_state(e->task);
+    bool runs = state == SEGUE_TASK_WORKING || state == SEGUE_TASK_INPUT_REQUIRED;
+    char *note = json_string(json_get((json){result, result ? len : 0}, "statusMessage"));
+    (void)request;
+    (void)error;
+    if (note)
+        snprintf(e->note, sizeof e->note, "%s", note);
+    free(note);
+    if (status != SEGUE_OK) {
+        say_unknown(e->call);
+        e->call = NULL;
+    } else if (e->purpose == GIVE_RESULT) {
+        wait_for_result(e);
+        return;
+    } else if (e->purpose == CANCEL && runs) {
+        cancel(e);
+        return;
+    } else if (e->purpose == CANCEL) {
+        say(e, "The call had ended.");
+    } else if (runs) {
+        say_running(e);
+    } else {
+        say(e, "The call has ended. segue_proxy_result gives its result.");
+    }
+    end_errand(e);
+}
+
+/* Asks for the state of the task that the client's call names. */
+static void ask(proxy *p, purpose why, segue_call *call)
 {
     const char *id = NULL;
     size_t len = 0;
-    if (segue_call_argument_text(call, "handle", &id, &len) != SEGUE_OK)
-        return NULL;
-    for (handle *h = p->handles; h; h = h->next)
-        if (len == HANDLE_TEXT && !memcmp(h->id, id, len) && h->principal &&
-            !strcmp(h->principal, segue_call_principal(call)))
-            return h;
-    return NULL;
-}
-
-static void unknown(segue_call *call)
-{
-    segue_call_fail(
-        call, -32602,
-        "There is no such handle: the handle is wrong, or its call ended more "
-        "than an hour ago",
-        NULL, 0, NULL);
-    segue_call_free(call);
+    if (segue_call_argument_text(call, "handle", &id, &len) != SEGUE_OK ||
+        len > HANDLE_MAX) {
+        say_unknown(call);
+        return;
+    }
+    errand *e = begin_errand(p, why, segue_call_principal(call));
+    if (!e || segue_task_attach(e->session, id, &e->task, NULL) != SEGUE_OK) {
+        say_unknown(call);
+        if (e)
+            end_errand(e);
+        return;
+    }
+    e->call = call;
+    segue_request_events events = events_of(e, on_state);
+    if (segue_task_get(e->task, &events, NULL) == SEGUE_OK)
+        return;
+    unref_errand(e);
+    fail(e);
 }
 
 static void give_result(void *user, segue_call *call)
 {
-    handle *h = find(user, call);
-    if (!h)
-        unknown(call);
-    else if (h->done)
-        give(h, call);
-    else
-        wait_for_end(h, call);
+    ask(user, GIVE_RESULT, call);
 }
 
 static void give_status(void *user, segue_call *call)
 {
-    handle *h = find(user, call);
-    if (!h)
-        unknown(call);
-    else if (h->done)
-        say(call, "The call has ended. segue_proxy_result gives its result.");
-    else
-        say_running(h, call);
+    ask(user, GIVE_STATUS, call);
 }
 
-static void cancel(void *user, segue_call *call)
+static void give_cancel(void *user, segue_call *call)
 {
-    handle *h = find(user, call);
-    if (!h) {
-        unknown(call);
-        return;
-    }
-    if (h->relay && h->relay->request)
-        segue_request_cancel(h->relay->request);
-    say(call, h->done ? "The call had ended." : "The call is being cancelled.");
+    ask(user, CANCEL, call);
 }
 
 void handles_add_tools(proxy *p)
 {
-    static const segue_call_fn handlers[] = {give_result, give_status, cancel};
+    static const segue_call_fn handlers[] = {give_result, give_status, give_cancel};
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
         segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
         options.user = p;

@@ -1,30 +1,29 @@
 /* Handles, for clients that do not wait for the end of a long call and do not support
  * tasks. Such a client gets a handle instead of the result. The proxy has three tools
  * that take a handle: one returns the result, one returns the status, and one cancels the
- * call. A handle cannot be guessed, and belongs to the principal that made the call.
- * Handles are in the memory of this process. A handle is freed an hour after the end of
- * its call. */
+ * call.
+ *
+ * A handle is the id of a task of the proxy's own server. It cannot be guessed, belongs
+ * to the principal that made the call, and is in the store. So another proxy on the same
+ * store knows it, too. */
 #ifndef PROXY_HANDLE_H
 #define PROXY_HANDLE_H
 
 #include "relay.h"
 
-typedef struct handle handle;
-
 /* Adds the three tools that take a handle to the server. */
 void handles_add_tools(proxy *p);
-/* Answers the call of a relay (a client's call and its request to an upstream) with a
- * new handle. Returns NULL, and does not answer, when the client gets a task or no
- * handle can be made. */
-handle *handle_make(relay *r);
-/* Called when the call of the handle has ended at the upstream. error NULL: the call has
- * a result. */
-void handle_finish(handle *h, const char *result, size_t len, const segue_error *error);
-/* Called when the call has failed in the proxy itself. data: a JSON object, the data of
- * the error. */
-void handle_fail(handle *h, const char *message, json data);
-void handle_note(handle *h, const char *message);
-/* Frees all handles. */
-void handles_free(proxy *p);
+/* Turns the call of a relay (a client's call and its request to an upstream) into a task
+ * that belongs to the call's principal, and answers the call with the id of the task. The
+ * request to the upstream goes on. When no task can be made, the call goes on as
+ * before. */
+void handle_begin(relay *r);
+/* When the call is one that handle_begin has made, lets a relay go on with it and returns
+ * true. */
+bool handle_adopt(const item *i, segue_call *call);
+/* Gives the principal of the proxy's conversations with its own server; a
+ * segue_principal_fn. Other clients without a token are anonymous. */
+segue_status handle_principal(void *user, segue_transport *transport,
+                              const char **principal);
 
 #endif

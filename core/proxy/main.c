@@ -1,6 +1,6 @@
 /* segue-proxy: a proxy between clients and MCP servers. core/docs/proxy.md is its
  * guide. */
-#include "handle.h"
+#include "proxy.h"
 #include "options.h"
 #include "peek.h"
 
@@ -153,7 +153,6 @@ int main(int argc, char **argv)
         status = run(&p);
     segue_runtime_free(p.runtime);
     segue_store_free(p.store);
-    handles_free(&p);
     segue_timer_free(p.start);
     segue_timer_free(p.probe);
     sources_free(&p);

@@ -119,8 +119,7 @@ struct proxy {
     bool reload_due;          /* true when the configuration has to be read anew */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
-    struct handle *handles;
-    int32_t handle_count;
+    struct errand *errands; /* the proxy's conversations with its own server (handle.c) */
     bool serving;
     bool draining;
     bool ending;

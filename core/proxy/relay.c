@@ -107,9 +107,7 @@ void relay_fail_with(relay *r, const char *reason, const char *message, json rec
     text_add_str(&words, name);
     text_add_str(&words, ": ");
     text_add_str(&words, message);
-    if (r->handle)
-        handle_fail(r->handle, words.p, (json){data.p, data.len});
-    else if (r->call && !data.failed && !words.failed)
+    if (r->call && !data.failed && !words.failed)
         segue_call_fail(r->call, -32603, words.p, data.p, data.len, NULL);
     log_event(SEGUE_LOG_INFO, "call_failed", name, "%s %s: %s: %s", r->method,
               r->item ? r->item->name : "", reason, message);
@@ -166,12 +164,9 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     r->request = NULL;
     if (status == SEGUE_OK || status == SEGUE_E_REMOTE)
         upstream_set_lost(r->up, false);
-    if (!r->call && !r->handle)
+    if (!r->call)
         return;
-    if (r->handle &&
-        (status == SEGUE_OK || status == SEGUE_E_REMOTE || status == SEGUE_E_CANCELLED))
-        handle_finish(r->handle, result, len, error);
-    else if (status == SEGUE_OK)
+    if (status == SEGUE_OK)
         finish(r, result, len);
     else if (status == SEGUE_E_REMOTE) {
         segue_call_fail_with(r->call, error, NULL);
@@ -195,8 +190,6 @@ static void on_progress(void *user, segue_request *request, double progress, dou
 {
     relay *r = user;
     (void)request;
-    if (r->handle && message)
-        handle_note(r->handle, message);
     if (!r->call)
         return;
     r->progress = progress;
@@ -285,9 +278,8 @@ static void answer_by_handle(void *user)
     r->wait = NULL;
     if (!r->call || !r->request || r->cancelled)
         return;
-    r->handle = handle_make(r);
-    if (r->handle)
-        end_call(r);
+    if (segue_call_defer(r->call, 0, NULL) != SEGUE_OK)
+        handle_begin(r);
 }
 
 static void set_wait(relay *r)
@@ -381,6 +373,26 @@ static void watch(relay *r)
     r->refs++;
     if (segue_call_watch(r->call, &events) != SEGUE_OK)
         r->refs--;
+}
+
+bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms)
+{
+    segue_call *before = r->call;
+    bool stored = !r->up->source->proxy->config.cancel_on_close;
+    if (!before || !r->request || r->cancelled)
+        return false;
+    r->call = call;
+    if (stored) /* the checkpoint is durable before the client knows the task */
+        relay_checkpoint(r);
+    if (segue_call_defer(call, ttl_ms, NULL) != SEGUE_OK) {
+        r->call = before;
+        return false;
+    }
+    if (!stored)
+        relay_checkpoint(r);
+    r->item = i;
+    watch(r);
+    return true;
 }
 
 void relay_begin(const item *i, source *to, segue_call *call, const char *method,

@@ -23,8 +23,6 @@ typedef struct relay {
     int64_t beats;
     segue_timer *beat;
     segue_timer *wait; /* fires when the call has to be answered with a handle */
-    /* the handle with which the call was answered; NULL = no handle */
-    struct handle *handle;
 } relay;
 
 /* Makes a relay (the call and its request to an upstream), and sends the request to a
@@ -41,6 +39,10 @@ void relay_fail(relay *r, const char *reason, const char *message);
  * part, as JSON. */
 void relay_fail_with(relay *r, const char *reason, const char *message, json received);
 void relay_unref(relay *r);
+/* Goes on with another call, which becomes a task with this time to live. The call that
+ * the relay has had is the caller's from now on. Returns false, and goes on as before,
+ * when the relay's call has ended or the new one cannot become a task. */
+bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms);
 /* Sends the request to the upstream, even if it was sent before. */
 void relay_send(relay *r);
 /* Continues a request that an earlier process of the proxy began. token: the token of

@@ -1,6 +1,6 @@
 /* Calls of tools. An interrupted call is sent again only if it cannot run twice, or if a
  * second run does no harm. */
-#include "relay.h"
+#include "handle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,8 @@ void relay_tool(void *user, segue_call *call)
     const item *i = user;
     text params = {.p = NULL};
     json given = {NULL, 0};
+    if (i->source->proxy->config.handle && handle_adopt(i, call))
+        return;
     given.p = segue_call_params(call, &given.n);
     text_add_str(&params, "{");
     text_add_key(&params, "name");

@@ -60,6 +60,7 @@ bool serve_make(proxy *p, const source *only)
     options.log_level = "debug";
     options.user = p;
     options.on_idle = on_idle;
+    options.principal = p->config.handle ? handle_principal : NULL;
     segue_status status = segue_server_new(p->runtime, &options, &p->server, &error);
     if (status != SEGUE_OK) {
         log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "%s",

@@ -45,6 +45,7 @@ TOOLS = [
     {"name": "work", "inputSchema": {"type": "object"},
      "annotations": {"idempotentHint": "--hints" in OPTIONS}},
     {"name": "later", "inputSchema": {"type": "object"}},
+    {"name": "late_error", "inputSchema": {"type": "object"}},
     {"name": "die", "inputSchema": {"type": "object"}},
     {"name": "grow", "inputSchema": {"type": "object"}},
     {"name": "meta", "inputSchema": {"type": "object"}},
@@ -116,11 +117,14 @@ def call(number, params):
         if name == "work" and arguments.get("go") and os.path.exists(arguments["go"]):
             held.pop(number)
             text(number, "worked")
-    elif name == "later":  # answers when it gets a byte from the pipe "go"
+    elif name in ("later", "late_error"):  # answers when it gets a byte from "go"
         def watch():
             with open(arguments["go"], "rb", buffering=0) as pipe:
                 pipe.read(1)
-            text(number, "later")
+            if name == "later":
+                text(number, "later")
+            else:
+                send({"id": number, "error": {"code": -32042, "message": "late"}})
         threading.Thread(target=watch, daemon=True).start()
     elif name == "die":
         sys.stderr.write("last words\n")

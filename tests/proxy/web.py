@@ -57,10 +57,12 @@ class Listening:
 class Web:
     """A session of the handshake revisions over HTTP."""
 
-    def __init__(self, url, version="2025-11-25", capabilities=None):
+    def __init__(self, url, version="2025-11-25", capabilities=None, token=None):
         self.where = urllib.parse.urlsplit(url)
         self.headers = {"Accept": "application/json, text/event-stream",
                         "Content-Type": "application/json"}
+        if token:
+            self.headers["Authorization"] = f"Bearer {token}"
         self.last_id = 0
         self.notes = []
         self.hello = self.call("initialize", {
