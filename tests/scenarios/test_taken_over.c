@@ -433,6 +433,70 @@ static void who_comes_back_is_fenced(world *w)
     assert_int_equal(fault_store_finals(faults, 0), 1);
 }
 
+static segue_call *held;
+
+static void hold_turn(void *user, segue_call *call)
+{
+    (void)user;
+    held = call;
+    bool is_first = segue_call_resumed(call, NULL, NULL, NULL) == SEGUE_E_NOT_FOUND;
+    assert_int_equal(segue_call_hold_turn(call), is_first ? SEGUE_OK : SEGUE_E_STATE);
+}
+
+static void add_held_tool(world *w)
+{
+    static const char tool[] =
+        "{\"name\":\"held\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
+    options.on_call = hold_turn;
+    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE;
+    options.task = SEGUE_TASK_MAY;
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
+                                      &options, NULL),
+                     SEGUE_OK);
+}
+
+/* The first turn of a handler has ended, and the answer waits for what the handler sent.
+ * Then another server takes the task over, which has the task without that. The answer is
+ * the task, and not an error: the task goes on. */
+static void a_first_turn_is_fenced(world *w)
+{
+    static const char *const modes[] = {"[\"immediate\"]",
+                                        "[\"immediate\",\"streaming\"]"};
+    wire *a = legacy_connect(w, "Ada", MODES_ALL);
+    add_held_tool(w);
+    for (int i = 0; i < 2; i++) {
+        char id[64], task[256];
+        held = NULL;
+        snprintf(task, sizeof task,
+                 "{\"responseModes\":%s},\"_meta\":{\"dev.segue/idempotencyKey\":"
+                 "\"key-of-the-call-%d\"}",
+                 modes[i], i);
+        legacy_ask_task(a, "1", "held", NULL, task);
+        world_run(w);
+        assert_non_null(held);
+        fault_store_refuse(faults, SEGUE_E_FENCED, 1);
+        assert_int_equal(segue_call_send_text(held, "lost", 4, NULL), SEGUE_OK);
+        assert_int_equal(segue_call_end_turn(held), SEGUE_OK);
+        world_run(w);
+        assert_int_equal(w->server->cluster.counts.fenced, i + 1);
+        segue_call_free(held);
+        const char *quoted = json_at(wire_response(a, "1"), "result.task.taskId");
+        assert_true(strlen(quoted) > 2);
+        snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+        held = NULL;
+        release(w, id);
+        world_advance(w, 3000);
+        assert_non_null(held);
+        assert_int_equal(segue_call_send_text(held, "told", 4, NULL), SEGUE_OK);
+        assert_int_equal(segue_call_complete(held, NULL, NULL), SEGUE_OK);
+        segue_call_free(held);
+        world_run(w);
+        assert_at(legacy_task(a, "2", "tasks/result", id, NULL), "result.content.0.text",
+                  "\"told\"");
+    }
+}
+
 /* A cancel that was not durable when its server was fenced did not count: its client is
  * told. */
 static void what_was_not_durable_is_refused(world *w)
@@ -784,6 +848,8 @@ static const scenario scenarios[] = {
 
 static const scenario returns[] = {
     {"AS-38 a server that comes back is fenced", who_comes_back_is_fenced,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a task whose first turn is fenced goes on", a_first_turn_is_fenced,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel that was not durable is refused", what_was_not_durable_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
