@@ -11,60 +11,9 @@
     "       segue-proxy [options] URL\n"                                                 \
     "       segue-proxy [options] --config FILE\n"
 
-static const char help[] = USAGE
-    "\n"
-    "Stands in front of MCP servers, and makes their calls durable, resumable and\n"
-    "streamed, in every revision of the protocol.\n"
-    "\n"
-    "The side of the clients:\n"
-    "  --listen HOST:PORT    serve Streamable HTTP at /mcp; default: standard input and\n"
-    "                        output. Also unix:PATH and systemd\n"
-    "  --path PATH           path of the endpoint instead of /mcp\n"
-    "  --cert FILE           certificate chain (PEM) for TLS\n"
-    "  --key FILE            key of the certificate; default: in the file of --cert\n"
-    "  --client-ca FILE      require client certificates of this authority\n"
-    "  --hosts NAMES         allowed names in Host, separated by commas\n"
-    "  --origins ORIGINS     allowed origins, separated by commas\n"
-    "  --cors                web pages of allowed origins may call\n"
-    "  --issuer URL          require a JWT of this authorization server\n"
-    "  --jwks-url URL        keys of the authorization server\n"
-    "  --jwks-file FILE      keys of the authorization server, in a file\n"
-    "  --resource URL        the URL by which clients know the endpoint\n"
-    "  --scopes SCOPES       scopes that every request needs, separated by blanks\n"
-    "\n"
-    "Calls:\n"
-    "  --store FILE|URL      keep calls in a SQLite file, at redis://HOST:PORT or at\n"
-    "                        postgresql://HOST/DATABASE\n"
-    "  --on-close keep|cancel\n"
-    "                        a call whose client closes its connection continues\n"
-    "                        (default), or is cancelled\n"
-    "  --task-after TIME     a call that runs longer becomes a task, if the client\n"
-    "                        supports tasks; default 20s\n"
-    "  --handle              answer a call that runs longer with a handle, if the\n"
-    "                        client does not support tasks\n"
-    "  --heartbeat TIME      report progress at this interval; default 15s, 0 = never\n"
-    "  --trust-hints         send a call again whose tool says that this is harmless\n"
-    "  --timeout TIME        the longest time of one call; default: no limit\n"
-    "\n"
-    "The side of the upstreams (MCP servers):\n"
-    "  --config FILE         the upstreams, in the form {\"mcpServers\":{NAME:{...}}}\n"
-    "  --header 'NAME: TEXT' send this header to the upstream at URL\n"
-    "  --per all|principal   one upstream for all, or one for each principal\n"
-    "  --max-upstreams N     the largest number of upstreams; default 100\n"
-    "  --idle TIME           end an upstream that is unused for this time; default: "
-    "never\n"
-    "  --start-timeout TIME  the longest time to wait for the upstreams; default 60s\n"
-    "\n"
-    "Other:\n"
-    "  --drain TIME          how long calls may continue after SIGTERM; default 10s\n"
-    "  --log text|json       form of the log on standard error\n"
-    "  --log-level LEVEL     debug, info, warning (default) or error\n"
-    "  --check               start the upstreams, print what they offer, and end\n"
-    "  --help, --version\n"
-    "\n"
-    "Times are a number with ms, s, m or h. Exit status: 0 ended well, 1 failed, 2 "
-    "wrong\n"
-    "arguments, 3 no upstream can be used.\n";
+/* the column where the texts of --help begin, and the last column */
+#define HELP_COLUMN 24
+#define HELP_WIDTH 79
 
 static int usage(const char *why, const char *what)
 {
@@ -93,7 +42,7 @@ static bool read_time(const char *words, int64_t *ms)
     return false;
 }
 
-/* ---- options with a value ---- */
+/* ---- what the options do ---- */
 
 /* What the options change while the arguments are read. */
 typedef struct reading {
@@ -102,6 +51,8 @@ typedef struct reading {
     size_t header_count;
     int64_t timeout_ms;
     bool trust_hints;
+    bool help;
+    bool version;
     segue_bearer_options bearer;
 } reading;
 
@@ -123,6 +74,20 @@ TEXT_OPTION(take_jwks_url, r->bearer.jwks_url)
 TEXT_OPTION(take_jwks_file, r->bearer.jwks_file)
 TEXT_OPTION(take_resource, r->bearer.resource)
 TEXT_OPTION(take_scopes, r->bearer.required_scopes)
+
+#define FLAG_OPTION(name, place)                                                         \
+    static const char *name(reading *r, const char *value)                               \
+    {                                                                                    \
+        (void)value;                                                                     \
+        place = true;                                                                    \
+        return NULL;                                                                     \
+    }
+FLAG_OPTION(take_cors, r->c->http.cors)
+FLAG_OPTION(take_handle, r->c->handle)
+FLAG_OPTION(take_trust_hints, r->trust_hints)
+FLAG_OPTION(take_check, r->c->check)
+FLAG_OPTION(take_help, r->help)
+FLAG_OPTION(take_version, r->version)
 
 static const char *take_client_ca(reading *r, const char *value)
 {
@@ -217,59 +182,103 @@ static const char *take_log_level(reading *r, const char *value)
     return "is not debug, info, warning or error";
 }
 
-static const struct {
-    const char *name;
+/* ---- the table ---- */
+
+static const struct option {
+    const char *name;  /* NULL = the entry is the title of a section */
+    const char *value; /* the name of the value; "" = the option has no value */
     take_fn take;
-} with_value[] = {
-    {"--listen", take_listen},
-    {"--path", take_path},
-    {"--cert", take_cert},
-    {"--key", take_key},
-    {"--client-ca", take_client_ca},
-    {"--hosts", take_hosts},
-    {"--origins", take_origins},
-    {"--issuer", take_issuer},
-    {"--jwks-url", take_jwks_url},
-    {"--jwks-file", take_jwks_file},
-    {"--resource", take_resource},
-    {"--scopes", take_scopes},
-    {"--store", take_store},
-    {"--on-close", take_on_close},
-    {"--task-after", take_task_after},
-    {"--heartbeat", take_heartbeat},
-    {"--timeout", take_timeout},
-    {"--config", take_config},
-    {"--header", take_header},
-    {"--per", take_per},
-    {"--max-upstreams", take_max_upstreams},
-    {"--idle", take_idle},
-    {"--start-timeout", take_start_timeout},
-    {"--drain", take_drain},
-    {"--log", take_log},
-    {"--log-level", take_log_level},
+    const char *text;
+} table[] = {
+#define SECTION(title) {NULL, NULL, NULL, title},
+#define OPTION(name, value, take, text) {name, value, take, text},
+#include "options.def"
+#undef SECTION
+#undef OPTION
 };
 
-static take_fn find_option(const char *name, size_t len)
+#define OPTIONS (sizeof table / sizeof *table)
+
+static const struct option *find_option(const char *name, size_t len)
 {
-    for (size_t i = 0; i < sizeof with_value / sizeof *with_value; i++)
-        if (strlen(with_value[i].name) == len && !strncmp(with_value[i].name, name, len))
-            return with_value[i].take;
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (table[i].name && strlen(table[i].name) == len &&
+            !strncmp(table[i].name, name, len))
+            return &table[i];
     return NULL;
 }
 
-static bool take_flag(reading *r, const char *name)
+/* Prints a text word by word from the column HELP_COLUMN on. at: the present column. */
+static void print_text(const char *words, int at)
 {
-    if (!strcmp(name, "--cors"))
-        r->c->http.cors = 1;
-    else if (!strcmp(name, "--trust-hints"))
-        r->trust_hints = true;
-    else if (!strcmp(name, "--handle"))
-        r->c->handle = true;
-    else if (!strcmp(name, "--check"))
-        r->c->check = true;
-    else
-        return false;
-    return true;
+    if (at >= HELP_COLUMN) {
+        printf("\n");
+        at = 0;
+    }
+    while (*words) {
+        int len = (int)strcspn(words, " ");
+        if (at + 1 + len > HELP_WIDTH) {
+            printf("\n");
+            at = 0;
+        }
+        if (at < HELP_COLUMN) {
+            printf("%*s", HELP_COLUMN - at, "");
+            at = HELP_COLUMN;
+        } else {
+            printf(" ");
+            at++;
+        }
+        printf("%.*s", len, words);
+        at += len;
+        words += len;
+        words += strspn(words, " ");
+    }
+    printf("\n");
+}
+
+static int print_help(void)
+{
+    printf("%s\nStands in front of MCP servers, and makes their calls durable, resumable "
+           "and\nstreamed, in every revision of the protocol.\n",
+           USAGE);
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!table[i].name) {
+            printf("\n%s:\n", table[i].text);
+            continue;
+        }
+        int at =
+            printf("  %s%s%s", table[i].name, *table[i].value ? " " : "", table[i].value);
+        print_text(table[i].text, at);
+    }
+    printf(
+        "\nTimes are a number with ms, s, m or h. Exit status: 0 ended well, 1 failed, "
+        "2 wrong\narguments, 3 no upstream can be used.\n");
+    return 0;
+}
+
+static int print_version(void)
+{
+    printf("segue-proxy %s\n", segue_version());
+    return 0;
+}
+
+/* Takes the option at *at, and its value. Returns -1, or the exit status when the
+ * arguments are wrong. */
+static int take_option(reading *r, int argc, char **argv, int *at)
+{
+    const char *name = argv[*at], *equals = strchr(name, '='), *why;
+    const struct option *o =
+        find_option(name, equals ? (size_t)(equals - name) : strlen(name));
+    bool has_value = o && *o->value;
+    if (!o || (equals && !has_value))
+        return usage("unknown option ", name);
+    if (has_value && !equals && *at + 1 == argc)
+        return usage("a value is missing after ", name);
+    why = o->take(r, !has_value ? NULL : equals ? equals + 1 : argv[++*at]);
+    if (!why)
+        return -1;
+    fprintf(stderr, "segue-proxy: %s %s\n", name, why);
+    return 2;
 }
 
 /* Reads the options up to the first argument that is not an option, and sets *at to the
@@ -277,29 +286,12 @@ static bool take_flag(reading *r, const char *name)
 static int take_options(reading *r, int argc, char **argv, int *at)
 {
     for (*at = 1; *at < argc; ++*at) {
-        const char *name = argv[*at], *equals = strchr(name, '='), *why;
-        take_fn take = find_option(name, equals ? (size_t)(equals - name) : strlen(name));
-        if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (!strcmp(name, "--version")) {
-            printf("segue-proxy %s\n", segue_version());
-            return 0;
-        }
-        if (*name != '-' || !strcmp(name, "--"))
+        if (*argv[*at] != '-' || !strcmp(argv[*at], "--"))
             return -1;
-        if (take_flag(r, name))
-            continue;
-        if (!take)
-            return usage("unknown option ", name);
-        if (!equals && *at + 1 == argc)
-            return usage("a value is missing after ", name);
-        why = take(r, equals ? equals + 1 : argv[++*at]);
-        if (why) {
-            fprintf(stderr, "segue-proxy: %s %s\n", name, why);
-            return 2;
-        }
+        int status =
+            !strcmp(argv[*at], "-h") ? print_help() : take_option(r, argc, argv, at);
+        if (status >= 0 || r->help || r->version)
+            return r->help ? print_help() : r->version ? print_version() : status;
     }
     return -1;
 }
