@@ -12,6 +12,9 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
+
 #define CAPS "{\"elicitation\":{},\"tasks\":{\"responses\":{\"modes\":[\"streaming\"]}}}"
 #define BEFORE "\"type\":\"text\",\"text\":\"before\""
 #define AFTER "\"type\":\"text\",\"text\":\"after\""
@@ -296,6 +299,41 @@ static void asked_on_the_stream_that_begins_again(world *w)
     }
 }
 
+static sgi_wire_session *session_of(const wire *c)
+{
+    sgi_wire_session *session;
+    TAILQ_FOREACH(session, &c->w->server->sessions.by_use, by_use)
+        if (!strcmp(session->id, c->session))
+            return session;
+    fail_msg("the server has no session %s", c->session);
+    return NULL;
+}
+
+/* The GET stream broke when the question was on its way, and the server no longer has the
+ * event of the question when the client resumes the stream. The question is sent again
+ * when the client waits for the result. */
+static void asked_again_behind_a_gap(world *w)
+{
+    char event[128];
+    wire *listens = connect_to_tool(w);
+    wire *c = connect_beside(listens);
+    const char *task = legacy_make_task(c, "1", "between", NULL, NULL);
+    wire_request(listens, "elicitation/create");
+    wire_cut(listens);
+    world_run(w);
+    sgi_replay *replay = session_of(c)->listening->conn->replay;
+    snprintf(event, sizeof event, "%lld-%llu", (long long)replay->stream,
+             (unsigned long long)replay->next - 2);
+    sgi_replay_drop_all(replay);
+    wire *again = connect_beside(c);
+    wire_after(again, event);
+    wire_notify(again, "notifications/initialized", "");
+    world_run(w);
+    legacy_ask_about(c, "2", "tasks/result", task, NULL);
+    answer_the_question_by(again, connect_beside(c));
+    assert_at(wire_response(c, "2"), "result.content", "[{" BEFORE "},{" AFTER "}]");
+}
+
 /* The same for a plain call, found by its key. */
 static void call_by_key(wire *c, const char *id)
 {
@@ -350,6 +388,8 @@ static const scenario scenarios[] = {
      asked_on_the_next_wait, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-2557-28 a task is asked again where the stream of GET begins again",
      asked_on_the_stream_that_begins_again, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
+    {"R-2557-28 a task is asked again where the stream of GET has a gap",
+     asked_again_behind_a_gap, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-0-1 a plain call that comes again in another session is asked again",
      a_plain_call_in_another_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE,
      NULL},

@@ -111,9 +111,10 @@ struct sgi_peer {
     /* number of the first event that is made after the last transport has left the
      * exchange */
     uint64_t left_at;
-    /* for a GET stream that was opened again without an event id: number of the first
-     * event that the client can have received */
-    uint64_t read_from;
+    /* For a GET stream that was opened again: numbers of events that the client has
+     * missed, because it named no event id or the replay no longer had the events. The
+     * events up to missed_after and from read_from on are not missed. */
+    uint64_t missed_after, read_from;
 };
 
 /* One request as it was received. The JSON members are views into the message. */

@@ -85,14 +85,15 @@ static void forget(sgi_question_request *question)
 
 /* ---- asking a question ---- */
 
-/* True when the client reads the stream on which the question was sent. A client that has
- * opened its GET stream again without an event id may have missed earlier events, so
- * earlier questions do not count as read. */
+/* True when the client reads the stream on which the question was sent, and has not
+ * missed the event of the question. */
 static bool is_read(const sgi_question_request *question)
 {
     const sgi_conn *conn = question->conn;
     const sgi_peer *peer = conn->self;
-    return sgi_question_target_has_reader(conn) && question->event >= peer->read_from;
+    bool is_missed =
+        question->event > peer->missed_after && question->event < peer->read_from;
+    return sgi_question_target_has_reader(conn) && !is_missed;
 }
 
 /* True when the question was sent on a stream that no client reads, and a stream that a

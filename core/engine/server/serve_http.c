@@ -393,6 +393,26 @@ void sgi_serve_post(segue_server *server, sgi_principal *who,
     }
 }
 
+/* Notes that the client misses the events after `after` and before `from`. A client can
+ * miss events several times. */
+static void note_missed(sgi_peer *peer, uint64_t after, uint64_t from)
+{
+    if (!peer->read_from || after < peer->missed_after)
+        peer->missed_after = after;
+    if (from > peer->read_from)
+        peer->read_from = from;
+}
+
+/* Continues an exchange after the event that the client has received last. Returns false
+ * when out of memory. */
+static bool resume_stream(sgi_peer *peer, uint64_t event, void *transport)
+{
+    uint64_t first = peer->conn->replay->first;
+    if (event + 1 < first)
+        note_missed(peer, event, first);
+    return sgi_wire_session_resume_exchange(peer, event, transport);
+}
+
 /* Returns the exchange for a GET: the exchange that the event id names, or the session's
  * GET stream. Returns NULL with a status in *verdict when the GET fails. Returns NULL
  * without a status when the caller must open a new GET stream. */
@@ -426,7 +446,7 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
     if (peer && !peer->conn->transport)
-        peer->read_from = *event + 1;
+        note_missed(peer, 0, *event + 1);
     if (peer && peer->conn->transport) {
         *verdict = (sgi_http_serve_verdict){
             .status = 409,
@@ -486,7 +506,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who,
     }
     if (!peer)
         peer = open_stream(session, head, transport);
-    else if (!sgi_wire_session_resume_exchange(peer, event, transport))
+    else if (!resume_stream(peer, event, transport))
         peer = NULL;
     *verdict = peer ? (sgi_http_serve_verdict){.conn = peer->conn} : out_of_memory;
     if (!peer)
