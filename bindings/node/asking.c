@@ -190,6 +190,18 @@ static napi_value session_take_input(sgnode_frame *frame)
     return end_request(frame, &self, status);
 }
 
+static napi_value session_notify(sgnode_frame *frame)
+{
+    const char *method, *params;
+    size_t len;
+    segue_session *session = sgnode_unwrap(frame, frame->arg[0], SGNODE_SESSION);
+    if (!session || !sgnode_name(frame, frame->arg[1], false, &method) ||
+        !sgnode_view(frame, frame->arg[2], true, &params, &len))
+        return NULL;
+    return sgnode_done(frame,
+                       segue_session_notify(session, method, params, len, &frame->error));
+}
+
 static napi_value request_resume(sgnode_frame *frame)
 {
     asking self;
@@ -374,6 +386,7 @@ static napi_value task_free(sgnode_frame *frame)
 const sgnode_row sgnode_client_rows[] = {
     {"sessionOpen", session_open},
     {"sessionPeer", session_peer},
+    {"sessionNotify", session_notify},
     {"sessionClose", session_close},
     {"sessionFree", session_free},
     {"taskAttach", task_attach},

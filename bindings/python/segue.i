@@ -91,6 +91,7 @@ SGPY_NAME(uri, false)
 SGPY_NAME(type, false)
 SGPY_NAME(scope, false)
 SGPY_NAME(level, false)
+SGPY_NAME(method, false)
 SGPY_NAME(task_id, false)
 SGPY_NAME(token, false)
 SGPY_NAME(principal, false)
@@ -117,6 +118,7 @@ SGPY_VIEW(const char, json, false)
 SGPY_VIEW(const char, text, false)
 SGPY_VIEW(const void, data, false)
 SGPY_VIEW(const char, data, true)
+SGPY_VIEW(const char, params, true)
 
 %typemap(in) int32_t is_error {
     int truth = PyObject_IsTrue($input);
@@ -310,6 +312,11 @@ PyObject *sgpy_option_names(void);
 %ignore segue_runtime_uncork;
 %ignore segue_call_hold_turn; /* only the shim calls this function */
 %ignore segue_call_fail_with;
+%ignore segue_server_watch_clients; /* this function and the next four are for gateways */
+%ignore segue_call_client;
+%ignore segue_client_updated;
+%ignore segue_client_log;
+%ignore segue_client_call;
 %ignore segue_timer_start;
 %ignore segue_timer_cancel;
 %ignore segue_call_send_text;
@@ -334,6 +341,7 @@ PyObject *sgpy_option_names(void);
 %typemap(default) const segue_content *content "$1 = NULL;"
 %typemap(default) const char *message, const char *scopes, const char *reason "$1 = NULL;"
 %typemap(default) (const char *data, size_t len) "$1 = NULL; $2 = 0;"
+%typemap(default) (const char *params, size_t len) "$1 = NULL; $2 = 0;"
 
 %include <stdint.i>
 %define SEGUE_API

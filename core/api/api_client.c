@@ -171,6 +171,18 @@ segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
     return status;
 }
 
+segue_status segue_session_notify(segue_session *session, const char *method,
+                                  const char *params, size_t len, segue_error **error)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_session_notify, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = method && *method ? sgi_session_notify(session, method, params, len)
+                               : SEGUE_E_INVALID;
+    return sgi_leave_with_error(session, status, error);
+}
+
 segue_status segue_session_close(segue_session *session)
 {
     segue_status status =

@@ -1,12 +1,10 @@
 /* Reads the lists of the upstreams page by page, changes their items as the configuration
  * says, and keeps the lists of the proxy's own server equal to them. */
-#include "proxy.h"
+#include "client.h"
+#include "limits.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The largest number of items that are read from one list of an upstream. */
-#define ITEMS_MAX 10000
 
 /* The lists that an upstream can have. method: requests the list. member: the member of
  * the result that holds the items. key: the member that identifies an item. */
@@ -279,6 +277,8 @@ static void list_is_read(source *s)
         text_add_str(&s->listing, "]");
         if (!s->listing.failed)
             compare(s, s->reading, (json){s->listing.p, s->listing.len});
+        if (s->reading == LIST_RESOURCES)
+            clients_subscribe_anew(s->proxy);
     }
     s->reading = -1;
     text_free(&s->listing);
@@ -312,7 +312,7 @@ static void on_page(void *user, segue_request *request, segue_status status,
 {
     source *s = user;
     (void)request;
-    if (status == SEGUE_OK || status == SEGUE_E_REMOTE)
+    if (s->upstreams && (status == SEGUE_OK || status == SEGUE_E_REMOTE))
         upstream_set_lost(s->upstreams, false);
     if (s->reading < 0)
         return;
@@ -335,7 +335,7 @@ static bool ask_page(source *s, json cursor)
     segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     text params = {.p = NULL};
-    segue_session *session = s->upstreams->session;
+    segue_session *session = s->upstreams ? s->upstreams->session : NULL;
     if (cursor.n) {
         text_add_str(&params, "{\"cursor\":");
         text_add_json(&params, cursor);
@@ -398,6 +398,9 @@ void catalog_open(source *s)
 
 void catalog_remove(source *s)
 {
+    s->reading = -1; /* an answer that is still to come is ignored */
+    s->due = 0;
+    text_free(&s->listing);
     for (int list = 0; list < LISTS; list++)
         remove_list(s, list);
     if (s->any)

@@ -49,8 +49,9 @@ typedef struct source_config {
 } source_config;
 
 /* PER_ALL: one upstream of a source serves all clients. PER_PRINCIPAL: each principal
- * gets its own upstream. */
-typedef enum sharing { PER_ALL = 0, PER_PRINCIPAL } sharing;
+ * gets its own upstream. PER_SESSION: each session of a client gets its own upstream;
+ * clients of 2026-07-28 over HTTP, which have no sessions, share one per principal. */
+typedef enum sharing { PER_ALL = 0, PER_PRINCIPAL, PER_SESSION } sharing;
 
 typedef struct config {
     source_config *sources;

@@ -1,6 +1,6 @@
 /* segue-proxy: a proxy between clients and MCP servers. core/docs/proxy.md is its
  * guide. */
-#include "proxy.h"
+#include "client.h"
 #include "options.h"
 #include "peek.h"
 
@@ -155,6 +155,7 @@ int main(int argc, char **argv)
     segue_store_free(p.store);
     segue_timer_free(p.start);
     segue_timer_free(p.probe);
+    clients_free(&p);
     sources_free(&p);
     free(p.config.bearer);
     config_free(&p.config);

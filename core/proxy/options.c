@@ -143,8 +143,10 @@ static const char *take_per(reading *r, const char *value)
         r->c->per = PER_ALL;
     else if (!strcmp(value, "principal"))
         r->c->per = PER_PRINCIPAL;
+    else if (!strcmp(value, "session"))
+        r->c->per = PER_SESSION;
     else
-        return "is not all or principal";
+        return "is not all, principal or session";
     return NULL;
 }
 

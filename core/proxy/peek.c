@@ -61,9 +61,22 @@ static size_t peek_line(int fd, char *room)
     return 0;
 }
 
-char *peek_capabilities(segue_runtime *runtime, int fd)
+void peek_write_questions(text *out, json capabilities)
 {
     static const char *const passed[] = {"elicitation", "sampling", "roots"};
+    text_add_str(out, "{");
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        json value = json_get(capabilities, passed[i]);
+        if (!value.n)
+            continue;
+        text_add_key(out, passed[i]);
+        text_add_json(out, value);
+    }
+    text_add_str(out, "}");
+}
+
+char *peek_capabilities(segue_runtime *runtime, int fd)
+{
     char *room = malloc(PEEK_MAX);
     text out = {.p = NULL};
     size_t len = room ? peek_line(fd, room) : 0;
@@ -76,15 +89,7 @@ char *peek_capabilities(segue_runtime *runtime, int fd)
     if (!can.n)
         can = json_get(json_get(params, "_meta"),
                        "io.modelcontextprotocol/clientCapabilities");
-    text_add_str(&out, "{");
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-        json value = json_get(can, passed[i]);
-        if (!value.n)
-            continue;
-        text_add_key(&out, passed[i]);
-        text_add_json(&out, value);
-    }
-    text_add_str(&out, "}");
+    peek_write_questions(&out, can);
     free(room);
     return out.p;
 }

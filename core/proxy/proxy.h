@@ -16,6 +16,8 @@ typedef struct proxy proxy;
 typedef struct source source;
 typedef struct upstream upstream;
 typedef struct item item;
+typedef struct client client;
+typedef struct watched watched;
 
 #define STDERR_LINES 20
 #define STDERR_LINE 400
@@ -27,25 +29,44 @@ typedef struct features {
     bool subscribe;
     bool prompts;
     bool completions;
+    bool logging;
     bool keys; /* true when the upstream supports idempotency keys */
 } features;
 
 struct upstream {
     upstream *next;
     source *source;
-    /* the session or principal for which the upstream was opened; "" = the upstream
-     * serves all clients */
+    /* number of references: one of the source, one of each session, transport, request
+     * and timer that has callbacks for the upstream */
+    int32_t refs;
+    bool in_source; /* the upstream is in the list of its source */
+    /* the session or principal for which the upstream was opened (client_key); "" = the
+     * upstream serves all other clients */
     char *key;
+    /* JSON; declared to this upstream; NULL = proxy->capabilities */
+    char *capabilities;
     segue_session *session;
     /* the request that receives the upstream's questions which belong to no call */
     segue_request *questions;
     bool open;
     /* true when the last that was heard of the upstream is a failure */
     bool lost;
+    bool stateless; /* the upstream remembers nothing between requests (2026-07-28) */
+    /* the client of the upstream has gone; the upstream ends with its last call */
+    bool retired;
     features can;
     int32_t failures; /* number of sessions in a row that ended before they were open */
-    int64_t calls;    /* number of calls that use the upstream now */
+    /* runs while the upstream waits for the next attempt to open a session */
+    segue_timer *again;
+    /* number of calls, and of subscriptions of clients, that use the upstream now */
+    int64_t calls;
     segue_timer *idle;
+    int32_t strays; /* number of open questions that belong to no call (stray.c) */
+    /* The next members belong to watch.c. */
+    watched *watched;
+    const char *level;      /* the level that was sent last; NULL = none was sent */
+    segue_request *listen;  /* subscriptions/listen; NULL = not sent */
+    segue_timer *listening; /* sends subscriptions/listen */
     /* the last lines of the program's standard error, as a ring buffer */
     char errors[STDERR_LINES][STDERR_LINE];
     size_t error_count;
@@ -78,8 +99,8 @@ struct item {
 struct source {
     source *next;
     proxy *proxy;
-    /* number of references: one of the configuration, and one of each item, each session,
-     * each program and each call that uses the source */
+    /* number of references: one of the configuration, and one of each item and each
+     * upstream */
     int32_t refs;
     /* true when the configuration no longer has the source. It ends after its calls */
     bool retired;
@@ -120,6 +141,7 @@ struct proxy {
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
     struct errand *errands; /* the proxy's conversations with its own server (handle.c) */
+    client *clients;
     bool serving;
     bool draining;
     bool ending;
@@ -149,19 +171,35 @@ void source_settled(source *s);
  * the upstream that reads the lists. Returns NULL when there are too many upstreams,
  * or when out of memory. */
 upstream *source_upstream(source *s, const segue_call *call);
+/* Returns the upstream with this key (client_key), and makes it if there is none. number:
+ * that of the session for which it is made; 0 = no session. */
+upstream *source_upstream_with_key(source *s, const char *key, uint64_t number);
+/* Removes an upstream from its source. */
+void source_forget(upstream *u);
+/* Returns the source that has this resource: the first source that lists it, otherwise
+ * the first source with a template that may match the URI, otherwise the source that
+ * reads URIs which are in no list. Returns NULL when no source has resources. */
+source *source_of_uri(const proxy *p, const char *uri);
 /* Returns the upstream's session, and opens a session if there is none. When no session
  * can be opened now, returns NULL and stores the reason in upstream->last_error. */
 segue_session *upstream_session(upstream *u);
 void upstream_free(upstream *u);
-/* Closes the session of an upstream that no call uses. Calls of the upstream that run
- * continue, and the session is closed after them. */
-void upstream_retire(upstream *u);
+void upstream_unref(void *user);
 /* upstream_use is called when a call begins to use the upstream, upstream_leave when the
  * call ends. */
 void upstream_use(upstream *u);
 void upstream_leave(upstream *u);
 /* Called when the upstream was lost, or when it has answered. */
 void upstream_set_lost(upstream *u, bool lost);
+/* Called when the only client of the upstream has gone, or when the configuration no
+ * longer has the source. Closes the upstream when its calls have ended. */
+void upstream_retire(upstream *u);
+/* Lets the next attempt to open a session begin at once. */
+void upstream_stop_waiting(upstream *u);
+/* Makes the transport to the upstream: starts its program or connects to its URL. */
+segue_status upstream_connect(upstream *u, segue_transport **out, segue_error **error);
+/* Keeps one line of the program's standard error. */
+void upstream_take_error_line(void *user, const char *line, size_t len);
 /* Adds the last lines of the program's standard error, as a JSON array of strings. */
 void upstream_add_errors(const upstream *u, text *to);
 
@@ -219,9 +257,6 @@ void relay_tool(void *user, segue_call *call);
 void relay_resource(void *user, segue_call *call);
 void relay_prompt(void *user, segue_call *call);
 void relay_completion(void *user, segue_call *call);
-/* Receives the questions of an upstream that belong to no call. */
-void relay_stray_question(void *user, segue_request *request, const char *key,
-                          const char *method, const char *params, size_t len);
 
 /* ---- the guard of a child (guard.c) ---- */
 

@@ -1,6 +1,7 @@
 /* Turns a call of a client into a request to an upstream. Progress, log messages and
  * questions of the upstream go to the client. When the call ends, the request ends, and
  * when the request ends, the call ends. */
+#include "client.h"
 #include "handle.h"
 
 #include <stdio.h>
@@ -324,7 +325,7 @@ static void start_request(relay *r, const char *token)
     }
     options.timeout_ms = r->item ? r->item->timeout_ms : 0;
     options.on_timeout = 1;
-    options.log_level = segue_call_log_level(r->call);
+    options.log_level = client_log_level(r->up, r->call);
     if (!relay_has_key(r))
         options.no_idempotency = 1;
     else if (!token)

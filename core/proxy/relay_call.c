@@ -1,11 +1,10 @@
 /* Calls of tools. An interrupted call is sent again only if it cannot run twice, or if a
  * second run does no harm. */
 #include "handle.h"
+#include "limits.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define ATTEMPTS_MAX 5
 
 void relay_tool(void *user, segue_call *call)
 {
@@ -41,7 +40,7 @@ bool relay_has_key(const relay *r)
 
 bool relay_may_repeat(const relay *r)
 {
-    if (r->attempts >= ATTEMPTS_MAX)
+    if (r->attempts >= CALL_ATTEMPTS_MAX)
         return false;
     if (!r->is_tool)
         return true; /* reading changes nothing */

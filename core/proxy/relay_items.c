@@ -12,29 +12,12 @@ static json params_of(const segue_call *call)
     return given;
 }
 
-/* True when the URI begins with the text before the first variable of the template. */
-static bool may_match(const char *template, const char *uri)
-{
-    return !strncmp(template, uri, strcspn(template, "{"));
-}
-
-/* Returns the source that reads a URI which is in no list. This is the first source with
- * a template that may match the URI, otherwise the source of the item `any`. */
-static source *source_of_uri(const item *any, const char *uri)
-{
-    for (source *s = any->source->proxy->sources; s; s = s->next)
-        for (item *i = s->items; i; i = i->next)
-            if (i->list == LIST_TEMPLATES && may_match(i->name, uri))
-                return s;
-    return any->source;
-}
-
 void relay_resource(void *user, segue_call *call)
 {
     const item *i = user;
     text params = {.p = NULL};
     const char *uri = segue_call_name(call);
-    source *to = i == i->source->any ? source_of_uri(i, uri) : i->source;
+    source *to = i == i->source->any ? source_of_uri(i->source->proxy, uri) : i->source;
     text_add_str(&params, "{");
     text_add_key(&params, "uri");
     text_add_quoted(&params, uri, strlen(uri));

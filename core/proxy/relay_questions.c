@@ -71,20 +71,3 @@ void relay_question(void *user, segue_request *request, const char *key,
     segue_error_free(error);
     free_question(q);
 }
-
-void relay_stray_question(void *user, segue_request *request, const char *key,
-                          const char *method, const char *params, size_t len)
-{
-    upstream *u = user;
-    (void)params;
-    (void)len;
-    if (!strcmp(method, "roots/list")) {
-        segue_request_answer(request, key, "{\"roots\":[]}", 12, NULL);
-        return;
-    }
-    log_event(SEGUE_LOG_INFO, "question_refused", u->source->config->name,
-              "%s belongs to no call, so no client can answer it", method);
-    segue_request_answer_error(
-        request, key, -32601,
-        "The question belongs to no call, so no client can answer it", NULL, 0, NULL);
-}

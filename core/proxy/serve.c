@@ -1,5 +1,6 @@
 /* The server for the proxy's clients: its name, its listener or standard input and
  * output, and the end of the program. */
+#include "client.h"
 #include "handle.h"
 
 #include <stdio.h>
@@ -70,6 +71,8 @@ bool serve_make(proxy *p, const source *only)
     }
     if (status == SEGUE_OK && p->config.handle)
         handles_add_tools(p);
+    if (status == SEGUE_OK && !clients_watch(p))
+        log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "out of memory");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     return status == SEGUE_OK;

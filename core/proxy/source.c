@@ -1,41 +1,84 @@
 /* The sources (entries of the configuration). This file also decides which upstream
  * (session of a source) a call uses. */
-#include "proxy.h"
+#include "client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static upstream *make_upstream(source *s, const char *key)
+static upstream *make_upstream(source *s, const char *key, uint64_t number)
 {
     upstream *u = calloc(1, sizeof *u), **end = &s->upstreams;
     if (!u)
         return NULL;
     u->source = s;
+    source_ref(s);
+    u->refs = 1;
     u->key = copy_string(key);
+    u->capabilities = number ? client_capabilities(s->proxy, number) : NULL;
     if (!u->key) {
-        free(u);
+        upstream_unref(u);
         return NULL;
     }
     while (*end)
         end = &(*end)->next;
     *end = u;
+    u->in_source = true;
     s->count++;
     return u;
 }
 
-/* Returns the upstream (session of the source) that a call uses. The first upstream
- * has the key "" and also reads the lists. */
-upstream *source_upstream(source *s, const segue_call *call)
+void source_forget(upstream *u)
 {
-    const config *c = &s->proxy->config;
-    const char *key = "";
-    if (call && c->per == PER_PRINCIPAL)
-        key = segue_call_principal(call);
+    upstream **link = &u->source->upstreams;
+    while (*link != u)
+        link = &(*link)->next;
+    *link = u->next;
+    u->in_source = false;
+    u->source->count--;
+}
+
+/* The first upstream has the key "" and also reads the lists. */
+upstream *source_upstream_with_key(source *s, const char *key, uint64_t number)
+{
     for (upstream *u = s->upstreams; u; u = u->next)
         if (!strcmp(u->key, key))
             return u;
-    return s->count < c->max_upstreams ? make_upstream(s, key) : NULL;
+    return s->count < s->proxy->config.max_upstreams ? make_upstream(s, key, number)
+                                                     : NULL;
+}
+
+upstream *source_upstream(source *s, const segue_call *call)
+{
+    uint64_t number = segue_call_client(call);
+    char *key = client_key(s->proxy, number, segue_call_principal(call));
+    bool is_own = s->proxy->config.per == PER_SESSION;
+    upstream *u = key ? source_upstream_with_key(s, key, is_own ? number : 0) : NULL;
+    free(key);
+    return u;
+}
+
+/* True when the URI begins with the text before the first variable of the template. */
+static bool may_match(const char *template, const char *uri)
+{
+    return !strncmp(template, uri, strcspn(template, "{"));
+}
+
+source *source_of_uri(const proxy *p, const char *uri)
+{
+    source *last = NULL;
+    for (source *s = p->sources; s; s = s->next)
+        for (const item *i = s->items; i; i = i->next)
+            if (i->list == LIST_RESOURCES && !strcmp(i->name, uri))
+                return s;
+    for (source *s = p->sources; s; s = s->next) {
+        for (const item *i = s->items; i; i = i->next)
+            if (i->list == LIST_TEMPLATES && may_match(i->name, uri))
+                return s;
+        if (s->any)
+            last = s;
+    }
+    return last;
 }
 
 /* ---- the life of a source ---- */
@@ -81,7 +124,7 @@ source *source_make(proxy *p, source_config *c)
         return NULL;
     }
     *s = (source){.proxy = p, .config = c, .reading = -1, .refs = 1};
-    if (!make_upstream(s, "")) {
+    if (!make_upstream(s, "", 0)) {
         free_source(s);
         return NULL;
     }
@@ -113,8 +156,11 @@ void source_retire(source *s)
     p->retired = s;
     s->retired = true;
     catalog_remove(s);
-    for (upstream *u = s->upstreams; u; u = u->next)
+    clients_subscribe_anew(p);
+    for (upstream *u = s->upstreams, *next; u; u = next) {
+        next = u->next;
         upstream_retire(u);
+    }
     source_unref(s);
 }
 
@@ -137,6 +183,7 @@ void sources_free(proxy *p)
 
 void source_start(source *s)
 {
+    upstream_stop_waiting(s->upstreams);
     if (!upstream_session(s->upstreams))
         catalog_lost(s);
 }

@@ -472,6 +472,7 @@ export interface Native {
     ): Session;
     sessionPeer(session: Session): string;
     sessionTakeInput(session: Session, handler: Handler | null, events?: number): Request;
+    sessionNotify(session: Session, method: string, params?: Json | null): void;
     sessionClose(session: Session): void;
     sessionFree(session: Session): void;
     requestStart(

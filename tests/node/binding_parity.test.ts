@@ -21,6 +21,11 @@ const header = ["segue.h", "segue_auth.h"]
 const ELSEWHERE: Record<string, string> = {
     callHoldTurn: "the event CALL_NOW",
     callFailWith: "callFail",
+    serverWatchClients: "for gateways, which are written in C",
+    callClient: "for gateways",
+    clientUpdated: "for gateways",
+    clientLog: "for gateways",
+    clientCall: "for gateways",
     timerStart: "setTimeout",
     timerCancel: "clearTimeout",
     timerFree: "clearTimeout",

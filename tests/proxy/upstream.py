@@ -6,6 +6,8 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
               and one per call that was cancelled; may be a pipe
   --hints     the tool "work" has idempotentHint
   --extra     there is a tool "extra"
+  --all       the log also has subscriptions and levels
+  --until FILE  fails at the start while FILE does not exist
 """
 
 import json
@@ -54,6 +56,10 @@ TOOLS = [
     {"name": "flood", "inputSchema": {"type": "object"}},
     {"name": "large", "inputSchema": {"type": "object"}},
     {"name": "close_input", "inputSchema": {"type": "object"}},
+    {"name": "pid", "inputSchema": {"type": "object"}},
+    {"name": "touch", "inputSchema": {"type": "object"}},
+    {"name": "say", "inputSchema": {"type": "object"}},
+    {"name": "ask_later", "inputSchema": {"type": "object"}},
 ]
 if "--extra" in OPTIONS:
     TOOLS.append({"name": "extra", "inputSchema": {"type": "object"}})
@@ -150,6 +156,19 @@ def call(number, params):
         text(number, "after the flood")
     elif name == "large":
         text(number, "y" * arguments["bytes"])
+    elif name == "pid":
+        text(number, str(os.getpid()))
+    elif name == "touch":
+        text(number, "touched")
+        note("notifications/resources/updated", {"uri": arguments["uri"]})
+    elif name == "say":  # outside of the call
+        text(number, "said")
+        note("notifications/message", arguments)
+    elif name == "ask_later":  # outside of the call
+        text(number, "asking")
+        waiting["later"] = lambda message: write_log("answer", message)
+        send({"id": "later", "method": arguments["method"],
+              "params": arguments.get("params", {})})
     elif name == "close_input":
         os.close(0)
         held[number] = params
@@ -205,6 +224,8 @@ def handle(message):
                                           "later": 1}], "_meta": {"m": 1}})
     elif method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
         result(number, {})
+        if "--all" in OPTIONS:
+            write_log(method, params.get("uri", params.get("level")))
         if method == "resources/subscribe":
             note("notifications/resources/updated", {"uri": params["uri"]})
     elif method == "prompts/list":
@@ -216,6 +237,8 @@ def handle(message):
     elif method == "completion/complete":
         result(number, {"completion": {"values": [json.dumps(params, sort_keys=True)],
                                        "total": 1, "hasMore": False}})
+    elif method == "notifications/roots/list_changed":
+        write_log("roots changed", None)
     elif method == "notifications/cancelled":
         if held.pop(params.get("requestId"), None):
             write_log("cancelled", {})
@@ -223,6 +246,8 @@ def handle(message):
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
 
 
+if "--until" in OPTIONS and not os.path.exists(OPTIONS[OPTIONS.index("--until") + 1]):
+    sys.exit("it cannot start yet")
 if "--fail" in OPTIONS:
     sys.exit("it cannot start: no licence")
 for line in sys.stdin:

@@ -112,6 +112,52 @@ class Web:
         params = {"name": name, "arguments": arguments or {}, **more}
         return self.call("tools/call", params)
 
+    def open_stream(self, answers=None):
+        """Opens the stream of the session (GET)."""
+        connection = http.client.HTTPConnection(self.where.netloc, timeout=peers.PATIENCE)
+        connection.request("GET", self.where.path, headers=self.headers)
+        return Stream(connection, answers)
+
+    def delete(self):
+        connection = http.client.HTTPConnection(self.where.netloc, timeout=peers.PATIENCE)
+        connection.request("DELETE", self.where.path, headers=self.headers)
+        connection.getresponse().read()
+        connection.close()
+
+
+class Stream:
+    """An event stream that the server keeps open: messages are read one by one."""
+
+    def __init__(self, connection, answers=None):
+        self.connection = connection
+        self.answers = answers or {}
+        self.response = connection.getresponse()
+        assert self.response.status == 200, self.response.status
+
+    def next(self):
+        for line in self.response:
+            if line.startswith(b"data:") and line[5:].strip():
+                return json.loads(line[5:])
+        raise EOFError("the stream has ended")
+
+    def wait(self, method):
+        while True:
+            message = self.next()
+            if message.get("method") == method:
+                return message
+
+    def wait_question(self, method, client):
+        """Waits for a question and answers it as the client."""
+        message = self.wait(method)
+        answer = {"id": message["id"], "result": self.answers[method]}
+        answered = client.post(answer)
+        answered.getresponse().read()
+        answered.close()
+
+    def close(self):
+        self.response.close()
+        self.connection.close()
+
 
 class Modern(Web):
     """A client of 2026-07-28, which has no sessions: what it can do is in each request.

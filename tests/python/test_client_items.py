@@ -237,6 +237,10 @@ def test_who_the_server_is(world: World) -> None:
                 assert peer.dialects == ["SEP-1686 tasks", "SEP-1905 streaming"]
             assert "segue-fixture" in repr(session)
             await session.ping()
+            session.notify("notifications/roots/list_changed", {"_meta": {"a": 1}})
+            session.notify("notifications/roots/list_changed")
+            with pytest.raises(ValueError):
+                session.notify("")
         assert "closed" in repr(session)
 
     run(work)

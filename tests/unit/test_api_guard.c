@@ -265,6 +265,14 @@ STATUS(segue_call_fail_with, segue_call_fail_with(h, NULL, NULL))
 STATUS(segue_call_log_json,
        segue_call_log_json(h, "{\"level\":\"info\",\"data\":1}", 25, NULL))
 STATUS(segue_call_log_level, segue_call_log_level(h) ? SEGUE_OK : SEGUE_E_INVALID)
+PROBE(segue_server_watch_clients, segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
+      return segue_server_watch_clients(h, &events, NULL);)
+STATUS(segue_call_client, segue_call_client(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_client_updated, segue_client_updated(h, 1, "a:b"))
+STATUS(segue_client_log,
+       segue_client_log(h, 1, "{\"level\":\"info\",\"data\":1}", 25, NULL))
+GIVES(segue_client_call, segue_call, segue_client_call(h, 1, &out, NULL),
+      segue_call_free(out))
 STATUS(segue_call_hold_turn, segue_call_hold_turn(h))
 STATUS(segue_call_end_turn, segue_call_end_turn(h))
 STATUS(segue_call_defer, segue_call_defer(h, 0, NULL))
@@ -278,6 +286,7 @@ PROBE(segue_session_open, segue_session *out = NULL;
                                                NULL);
       assert_null(out); return status;)
 PROBE(segue_session_peer, size_t len; return segue_session_peer(h, NULL, &len);)
+STATUS(segue_session_notify, segue_session_notify(h, "notifications/x", NULL, 0, NULL))
 STATUS(segue_session_close, segue_session_close(h))
 IGNORES(segue_session_free, segue_session_free(h))
 GIVES(segue_request_start, segue_request,
@@ -339,6 +348,7 @@ static enum kind kind_of(const char *name)
         {"segue_content_", CONTENT},
         {"segue_server_new", RUNTIME},
         {"segue_server_", SERVER},
+        {"segue_client_", SERVER},
         {"segue_call_", CALL},
         {"segue_session_open", RUNTIME},
         {"segue_session_", SESSION},

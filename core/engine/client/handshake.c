@@ -112,6 +112,8 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
         sgi_jw_member_raw(&w, "capabilities", capabilities);
     if (instructions.n)
         sgi_jw_member_raw(&w, "instructions", instructions);
+    if (sgi_facts(session->version)->is_stateless)
+        sgi_jw_member_raw(&w, "isStateless", SGI_STR("true"));
     sgi_jw_close(&w, '}');
     return sgi_buf_terminate(peer) && !peer->failed;
 }

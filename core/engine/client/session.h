@@ -263,6 +263,9 @@ void sgi_session_on_server_replaced(segue_session *session);
  * could not be sent. */
 sgi_conn *sgi_session_begin_message(segue_session *session);
 bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
+/* Sends a notification of the application. params: JSON text; may be NULL. */
+segue_status sgi_session_notify(segue_session *session, const char *method,
+                                const char *params, size_t len);
 /* Reads a batch. conn: the conversation that received the batch, which is that of the
  * session or of an exchange. Returns false when the text is not a batch, or when the
  * server must not send batches. */

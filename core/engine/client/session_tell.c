@@ -2,6 +2,7 @@
  * again. Over HTTP each message has an exchange of its own. */
 #include "engine/client/exchange_start.h"
 #include "engine/client/dialects.h"
+#include "wire/json_copy.h"
 
 sgi_conn *sgi_session_begin_message(segue_session *session)
 {
@@ -34,4 +35,33 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
      * in the inbox */
     if (streaming)
         sgi_exchange_resume_input(streaming->conn);
+}
+
+segue_status sgi_session_notify(segue_session *session, const char *method,
+                                const char *params, size_t len)
+{
+    sgi_json value = {0};
+    sgi_sending sending;
+    if (params) {
+        segue_status status =
+            sgi_engine_check_json(session->engine, params, len, &value, NULL);
+        if (status != SEGUE_OK)
+            return status;
+    }
+    if (value.n && sgi_json_kind_of(value) != SGI_JSON_OBJECT)
+        return sgi_refuse(session->engine, SEGUE_E_INVALID,
+                          "the params of the notification are not a JSON object");
+    if (sgi_session_is_closed(session))
+        return SEGUE_E_CLOSED;
+    if (!sgi_session_is_open(session))
+        return sgi_refuse(session->engine, SEGUE_E_STATE,
+                          "the session is not open, or its connection is lost");
+    sgi_conn *conn = sgi_session_begin_message(session);
+    if (!conn)
+        return SEGUE_E_NOMEM;
+    sgi_send_begin_notification(&sending, conn, method);
+    if (value.n)
+        sgi_jw_copy_members(&sending.w, value, SGI_JSON_NAMES(NULL));
+    bool sent = sgi_send_end(&sending);
+    return sgi_session_send_message(session, conn) && sent ? SEGUE_OK : SEGUE_E_NOMEM;
 }

@@ -2,6 +2,7 @@
  * 2025-11-25, and the draft DRAFT-2026-v1 if the application has switched it on. First
  * comes `initialize`; then the requests of the session follow. This file handles lists
  * and plain calls of items. The dialects handle the other features of these versions. */
+#include "engine/server/clients.h"
 #include "engine/server/dialects.h"
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
@@ -45,6 +46,7 @@ static void initialize(const sgi_inbound *in)
                          sgi_str_of(sgi_version_name(version)));
     sgi_inbound agreed = *in;
     agreed.version = version;
+    sgi_client_begin(&agreed);
     sgi_write_capabilities(&sending.w, &agreed);
     sgi_buf_add_char(sending.w.buf, ',');
     sgi_buf_add_str(sending.w.buf, sgi_buf_str(&server->legacy_info));
@@ -71,6 +73,7 @@ static void set_level(const sgi_inbound *in)
         return;
     }
     in->peer->handshake->log_level = level;
+    sgi_client_note_level(in->peer->handshake->client);
     sgi_answer_begin_result(&sending, in, NULL);
     sgi_send_end(&sending);
 }

@@ -1,6 +1,7 @@
 /* The version 2026-07-28. Every request has the version, the client's capabilities and
  * perhaps a log level in params._meta. The server does not keep these values for the next
  * request (R-C-14). The checks of a request follow the order of R-0-7. */
+#include "engine/server/clients.h"
 #include "engine/server/task_form.h"
 #include "wire/log_level.h"
 
@@ -203,6 +204,7 @@ void sgi_handle_modern_request(sgi_inbound *in, sgi_str name)
     in->version = SGI_VERSION_MODERN;
     if (!read_context(in))
         return;
+    sgi_client_begin(in);
     const sgi_method *method = find_method(in->peer, name);
     if (method && (method->caps & in->caps) != method->caps) {
         method = sgi_srv_find_old_method(in, name);

@@ -214,8 +214,9 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
         return sgi_refuse(engine, SEGUE_E_EXISTS,
                           "the call has already asked another question with the key %s",
                           key);
-    segue_status status =
-        op->served->is_task || op->served->lasting ? SEGUE_OK : sgi_round_new(op);
+    segue_status status = op->served->is_task || op->served->lasting || op->served->asks
+                              ? SEGUE_OK
+                              : sgi_round_new(op);
     if (status == SEGUE_OK && !input)
         status = ask_or_recall(op, key, method, value, &input);
     if (status != SEGUE_OK)

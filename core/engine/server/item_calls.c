@@ -3,6 +3,7 @@
  * tasks and have no idempotency key. A client that has lost the answer sends the request
  * again. */
 #include "engine/server/call.h"
+#include "engine/server/clients.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/grant.h"
 #include "engine/server/pieces.h"
@@ -52,6 +53,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
     sgi_budget_set_owner(op, in->peer->who);
     sgi_principal_ref(op->served->who);
     sgi_op_set_grant_of(op, in->peer);
+    op->served->client = sgi_peer_client_number(in->peer);
     op->served->caps = request->caps & ~(uint32_t)SGI_CAP_TASKS;
     return op;
 }

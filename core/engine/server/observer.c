@@ -8,6 +8,7 @@
 #include "engine/cluster/recovery.h"
 #include "engine/server/question_requests.h"
 #include "engine/server/call.h"
+#include "engine/server/clients.h"
 #include "engine/server/commands.h"
 #include "engine/server/grant.h"
 #include "engine/server/mailbox.h"
@@ -119,6 +120,7 @@ static void freed(sgi_op *op)
     sgi_carried_answers_free(op);
     sgi_lasting_call_free(op);
     sgi_task_creator_free(op);
+    sgi_client_forget_op(op);
     if (served->item)
         sgi_item_unref(served->item);
     sgi_text_free(mem, served->item_name);

@@ -14,6 +14,9 @@ typedef struct sgi_reply sgi_reply;
 /* What the server remembers between the requests of a session that began with
  * `initialize`. */
 typedef struct sgi_handshake {
+    /* the client as the application sees it (clients.h); NULL = the application does not
+     * watch clients */
+    sgi_client *client;
     /* the version that initialize negotiated; SGI_VERSION_UNKNOWN = no initialize has
      * arrived */
     sgi_version version;

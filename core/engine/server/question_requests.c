@@ -22,6 +22,7 @@
 #include "engine/server/question_target.h"
 #include "engine/server/question_wire.h"
 #include "engine/server/call.h"
+#include "engine/server/clients.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
@@ -393,6 +394,7 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
     const sgi_task_creator *creator;
     const sgi_peer *peer;
     const sgi_reply *reply;
+    sgi_client_note_reading(session->handshake.client);
     LIST_FOREACH(creator, &session->creators, by_session)
         sgi_question_requests_send_soon(creator->op);
     TAILQ_FOREACH(peer, &session->exchanges, by_session)

@@ -5,6 +5,7 @@
  * idempotency key, for example, has such a stream. */
 #include "engine/server/question_target.h"
 
+#include "engine/server/clients.h"
 #include "engine/server/dialects.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/wire_session.h"
@@ -67,6 +68,10 @@ bool sgi_question_target_is_awaited(const sgi_op *op,
                                     const sgi_question_requests *questions)
 {
     const sgi_reply *reply = NULL;
+    sgi_question_target where;
+    if (op->served->asks)
+        return sgi_client_question_target(op->served->asks, &where) &&
+               where.questions == questions;
     while ((reply = sgi_srv_find_reading_reply(op, reply)))
         if (is_read_in(reply, questions))
             return true;
@@ -92,6 +97,8 @@ static bool find_reading_call(const sgi_op *op, sgi_question_target *found)
 bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found)
 {
     const sgi_reply *reply = NULL;
+    if (op->served->asks)
+        return sgi_client_question_target(op->served->asks, found);
     if (op->served->is_task ? find_by_origin(op->served->creator, found)
                             : find_reading_call(op, found))
         return true;

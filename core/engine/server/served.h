@@ -9,6 +9,7 @@
 #include "engine/cluster/shared.h"
 
 typedef struct sgi_item sgi_item;
+typedef struct sgi_client sgi_client;
 typedef struct sgi_round sgi_round;
 typedef struct sgi_srv_dialect sgi_srv_dialect;
 
@@ -68,6 +69,13 @@ typedef struct sgi_served_op_data {
     struct sgi_grant *grant;
     uint32_t caps;  /* the capabilities that the client has declared: a set of sgi_cap */
     bool is_scoped; /* the operation can use only the scopes that its `grant` contains */
+    /* number of the client that made the call (clients.h); 0 = none, or the clients are
+     * not watched */
+    uint64_t client;
+    /* the client that the application asks by this operation, outside of a request; NULL
+     * = the operation is not of this kind */
+    sgi_client *asks;
+    LIST_ENTRY(sgi_served_op_data) by_client;
     /* the principal's number of live tasks includes the operation */
     bool counted;
 

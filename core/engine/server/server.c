@@ -117,6 +117,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     LIST_INIT(&server->listeners);
     TAILQ_INIT(&server->sessions.by_use);
     sgi_map_init(&server->sessions.by_id, &engine->env);
+    sgi_map_init(&server->clients.by_number, &engine->env);
     server->sessions.max_parked = MAX_PARKED;
     server->committer.read_bytes = READ_BYTES;
     LIST_INIT(&server->calls);
@@ -155,6 +156,7 @@ static void free_server(segue_server *server)
     for (size_t i = 0; i < SGI_ITEM_TYPES; i++)
         sgi_map_free(&server->shelves[i].by_key);
     sgi_map_free(&server->sessions.by_id);
+    sgi_map_free(&server->clients.by_number);
     sgi_principals_clear(&server->principals);
     sgi_map_free(&server->principals);
     sgi_map_free(&server->by_key);
@@ -175,16 +177,18 @@ static int32_t run_free_user(sgi_ready_object *ready, int32_t budget)
     sgi_engine *engine = server->engine;
     segue_free_fn fn = server->options.free_user;
     void *user = server->options.user;
+    segue_client_events events = server->clients.events;
     (void)budget;
     free_server(server);
-    return sgi_user_data_free(engine, fn, user);
+    return sgi_user_data_free(engine, events.free_user, events.user) +
+           sgi_user_data_free(engine, fn, user);
 }
 
 void sgi_server_unref(segue_server *server)
 {
     if (--server->refs)
         return;
-    if (server->options.free_user)
+    if (server->options.free_user || server->clients.events.free_user)
         sgi_ready_queue_add(server->engine, &server->ready);
     else
         free_server(server);

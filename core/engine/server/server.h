@@ -14,6 +14,7 @@
 #include "engine/handle.h"
 #include "engine/negotiate.h"
 #include "engine/server/digest_ring.h"
+#include "engine/server/client_watch.h"
 #include "engine/server/server_port.h"
 #include "engine/server/late_use.h"
 #include "engine/server/seal.h"
@@ -143,6 +144,8 @@ struct segue_server {
     LIST_HEAD(, sgi_server_listener) listeners;
     /* the wire sessions: sessions over HTTP that began with `initialize` */
     sgi_wire_sessions sessions;
+    /* the clients as the application sees them, if it watches them (clients.h) */
+    sgi_clients clients;
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
     sgi_usage use;

@@ -5,6 +5,7 @@
 
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
+#include "engine/server/clients.h"
 #include "engine/server/dialects.h"
 #include "engine/server/identify.h"
 #include "engine/server/late_answer.h"
@@ -132,6 +133,10 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
         sgi_withdrawn_cancel_call(peer, msg);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
         sgi_updates_allow(peer);
+        sgi_client_note_reading(peer->handshake->client);
+    } else if (sgi_json_string_is(msg->method,
+                                  SGI_STR("notifications/roots/list_changed"))) {
+        sgi_client_note_roots(peer->handshake->client);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status"))) {
         sgi_question_requests_take_notification(peer, msg);
     }
@@ -298,6 +303,8 @@ static void lost(void *self, const char *why)
     sgi_reply *reply;
     (void)why;
     sgi_task_creators_forget_peer(peer);
+    sgi_client_end(peer->own_handshake.client);
+    peer->own_handshake.client = NULL;
     while ((reply = LIST_FIRST(&peer->replies))) {
         reply->lost = true;
         sgi_reply_cancel(reply);

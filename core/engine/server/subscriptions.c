@@ -10,6 +10,7 @@
  * after the last look-up. A subscription owns its watches. A watch whose task's result is
  * being folded is freed only when the fold has returned. */
 #include "engine/server/task_form.h"
+#include "engine/server/clients.h"
 #include "engine/log/reader.h"
 #include "engine/server/grant.h"
 #include "engine/server/task.h"
@@ -55,6 +56,9 @@ struct sgi_listen {
     uint8_t marked_lists;
     /* the resources that the subscription names; NULL = no resources */
     sgi_subscribed_uris *uris;
+    /* the client as the application sees it (clients.h); NULL = clients are not
+     * watched */
+    sgi_client *client;
     bool wants_tasks;
     bool acknowledged;
     /* the subscription ended during the look-ups; the last look-up frees it */
@@ -69,6 +73,17 @@ static void free_watch(task_watch *watch)
     LIST_REMOVE(&watch->watch, link);
     sgi_free(sgi_engine_mem(op->engine), watch, sizeof *watch);
     sgi_op_unref(op);
+}
+
+static void leave_client(sgi_listen *listen)
+{
+    const sgi_subscribed_uri *uri;
+    sgi_client *client = listen->client;
+    listen->client = NULL;
+    if (client && listen->uris)
+        TAILQ_FOREACH(uri, &listen->uris->all, by_age)
+            sgi_client_note_subscription(client, (sgi_str){uri->uri, uri->len}, false);
+    sgi_client_end_listen(client);
 }
 
 static void free_listen(sgi_listen *listen)
@@ -86,6 +101,7 @@ static void free_listen(sgi_listen *listen)
     sgi_output_source_remove(listen->conn, &listen->source);
     sgi_conn_unref(listen->conn);
     sgi_reply_close(listen->reply);
+    leave_client(listen);
     sgi_subscribed_uris_free(listen->uris);
     sgi_free(mem, listen, sizeof *listen);
 }
@@ -93,6 +109,7 @@ static void free_listen(sgi_listen *listen)
 static void withdrawn(sgi_reply *reply)
 {
     sgi_listen *listen = reply->user;
+    leave_client(listen);
     if (!listen->looking) {
         free_listen(listen);
         return;
@@ -489,6 +506,17 @@ static sgi_listen *new_listen(sgi_reply *reply)
     return listen;
 }
 
+/* Tells the application which resources the subscription names. */
+static void join_client(sgi_listen *listen, const sgi_inbound *in)
+{
+    const sgi_subscribed_uri *uri;
+    listen->client = sgi_client_begin_listen(in);
+    if (listen->uris)
+        TAILQ_FOREACH(uri, &listen->uris->all, by_age)
+            sgi_client_note_subscription(listen->client, (sgi_str){uri->uri, uri->len},
+                                         true);
+}
+
 void sgi_subscriptions_listen(const sgi_inbound *in)
 {
     sgi_json filter = sgi_json_get(in->params, "notifications");
@@ -511,6 +539,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
         give_up(listen, status);
         return;
     }
+    join_client(listen, in);
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))

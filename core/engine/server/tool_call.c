@@ -4,6 +4,7 @@
 #include "engine/server/tool_call.h"
 
 #include "engine/server/call.h"
+#include "engine/server/clients.h"
 #include "engine/server/grant.h"
 #include "engine/server/pieces.h"
 #include "engine/server/carried_answers.h"
@@ -97,6 +98,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     sgi_budget_set_owner(op, in->peer->who);
     sgi_principal_ref(op->served->who);
     sgi_op_set_grant_of(op, in->peer);
+    op->served->client = sgi_peer_client_number(in->peer);
     op->served->caps = request->caps;
     op->served->dialect = request->dialect;
     op->served->asked_ttl_ms = request->ttl_ms;

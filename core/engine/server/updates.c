@@ -6,6 +6,7 @@
  * Over a byte stream the conversation has the subscriptions. Over HTTP the session has
  * the subscriptions and gets updates on its GET stream; without a GET stream the marks
  * wait. Marks of lists also wait until the client has sent notifications/initialized. */
+#include "engine/server/clients.h"
 #include "engine/server/grant.h"
 #include "engine/server/wire_session.h"
 
@@ -40,14 +41,24 @@ static segue_status subscribe(const sgi_inbound *in, sgi_str uri)
         return SEGUE_E_UNSUPPORTED;
     if (!*uris)
         *uris = sgi_subscribed_uris_new(&in->peer->server->engine->env);
-    return *uris ? sgi_subscribed_uris_add(*uris, uri) : SEGUE_E_NOMEM;
+    if (!*uris)
+        return SEGUE_E_NOMEM;
+    size_t before = (*uris)->by_uri.count;
+    segue_status status = sgi_subscribed_uris_add(*uris, uri);
+    if ((*uris)->by_uri.count > before)
+        sgi_client_note_subscription(in->peer->handshake->client, uri, true);
+    return status;
 }
 
 static segue_status unsubscribe(const sgi_inbound *in, sgi_str uri)
 {
     sgi_subscribed_uris **uris = subscribed_uris_of(in->peer);
-    if (uris && *uris)
-        sgi_subscribed_uris_remove(*uris, uri);
+    if (!uris || !*uris)
+        return SEGUE_OK;
+    size_t before = (*uris)->by_uri.count;
+    sgi_subscribed_uris_remove(*uris, uri);
+    if ((*uris)->by_uri.count < before)
+        sgi_client_note_subscription(in->peer->handshake->client, uri, false);
     return SEGUE_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/server/wire_session.h"
 
 #include "base/thresholds.h"
+#include "engine/server/clients.h"
 #include "engine/server/task_creator.h"
 #include "engine/conversation/replay.h"
 #include "engine/server/lasting.h"
@@ -84,6 +85,7 @@ static void remove_from_session(sgi_peer *peer)
     if (session->listening == peer)
         session->listening = NULL;
     peer->own_handshake = session->handshake;
+    peer->own_handshake.client = NULL; /* the client is the session */
     peer->session = NULL;
     peer->questions = &peer->own_questions;
     peer->in_flight = &peer->own_in_flight;
@@ -126,6 +128,8 @@ static void end_session(sgi_wire_session *session, bool drains)
     segue_server *server = session->server;
     sgi_peer *peer;
     sgi_task_creators_forget_session(session);
+    sgi_client_end(session->handshake.client);
+    session->handshake.client = NULL;
     while ((peer = TAILQ_FIRST(&session->exchanges))) {
         if (is_awaited(peer, drains))
             remove_from_session(peer);

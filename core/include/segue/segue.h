@@ -1433,10 +1433,22 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
                                           segue_session **out, segue_error **error);
 
 /* Describes the peer as JSON: {"protocolVersion","serverInfo","capabilities",
- * "instructions"}.
+ * "instructions","isStateless"}. isStateless is true in revisions in which the server
+ * remembers nothing of the client between requests (2026-07-28), and left out in others.
  *
  * Returns   SEGUE_E_STATE before on_open. */
 SEGUE_API segue_status segue_session_peer(segue_session *session, char *buf, size_t *len);
+
+/* Sends a notification that belongs to no request, for example
+ * notifications/roots/list_changed. The server may miss it when the connection breaks.
+ *
+ * method    not empty.
+ * params    JSON object, or NULL.
+ * Returns   SEGUE_E_STATE before on_open and while the connection is lost, SEGUE_E_JSON,
+ *           SEGUE_E_INVALID when params is not an object. */
+SEGUE_API segue_status segue_session_notify(segue_session *session, const char *method,
+                                            const char *params, size_t len,
+                                            segue_error **error);
 
 /* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport
  * closes, on_closed follows. Plain calls are cancelled, except calls whose token was read

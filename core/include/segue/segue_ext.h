@@ -172,6 +172,97 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
 /* Gives the statistics of the server in the JSON form above. */
 SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_t *len);
 
+/* ---- 5.1 Clients of a server ------------------------------------------------------- */
+
+/* A gateway passes on to another server what its clients do outside of calls, and passes
+ * back what that server sends outside of calls. The functions of this section name a
+ * client by its number, which the server gives once. A client is one session: a
+ * connection over a byte stream, or over HTTP a session that began with initialize. Over
+ * HTTP 2026-07-28 has no sessions, and there each request subscriptions/listen counts as
+ * a client. */
+
+/* Reports a new client.
+ *
+ * principal  as segue_call_principal.
+ * json       {"protocolVersion","capabilities","clientInfo","isSession"}: what the client
+ *            declared. isSession is false for a request subscriptions/listen. */
+typedef void (*segue_client_open_fn)(void *user, uint64_t client, const char *principal,
+                                     const char *json, size_t len);
+
+/* Reports that a client has gone. Its subscriptions have ended without further reports.
+ * It is the last report about the client. */
+typedef void (*segue_client_closed_fn)(void *user, uint64_t client);
+
+/* Reports that the client has subscribed to a resource (subscribed is 1), or that its
+ * subscription has ended (0). The server has answered the client already. A change that
+ * was undone before its report is not reported. */
+typedef void (*segue_client_subscription_fn)(void *user, uint64_t client, const char *uri,
+                                             int32_t subscribed);
+
+/* Reports the lowest level of log messages that the client wants (logging/setLevel). Only
+ * the last of several levels is reported. */
+typedef void (*segue_client_level_fn)(void *user, uint64_t client, const char *level);
+
+/* Reports that the client has sent notifications/roots/list_changed. */
+typedef void (*segue_client_roots_fn)(void *user, uint64_t client);
+
+/* The callbacks may be NULL. */
+typedef struct segue_client_events {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_client_open_fn on_open;
+    segue_client_closed_fn on_closed;
+    segue_client_subscription_fn on_subscription;
+    segue_client_level_fn on_level;
+    segue_client_roots_fn on_roots_changed;
+} segue_client_events;
+#define SEGUE_CLIENT_EVENTS_INIT SEGUE_INIT(segue_client_events)
+
+/* Watches the clients of a server from now on.
+ *
+ * Returns   SEGUE_E_STATE when the server has begun to serve, SEGUE_E_EXISTS when its
+ *           clients are watched already. */
+SEGUE_API segue_status segue_server_watch_clients(segue_server *server,
+                                                  const segue_client_events *events,
+                                                  segue_error **error);
+
+/* Returns the number of the client that made the call. The server must watch its clients.
+ *
+ * Returns   0 over HTTP in 2026-07-28, for a call that an earlier process began, and when
+ *           the server does not watch its clients. */
+SEGUE_API uint64_t segue_call_client(const segue_call *call);
+
+/* Notifies one client that a resource has changed, if the client has subscribed to it.
+ *
+ * Returns   SEGUE_OK, also when the client has not subscribed; SEGUE_E_NOT_FOUND when the
+ *           client has gone. */
+SEGUE_API segue_status segue_client_updated(segue_server *server, uint64_t client,
+                                            const char *uri);
+
+/* Sends a log message to one client, outside of calls, if the client wants messages of
+ * this level. The message is dropped when the client cannot get it now, because over HTTP
+ * it has no stream of its session open, or because it reads too slowly.
+ *
+ * json      the params of notifications/message, as for segue_call_log_json.
+ * Returns   SEGUE_OK, also when the message was dropped; SEGUE_E_NOT_FOUND when the
+ *           client has gone; SEGUE_E_JSON, SEGUE_E_INVALID. */
+SEGUE_API segue_status segue_client_log(segue_server *server, uint64_t client,
+                                        const char *json, size_t len,
+                                        segue_error **error);
+
+/* Makes a call by which the server asks the client outside of a request. Ask by
+ * segue_call_require_input, as often as max_inputs allows; then end and free the call,
+ * whose result reaches no client. A question waits until the client has sent
+ * notifications/initialized, and over HTTP until the client has opened the stream of its
+ * session. The call is cancelled when the client goes.
+ *
+ * out       receives the call.
+ * Returns   SEGUE_E_NOT_FOUND when the client has gone, SEGUE_E_UNSUPPORTED when it
+ *           speaks 2026-07-28, where a server asks only during a request. */
+SEGUE_API segue_status segue_client_call(segue_server *server, uint64_t client,
+                                         segue_call **out, segue_error **error);
+
 /* ---- 6 Custom transport ------------------------------------------------------------ */
 
 /* The functions of a transport of your own. The transport carries one JSON-RPC message

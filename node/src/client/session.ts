@@ -4,6 +4,7 @@
  */
 
 import { ProtocolError } from "../errors.js";
+import { native } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import { Calls } from "./calls.js";
 import {
@@ -228,6 +229,16 @@ export class Session extends Calls {
     async ping(options: RawRequestOptions = {}): Promise<void> {
         const method = this.peer.era === "modern" ? "server/discover" : "ping";
         await this.requestRaw(method, null, { ...options, noCache: true });
+    }
+
+    /**
+     * Sends a notification, for example `notifications/roots/list_changed`. The server
+     * may miss it when the connection breaks.
+     *
+     * @throws StateError: the connection is lost at present.
+     */
+    notify(method: string, params: Record<string, unknown> | null = null): void {
+        native.sessionNotify(this.handle, method, params && JSON.stringify(params));
     }
 
     /**

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from .. import errors
+import msgspec
+
+from .. import _segue, errors
 from . import items
 from .calls import Calls
 from .changes import Changes, Kind
@@ -175,6 +177,17 @@ class Session(Calls):
         """
         is_modern = self.peer.era == "modern"
         await self.request_raw("server/discover" if is_modern else "ping", no_cache=True)
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Sends a notification, for example `notifications/roots/list_changed`.
+
+        The server may miss it when the connection breaks.
+
+        Raises:
+            StateError: The connection is lost at present.
+        """
+        text = None if params is None else msgspec.json.encode(dict(params))
+        _segue.session_notify(self.handle, method, text)
 
     async def set_log_level(self, level: str) -> None:
         """Asks the server for log messages from this level on. `on_log` receives them.
