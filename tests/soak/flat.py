@@ -2,6 +2,10 @@
 
 Measurements that follow each other are not independent. So they are averaged in blocks,
 and the error is that of a line through the averages.
+
+Memory follows the load: a machine with more time for the run makes more tasks, and more
+tasks are kept. So a point can name the load. What follows the load is taken out of the
+series before the slope over time is judged.
 """
 import dataclasses
 import math
@@ -24,26 +28,42 @@ class Line:
         return f"{self.mean:.0f} {self.slope:+.2f} ± {self.error:.2f}/min"
 
 
+def mean(values):
+    return sum(values) / len(values)
+
+
 def averages(points):
     """Returns at most BLOCKS points, each the average of as many neighbours."""
     size = max(1, math.ceil(len(points) / BLOCKS))
     blocks = [points[at:at + size] for at in range(0, len(points), size)]
-    return [(sum(x for x, _ in block) / len(block), sum(y for _, y in block) / len(block))
-            for block in blocks]
+    return [tuple(mean(column) for column in zip(*block)) for block in blocks]
+
+
+def without(load, values):
+    """Returns the values less their mean, and less what follows the load."""
+    values = [value - mean(values) for value in values]
+    load = [value - mean(load) for value in load]
+    spread = sum(x * x for x in load)
+    share = sum(x * y for x, y in zip(load, values)) / spread if spread else 0
+    return [y - share * x for x, y in zip(load, values)]
 
 
 def fit(points):
-    """Fits a line to points of (minutes, value); None when there are too few."""
+    """Fits a line to points of (minutes, value) or (minutes, value, load); None when there
+    are too few, or when time and load cannot be told apart."""
     points = averages(points)
-    if len(points) < 4:
+    if len(points) < 5:
         return None
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
-    error = math.sqrt(rest / (len(points) - 2) / spread)
-    return Line(mean_y, slope, error, points[-1][0] - points[0][0])
+    minutes, values, *loads = zip(*points)
+    load = loads[0] if loads else [0] * len(points)
+    times, heights = without(load, minutes), without(load, values)
+    spread = sum(x * x for x in times)
+    if spread < 1e-9:
+        return None
+    slope = sum(x * y for x, y in zip(times, heights)) / spread
+    rest = sum((y - slope * x) ** 2 for x, y in zip(times, heights))
+    error = math.sqrt(rest / (len(points) - 2 - len(loads)) / spread)
+    return Line(mean(values), slope, error, minutes[-1] - minutes[0])
 
 
 def self_test():
@@ -58,3 +78,10 @@ def self_test():
     exact = fit([(at, 3 + 2 * at) for at in range(10)])
     assert abs(exact.slope - 2) < 1e-9 and exact.error < 1e-9, exact
     assert fit([(0, 1), (1, 2)]) is None
+    # The load doubles in the middle. What follows the load is no leak; a leak stays one.
+    loads = [(at / 10, 40 if at < 300 else 80) for at in range(600)]
+    follows = fit([(x, 200 * load + noise(10 * x), load) for x, load in loads])
+    leaks = fit([(x, 200 * load + noise(10 * x) + 200 * x, load) for x, load in loads])
+    blind = fit([(x, 200 * load + noise(10 * x)) for x, load in loads])
+    assert follows.growth() < 100 and blind.growth() > 5000, (follows, blind)
+    assert abs(leaks.slope - 200) < 20 and leaks.growth() > 10000, leaks

@@ -41,6 +41,8 @@ NONE = {"long": 0, "short": 0}
 # LEAST_MINUTES is not judged: its figures are only reported.
 WARM_MINUTES = 6
 LEAST_MINUTES = 12
+# What is kept follows the segments of as many minutes.
+KEPT_MINUTES = 5
 # What a series may grow by while it is judged, as a part of its mean and in its unit.
 ALLOWED = {"server kB": (0.05, 2048), "client kB": (0.05, 2048),
            "server fds": (0.1, 8), "client fds": (0.1, 8), "store kB": (0.3, 4096)}
@@ -93,6 +95,15 @@ class Sampler(threading.Thread):
         self.over = threading.Event()
         self.begin = time.monotonic()
         self.series = {name: [] for name in ALLOWED}
+        self.seen = []  # (minutes, segments that clients have seen)
+
+    def kept(self, at):
+        """Returns the number of segments of the last KEPT_MINUTES."""
+        now = self.soak.readers.segments
+        self.seen.append((at, now))
+        while self.seen[0][0] < at - KEPT_MINUTES:
+            del self.seen[0]
+        return now - self.seen[0][1]
 
     def run(self):
         while not self.over.wait(self.period):
@@ -104,11 +115,12 @@ class Sampler(threading.Thread):
         server, client = (one.child.process.pid
                           for one in (self.soak.servers[0], self.soak.readers))
         at = (time.monotonic() - self.begin) / 60
+        kept = self.kept(at)
         values = (memory_of(server), memory_of(client), descriptors_of(server),
                   descriptors_of(client), self.soak.store_size())
         for series, value in zip(self.series.values(), values):
             if value is not None:
-                series.append((at, value))
+                series.append((at, value, kept))
 
     def stop(self):
         self.over.set()
@@ -240,8 +252,8 @@ def play(store, minutes, options):
 
 def tell(reports, minutes):
     part = minutes / len(reports)
-    print(f"\n{part:.1f} minutes for each store; mean, slope and its standard error "
-          f"per minute, {'judged' if part >= LEAST_MINUTES else 'too short to judge'}")
+    print(f"\n{part:.1f} minutes for each store; mean, slope at an even load and its "
+          f"standard error per minute, {'judged' if part >= LEAST_MINUTES else 'too short to judge'}")
     print(f"{'store':<9} {'segments':>9} {'faults':>6}  " +
           "  ".join(f"{name:<28}" for name in ALLOWED))
     for report in reports:
