@@ -28,6 +28,11 @@ nightly: setup
 demo:
 	@.ci/demo
 
+# A host that gives up after a minute, and a tool that takes three: with segue-proxy the
+# host gets the result. MINUTE=2 makes a minute of 2 s.
+demo-proxy:
+	@.ci/demo-proxy --minute $(or $(MINUTE),60)
+
 # The Python package: a wheel in build/python/dist, and an environment that has it,
 # build/python/venv.
 python:
@@ -111,4 +116,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo python node bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

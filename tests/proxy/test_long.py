@@ -88,6 +88,35 @@ class Long(unittest.TestCase):
     def old(self, proxy):
         return web.Web(proxy.url, version="2025-06-18")
 
+    def test_a_tool_of_three_minutes_serves_a_host_that_gives_up_after_one(self):
+        """An answer stands for the 20 s of --task-after, and the tool ends after nine of
+        them: three minutes. `make demo-proxy` shows the same in real time."""
+        asked = 0
+        with peers.proxy("--task-after", "50ms", "--heartbeat", "20ms", "--handle",
+                         upstream=[*peers.UPSTREAM, "--log", self.log.path]) as client:
+            handle = self.start_by_handle(client, "later", go=self.go.path)
+            while True:
+                told = text_of(client.tool("segue_proxy_result", {"handle": handle}))
+                asked += 1
+                if "still runs" not in told:
+                    break
+                if asked == 9:
+                    self.go.let()
+            self.assertEqual(told, "later")
+            self.assertGreater(asked, 9)
+            self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_host_whose_minute_begins_anew_with_progress_gets_the_result(self):
+        """Each report of progress stands for the 15 s of --heartbeat."""
+        with peers.proxy("--heartbeat", "20ms") as client:
+            number = client.begin("tools/call", {
+                "name": "later", "arguments": {"go": self.go.path},
+                "_meta": {"progressToken": 5}})
+            for _ in range(12):
+                client.wait_note("notifications/progress")
+            self.go.let()
+            self.assertEqual(text_of(client.wait(number)), "later")
+
     def test_a_handle_outlives_the_proxy(self):
         store = ("--store", str(self.place / "tasks.db"))
         first = self.serve(*store)
