@@ -6,6 +6,8 @@
 
 #include "text.h"
 
+#define SEAL_KEY_SIZE 32 /* bytes */
+
 /* Whether a call whose answer was lost may be sent to the upstream again. */
 typedef enum repeat_policy {
     /* only if the configuration trusts the tool's annotations and they allow a
@@ -63,6 +65,10 @@ typedef struct config {
     /* the check of access tokens (segue_auth.h); NULL = clients need no token */
     segue_bearer_options *bearer;
     char *store; /* the store: a file, or a URL such as redis://...; NULL = in memory */
+    /* the key that proxies on the same store share, so that a session of one goes on at
+     * another one */
+    unsigned char seal_key[SEAL_KEY_SIZE];
+    bool has_seal_key;
     /* The next members are about calls and upstreams. */
     bool cancel_on_close;
     /* time in ms after which a running call becomes a task; -1 = a call is a task from

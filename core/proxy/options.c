@@ -114,6 +114,20 @@ static const char *take_config(reading *r, const char *value)
     return NULL;
 }
 
+static const char *take_seal_key(reading *r, const char *value)
+{
+    unsigned char more;
+    FILE *file = fopen(value, "re");
+    if (!file)
+        return "names a file that cannot be opened";
+    r->c->has_seal_key = fread(r->c->seal_key, 1, SEAL_KEY_SIZE, file) == SEAL_KEY_SIZE &&
+                         fread(&more, 1, 1, file) == 0;
+    fclose(file);
+    return r->c->has_seal_key ? NULL
+                              : "needs a file of 32 random bytes, such as: head -c 32 "
+                                "/dev/urandom > FILE";
+}
+
 #define TIME_OPTION(name, place)                                                         \
     static const char *name(reading *r, const char *value)                               \
     {                                                                                    \

@@ -56,6 +56,8 @@ bool serve_make(proxy *p, const source *only)
     options.title = texts[2];
     options.instructions = texts[3];
     options.store = p->store;
+    options.seal_key = p->config.has_seal_key ? p->config.seal_key : NULL;
+    options.seal_key_len = p->config.has_seal_key ? SEAL_KEY_SIZE : 0;
     /* the lowest level, so that clients also get the log messages that an upstream sends
      * unasked */
     options.log_level = "debug";

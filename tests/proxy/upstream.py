@@ -49,6 +49,7 @@ TOOLS = [
     {"name": "later", "inputSchema": {"type": "object"}},
     {"name": "late_error", "inputSchema": {"type": "object"}},
     {"name": "die", "inputSchema": {"type": "object"}},
+    {"name": "pid", "inputSchema": {"type": "object"}},
     {"name": "grow", "inputSchema": {"type": "object"}},
     {"name": "meta", "inputSchema": {"type": "object"}},
     {"name": "leave_child", "inputSchema": {"type": "object"}},
@@ -136,6 +137,8 @@ def call(number, params):
         sys.stderr.write("last words\n")
         sys.stderr.flush()
         os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "pid":
+        text(number, str(os.getpid()))
     elif name == "grow":
         TOOLS.append({"name": "grown", "inputSchema": {"type": "object"}})
         note("notifications/tools/list_changed", {})

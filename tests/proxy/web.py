@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import signal
+import ssl
 import subprocess
 import urllib.parse
 
@@ -54,11 +55,24 @@ class Listening:
             self.process.communicate()
 
 
+def connect(where, authority=None):
+    """Returns a connection; authority: a file of certificates, for https."""
+    if where.scheme == "http":
+        return http.client.HTTPConnection(where.netloc, timeout=peers.PATIENCE)
+    return http.client.HTTPSConnection(
+        where.netloc, timeout=peers.PATIENCE,
+        context=ssl.create_default_context(cafile=authority))
+
+
 class Web:
     """A session of the handshake revisions over HTTP."""
 
-    def __init__(self, url, version="2025-11-25", capabilities=None, token=None):
+    authority = None
+
+    def __init__(self, url, version="2025-11-25", capabilities=None, token=None,
+                 authority=None):
         self.where = urllib.parse.urlsplit(url)
+        self.authority = authority
         self.headers = {"Accept": "application/json, text/event-stream",
                         "Content-Type": "application/json"}
         if token:
@@ -73,7 +87,7 @@ class Web:
 
     def post(self, message):
         """Sends a message and returns the connection, whose answer was not read."""
-        connection = http.client.HTTPConnection(self.where.netloc, timeout=peers.PATIENCE)
+        connection = connect(self.where, self.authority)
         body = json.dumps({"jsonrpc": "2.0", **message})
         connection.request("POST", self.where.path, body, self.headers)
         return connection
@@ -185,9 +199,8 @@ class Modern(Web):
         return super().post(message)
 
 
-def get(url, path):
-    where = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(where.netloc, timeout=peers.PATIENCE)
+def get(url, path, authority=None):
+    connection = connect(urllib.parse.urlsplit(url), authority)
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()
