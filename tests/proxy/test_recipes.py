@@ -21,6 +21,7 @@ import web
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
 import players  # noqa: E402
 import redis_server  # noqa: E402
+from redis_server import fronts  # noqa: E402
 
 PAGES = peers.ROOT / "core" / "docs" / "recipes"
 NGINX = """\
@@ -93,7 +94,7 @@ class Recipe(unittest.TestCase):
         file.write_text(NGINX.format(page=page, place=self.place,
                                      user="user root;" if os.getuid() == 0 else ""))
         process = subprocess.Popen(
-            ["nginx", "-c", str(file), "-p", str(self.place)], text=True,
+            [fronts.find_program("nginx"), "-c", str(file), "-p", str(self.place)], text=True,
             stderr=subprocess.PIPE)
         self.addCleanup(process.communicate)
         self.addCleanup(process.terminate)
@@ -127,7 +128,8 @@ class Hosts(Recipe):
             words[words.index("--") + 1:] = peers.UPSTREAM
         with peers.Client([peers.PROXY, *words]) as client:
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
-            names = [tool["name"] for tool in client.call("tools/list")["result"]["tools"]]
+            tools = client.call("tools/list")["result"]["tools"]
+            names = [tool["name"] for tool in tools]
             self.assertIn("segue_proxy_result", names)
             self.assertEqual(client.close(), 0)
 
@@ -221,8 +223,8 @@ class Replicas(Recipe):
         changes = {":6379/": f":{redis.port}/", "mcp.json": str(self.path),
                    "seal.key": str(self.place / "seal.key")}
         self.replicas = [
-            self.listen(self.change(command, **changes, **{f":800{i + 1}": f":{ports[i]}"})
-                        + " --task-after 0")
+            self.listen(self.change(command, **changes, **{
+                f":800{i + 1}": f":{ports[i]}"}) + " --task-after 0")
             for i, command in enumerate(commands)]
         (page,) = blocks("replicas.md", "nginx")
         self.nginx(self.change(page, **{
