@@ -267,9 +267,10 @@ static void tell_beginning(sim_app *a)
 {
     bool lasts = outlasts(a) && !sim_planned(a->s, SIM_keyless);
     if (a->has_token && is_twin(a)) {
-        sim_tell(a->s, "anew " WHO " from=%d", WHO_OF(a), a->kept_last);
+        sim_tell(a->s, "anew " WHO " from=%d at=k%d", WHO_OF(a), a->kept_last,
+                 a->client->index);
     } else if (a->has_token) {
-        sim_tell(a->s, "back " WHO, WHO_OF(a));
+        sim_tell(a->s, "back " WHO " at=k%d", WHO_OF(a), a->client->index);
     } else {
         a->attempt++;
         sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d named=%d",
@@ -277,7 +278,7 @@ static void tell_beginning(sim_app *a)
                  (int)sim_planned(a->s, SIM_restartable),
                  (row_of(a)->flags & ROW_NUMBERED) != 0,
                  (row_of(a)->flags & ROW_NAMES_TASK) != 0);
-        sim_tell(a->s, "anew " WHO, WHO_OF(a));
+        sim_tell(a->s, "anew " WHO " at=k%d", WHO_OF(a), a->client->index);
     }
 }
 
@@ -323,6 +324,12 @@ static void begin_twin(sim_app *of)
     a->has_token = true;
     memcpy(a->token, of->token, sizeof a->token);
     begin(a);
+}
+
+void sim_client_sends(const sim_client *client, int messages)
+{
+    if (messages && !sim_planned(client->s, SIM_tiny))
+        sim_tell(client->s, "sent k%d n=%d", client->index, messages);
 }
 
 void sim_client_start(sim_client *client)

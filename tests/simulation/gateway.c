@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 /* Returns whether a request begins: nothing of it has been passed on yet. */
-static bool begins(const cutting_line *line, short events)
+static bool is_at_request(const cutting_line *line, short events)
 {
     char head[5];
     return line->stage == LINE_OPEN && !line->halves[CUTTING_UP].len &&
@@ -37,12 +37,14 @@ void sim_gateway_turn(sim *s, sim_joined *one, const struct pollfd pair[2])
 {
     sim_client *client = one->client;
     bool is_out = s->now_ms < client->refused_until;
+    bool begins = is_at_request(one->line, pair[CUTTING_UP].revents);
+    sim_client_sends(client, begins);
     if (one->drops_answer) {
         if (pair[CUTTING_DOWN].revents & POLLIN)
             answer(s, one);
         return;
     }
-    if ((!is_out && !client->refused) || !begins(one->line, pair[CUTTING_UP].revents))
+    if ((!is_out && !client->refused) || !begins)
         return;
     sim_fault(s, "cut");
     if (!is_out)

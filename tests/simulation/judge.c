@@ -8,11 +8,13 @@
  *   fold              a result is what its caller was shown, and what the handler gave
  *   task              a call that was asked for as a task never ends without one
  *   end once          a request ends once; a task never goes back from an end
+ *   blame             a fault never looks as if a server broke the protocol
  *   answers           an answer belongs to its question and its person
  *   tokens            a caller that comes back is shown nothing that it has handled
  *   cancel            without a fault, a cancel reaches the handler, unless the handler
  *                     waits for a person, who is asked in vain then
  *   ends              every request ends, within a bound after the last fault
+ *   pace              a process does not hammer a server while its calls have no news
  *   sizes             memory and queues stay within their limits */
 #include "simulation/judge_state.h"
 
@@ -49,6 +51,7 @@ void judge_free(judge *j)
         j->callers = c->next;
         free(c);
     }
+    judge_pace_free(j);
     free(j);
 }
 
@@ -122,6 +125,7 @@ static const char *on_op(judge *j, const judge_words *l)
     op->restarts = judge_number(l, "restarts") != 0;
     op->numbered = judge_number(l, "numbered") != 0;
     op->named = judge_number(l, "named") != 0;
+    op->faults_before = j->faults;
     op->next = j->operations;
     j->operations = op;
     return NULL;
@@ -217,8 +221,9 @@ static const char *on_over(judge *j)
     if (j->is_calm && j->now_ms - j->calm_ms > j->bound_ms)
         return judge_wrong(j, "ends: %lld ms passed after the last fault",
                            (long long)(j->now_ms - j->calm_ms));
-    for (judge_operation *op = j->operations; op && !j->faults; op = op->next)
-        for (int i = 0; op->cancelled && i < op->run_count; i++)
+    for (judge_operation *op = j->operations; op; op = op->next)
+        for (int i = 0;
+             op->cancelled && op->faults_before == j->faults && i < op->run_count; i++)
             if (!op->runs[i].told && !op->runs[i].waits && !*op->runs[i].end)
                 return judge_wrong(j, "cancel: %s was cancelled, its handler runs on",
                                    op->name);
@@ -283,6 +288,11 @@ static const char *take(judge *j, const judge_words *l)
     } else if (!strcmp(l->verb, "calm")) {
         j->is_calm = true;
         j->calm_ms = j->now_ms;
+    } else if (!strcmp(l->verb, "pace")) {
+        j->pace_ms = (int64_t)judge_number(l, "ms");
+        j->pace_limit = judge_number(l, "limit");
+    } else if (!strcmp(l->verb, "sent")) {
+        return judge_pace_on_sent(j, l);
     } else if (!strcmp(l->verb, "size")) {
         if (judge_number(l, "bytes") > judge_number(l, "limit"))
             return judge_wrong(j, "sizes: %s has %s bytes, its limit is %s", l->a,

@@ -16,8 +16,9 @@
  *                                 number on the wire, 0 = it has none
  *     <ms> drop C O               the segments that C was shown before are replaced
  *     <ms> keep C O               C stores its token
- *     <ms> back C O               C goes on from the token that it stored last
- *     <ms> anew C O from=N        C starts, behind segment N if it has a token of another
+ *     <ms> back C O at=P          C goes on from the token that it stored last
+ *     <ms> anew C O from=N at=P   C starts, behind segment N if it has a token of another;
+ *                                 P is its process
  *     <ms> asked C O q=Q by=P     a person is asked
  *     <ms> status C O s=STATUS
  *     <ms> task C O               C is told that its call is a task
@@ -30,6 +31,9 @@
  *                                 kill, stop or pause (of a server), loss or full (of a
  *                                 store), store (it cannot be reached for a while)
  *     <ms> calm                   nothing goes wrong from here on
+ *     <ms> pace ms=T limit=N      from here on a process may send N messages for each of
+ *                                 its open calls in T ms in which none of them has news
+ *     <ms> sent P n=N             process P sends N messages
  *     <ms> size WHAT bytes=N limit=N
  *     <ms> over                   the end of the history
  *

@@ -144,6 +144,9 @@ static const char *on_result(judge *j, judge_caller *c, judge_operation *op,
         return judge_wrong(j, "end once: %s ends twice", c->name);
     c->ended = true;
     c->open = false;
+    if (failed && !strncmp(judge_text(l, "code"), "SEGUE_E_PROTOCOL", 16))
+        return judge_wrong(j, "blame: %s fails as if its server broke the protocol",
+                           c->name);
     if (failed && (may_fail(j, op) || has_ended(op, "none")))
         return NULL;
     if (failed)
@@ -162,6 +165,10 @@ const char *judge_on_caller(judge *j, const judge_words *l)
     judge_operation *op = judge_find_operation(j, l->b);
     if (!op)
         return judge_wrong(j, "the history is broken: no operation %s", l->b);
+    if (*judge_text(l, "at"))
+        c->process = judge_pace_process(j, judge_text(l, "at"));
+    if (strcmp(l->verb, "keep") != 0)
+        judge_pace_news(j, c->process);
     if (!strcmp(l->verb, "anew")) {
         size_t from = judge_number(l, "from");
         c->op = op;

@@ -41,6 +41,7 @@ typedef struct judge_operation {
     judge_run runs[JUDGE_RUNS];
     int run_count;
     bool cancelled;
+    int faults_before; /* faults before the call started */
 } judge_operation;
 
 /* What a caller was shown of an operation. */
@@ -49,9 +50,18 @@ typedef struct judge_view {
     bool drops;         /* the next segment replaces those before it */
 } judge_view;
 
+/* A process that calls, and the messages that it has sent since its calls had news. */
+typedef struct judge_process {
+    struct judge_process *next;
+    char name[JUDGE_NAME];
+    int64_t since_ms;
+    uint64_t sent;
+} judge_process;
+
 typedef struct judge_caller {
     struct judge_caller *next;
     char name[JUDGE_NAME];
+    judge_process *process;
     judge_operation *op;
     judge_view now, kept;
     bool open, ended;
@@ -61,6 +71,9 @@ typedef struct judge_caller {
 struct judge {
     judge_operation *operations;
     judge_caller *callers;
+    judge_process *processes;
+    int64_t pace_ms; /* 0 = no limit is known */
+    uint64_t pace_limit;
     int64_t now_ms, calm_ms, bound_ms;
     int faults, kills, losses;
     bool is_calm;
@@ -82,6 +95,11 @@ uint64_t judge_number(const judge_words *l, const char *key);
 void judge_copy(char *to, size_t size, const char *from);
 judge_operation *judge_find_operation(const judge *j, const char *name);
 judge_caller *judge_find_caller(const judge *j, const char *name);
+/* Notes that a call of this process has news. NULL is a no-op. */
+void judge_pace_news(const judge *j, judge_process *process);
+judge_process *judge_pace_process(judge *j, const char *name);
+const char *judge_pace_on_sent(judge *j, const judge_words *l);
+void judge_pace_free(judge *j);
 /* Judges a line that begins with the name of a caller. */
 const char *judge_on_caller(judge *j, const judge_words *l);
 

@@ -128,6 +128,14 @@ static size_t room_of(const line *l, int direction)
     return w->len < room ? room - w->len : 0;
 }
 
+static int count_messages(const char *bytes, size_t n)
+{
+    int count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += bytes[i] == '\n';
+    return count;
+}
+
 static void begin(void *self, segue_transport *transport)
 {
     (void)self;
@@ -142,6 +150,7 @@ static size_t near_send(void *self, const char *bytes, size_t len)
         return len; /* no server reads these bytes */
     put(l, UP, bytes, n);
     sim_note(l->s, "->", bytes, n);
+    sim_client_sends(l->client, count_messages(bytes, n));
     l->ways[UP].blocked = n < len;
     return n;
 }

@@ -74,15 +74,15 @@ static void plan_sizes(int64_t *at, dice *d)
 static void plan_habits(int64_t *at, dice *d)
 {
     at[SIM_cancels] = ONE_OF(d, 0, 0, 0, 0, 0, 0, 1, 2);
-    at[SIM_hasty] = ONE_OF(d, 1, 3, 10, 40, 40, 200);
-    at[SIM_keyless] = dice_once_in(d, 8);
+    at[SIM_hasty] = ONE_OF(d, 1, 3, 10, 10, 20, 40, 200);
+    at[SIM_keyless] = dice_once_in(d, 6);
     at[SIM_asks] = dice_once_in(d, 5);
     at[SIM_thinks] = ONE_OF(d, 3, 3, 20, 60, 300);
 }
 
 static void plan_faults(int64_t *at, dice *d)
 {
-    if (dice_once_in(d, 8))
+    if (dice_once_in(d, 6))
         return; /* nothing goes wrong, so the judge allows no failure */
     at[SIM_cuts] = ONE_OF(d, 0, 0, 1, 2, 6);
     at[SIM_holes] = ONE_OF(d, 0, 0, 0, 0, 1);

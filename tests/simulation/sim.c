@@ -20,6 +20,11 @@
 #define MAX_TURNS 800000
 #define BUSY_TURNS 32
 #define IDLE_TURNS 2
+/* Messages for each open call in PACE_MS without news. At most 17 were seen. */
+#define PACE_MS 10000
+#define PACE_LIMIT 60
+#define SETTLE_STEP_MS 30
+#define LONG_CALL 20     /* calls that are cancelled take so many times as long */
 #define IDLE_TURNS_WEB 8 /* over HTTP a request takes some invisible turns */
 /* What a server may hold in addition to its memory at the start. */
 #define GROWN_BYTES (256 * 1024)
@@ -234,6 +239,7 @@ static void let_time_pass(sim *s)
 
 static void play(sim *s)
 {
+    sim_tell(s, "pace ms=%d limit=%d", PACE_MS, PACE_LIMIT);
     int idle = 0;
     int patience = sim_planned(s, SIM_http) ? IDLE_TURNS_WEB : IDLE_TURNS;
     while (!sim_clients_done(s)) {
@@ -247,7 +253,8 @@ static void play(sim *s)
     }
 }
 
-/* Lets what is under way arrive: a cancel, for instance. */
+/* Lets what is under way arrive: a cancel, for instance. Little time passes, so that a
+ * handler whose cancel is lost still runs. */
 static void settle(sim *s)
 {
     for (int i = 0; i < 20; i++) {
@@ -259,7 +266,7 @@ static void settle(sim *s)
                 sim_server_turn(&s->servers[k]);
             sim_put_right(s);
         }
-        let_time_pass(s);
+        s->now_ms += 1 + dice_roll(&s->dice, SETTLE_STEP_MS);
     }
 }
 
@@ -288,6 +295,13 @@ static void set_thresholds(const sim *s)
 
 /* ---- beginning and end ---- */
 
+/* People cancel what takes long. */
+static void stretch(program *p)
+{
+    for (int i = 0; i < p->count; i++)
+        p->steps[i].ms *= LONG_CALL;
+}
+
 static void begin_apps(sim *s)
 {
     for (int i = 0; i < sim_planned(s, SIM_calls); i++) {
@@ -301,6 +315,8 @@ static void begin_apps(sim *s)
                      sim_row(&s->plan)->flags |
                          (sim_planned(s, SIM_asks) ? ROW_ASKS_MUCH : 0),
                      (uint32_t)sim_planned(s, SIM_largest));
+        if (i < sim_planned(s, SIM_cancels))
+            stretch(&a->program);
         *twin = *a;
         twin->index = SIM_CALLS + i;
     }

@@ -225,6 +225,8 @@ void sim_client_start(sim_client *client);
 void sim_client_die(sim_client *client);
 void sim_client_end(sim_client *client);
 bool sim_client_turn(sim_client *client);
+/* Tells the judge of messages, unless pauses are tiny. */
+void sim_client_sends(const sim_client *client, int messages);
 bool sim_clients_done(const sim *s);
 
 /* Writes the digest of a block, as both sides do. */
