@@ -334,6 +334,37 @@ static void asked_again_behind_a_gap(world *w)
     assert_at(wire_response(c, "2"), "result.content", "[{" BEFORE "},{" AFTER "}]");
 }
 
+/* The client waits for the result and was asked on the GET stream, which breaks and does
+ * not come back. After a pause the question goes to the stream that waits. A client that
+ * resumes the GET stream in time is not asked twice. */
+static void asked_where_it_waits_when_get_is_lost(world *w)
+{
+    char event[128];
+    for (int comes_back = 0; comes_back < 2; comes_back++) {
+        wire *listens = comes_back ? legacy_connect(w, "Ada", CAPS) : connect_to_tool(w);
+        wire *c = connect_beside(listens);
+        const char *task = legacy_make_task(c, "1", "between", NULL, NULL);
+        wire_request(listens, "elicitation/create");
+        legacy_ask_about(c, "2", "tasks/result", task, NULL);
+        world_run(w);
+        wire_cut(listens);
+        world_run(w);
+        wire *again = c;
+        if (comes_back) {
+            again = connect_beside(c);
+            snprintf(event, sizeof event, "%lld-0",
+                     (long long)session_of(c)->listening->conn->replay->stream);
+            wire_after(again, event);
+            wire_notify(again, "notifications/initialized", "");
+        }
+        world_advance(w, 5000);
+        if (comes_back)
+            wire_quiet(c);
+        answer_the_question_by(again, connect_beside(c));
+        assert_at(wire_response(c, "2"), "result.content", "[{" BEFORE "},{" AFTER "}]");
+    }
+}
+
 /* The same for a plain call, found by its key. */
 static void call_by_key(wire *c, const char *id)
 {
@@ -390,6 +421,8 @@ static const scenario scenarios[] = {
      asked_on_the_stream_that_begins_again, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-2557-28 a task is asked again where the stream of GET has a gap",
      asked_again_behind_a_gap, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
+    {"R-2557-28 a task is asked where its client waits when GET is lost",
+     asked_where_it_waits_when_get_is_lost, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-0-1 a plain call that comes again in another session is asked again",
      a_plain_call_in_another_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE,
      NULL},

@@ -21,6 +21,8 @@
  * keeps although they get no more events (settled) or the client can do without them
  * (spare). */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
+/* the time in ms after which a question is sent on another stream than the lost one */
+#define ASK_AGAIN_MS SGI_THRESHOLD(ask_again_ms)
 /* The maximum number of sessions that are visited in one search for a session or an
  * exchange to drop. The search is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
@@ -138,6 +140,7 @@ static void end_session(sgi_wire_session *session, bool drains)
     }
     sgi_question_requests_abandon(&session->questions);
     sgi_engine_clear_timer(server->engine, &session->expiry);
+    sgi_engine_clear_timer(server->engine, &session->ask_again);
     sgi_map_remove(&server->sessions.by_id, &session->node);
     TAILQ_REMOVE(&server->sessions.by_use, session, by_use);
     TAILQ_REMOVE(&session->who->sessions, session, by_who);
@@ -487,6 +490,21 @@ void sgi_wire_session_count_get_stream(sgi_peer *peer)
     peer->got = true;
 }
 
+static void ask_again(sgi_timer *timer)
+{
+    sgi_question_requests_send_all_soon(SGI_OWNER(timer, sgi_wire_session, ask_again));
+}
+
+/* A client can resume the stream that it has lost, and then gets its questions from the
+ * replay. If the client does not do this in time, perhaps because another server carries
+ * its next stream, the questions are sent on other streams of the session. */
+static void ask_again_later(sgi_wire_session *session)
+{
+    if (!TAILQ_EMPTY(&session->questions.out))
+        sgi_engine_set_timer(session->server->engine, &session->ask_again, ASK_AGAIN_MS,
+                             ask_again);
+}
+
 void sgi_wire_session_detach_transport(sgi_peer *peer)
 {
     sgi_wire_session *session = peer->session;
@@ -511,6 +529,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     }
     sgi_lasting_calls_on_peer_parted(peer);
     touch(session);
+    ask_again_later(session);
     sgi_wire_session_drop_excess_events(peer);
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&

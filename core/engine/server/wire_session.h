@@ -48,6 +48,8 @@ struct sgi_wire_session {
     int64_t idle_ms;
     int64_t used_ms; /* monotonic time in ms at which the session was last used */
     sgi_timer expiry;
+    /* fires when a stream on which questions were sent has had no reader for a while */
+    sgi_timer ask_again;
 };
 
 /* Makes a session. most: the maximum number of sessions of the server. Returns
