@@ -6,7 +6,9 @@
  * to listen (0 = any), PARENT the process whose end ends the server. All such servers
  * have one seal key, as servers behind one address do.
  *
- * SEGUE_HISTORY in the environment names the file of what the server did (history.h).
+ * In the environment, SEGUE_HISTORY names the file of what the server did (history.h), and
+ * SEGUE_TTL_MS says how long tasks live, and how long they are kept after that. The default
+ * is long enough for every task of a busy machine.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
@@ -29,7 +31,7 @@
 
 #define LONGEST_WAIT_MS 20 /* the longest time until a signal is noticed */
 #define DRAIN_MS 1000
-#define TTL_MS 120000
+#define TTL_MS 600000
 #define LEASE_MS 1000
 
 static volatile sig_atomic_t told_to_end;
@@ -40,6 +42,12 @@ typedef struct host {
     weaver weaver;
     bool idle;
 } host;
+
+static int64_t ttl_ms(void)
+{
+    const char *text = getenv("SEGUE_TTL_MS");
+    return text ? atoll(text) : TTL_MS;
+}
 
 static int64_t now_ms(void)
 {
@@ -103,7 +111,7 @@ static segue_status add_tool(host *h, segue_server *server, const char *json,
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE | restartable;
     options.task = SEGUE_TASK_MAY;
-    options.ttl_ms = TTL_MS;
+    options.ttl_ms = ttl_ms();
     options.poll_ms = 50;
     return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
 }
@@ -148,9 +156,9 @@ static void set_options(host *h, segue_server_options *options, segue_store *sto
     options->seal_key_len = sizeof seal_key;
     options->dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     options->draft_ways = SEGUE_WAY_FROM_START;
-    options->max_tasks = 10000;
-    options->max_ttl_ms = TTL_MS;
-    options->grace_ms = TTL_MS;
+    options->max_tasks = 1000000;
+    options->max_ttl_ms = ttl_ms();
+    options->grace_ms = ttl_ms();
     options->lookups_per_second = 100000;
     options->fetches_per_second = 100000;
 }

@@ -115,6 +115,7 @@ class Viewer:
             time.sleep(0.05)
 
     def patiently(self, era, view, task):
+        """A server that is away, or whose store is away, is asked again."""
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -124,6 +125,10 @@ class Viewer:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.02)
+            except wire.Refused as error:
+                if error.again_ms is None or time.monotonic() > end:
+                    raise
+                time.sleep(error.again_ms / 1000)
 
     def client(self, era):
         if era == "modern":

@@ -24,6 +24,9 @@ class Refused(Exception):
     def __init__(self, error):
         super().__init__(str(error))
         self.code = error.get("code")
+        data = error.get("data")
+        # after how many ms the same request may succeed; None = it will not
+        self.again_ms = data.get("retryAfterMs") if isinstance(data, dict) else None
 
 
 class Exchange:
