@@ -94,8 +94,8 @@ class Recipe(unittest.TestCase):
         file.write_text(NGINX.format(page=page, place=self.place,
                                      user="user root;" if os.getuid() == 0 else ""))
         process = subprocess.Popen(
-            [fronts.find_program("nginx"), "-c", str(file), "-p", str(self.place)], text=True,
-            stderr=subprocess.PIPE)
+            [fronts.find_program("nginx"), "-c", str(file), "-p", str(self.place)],
+            text=True, stderr=subprocess.PIPE)
         self.addCleanup(process.communicate)
         self.addCleanup(process.terminate)
         for line in process.stderr:
