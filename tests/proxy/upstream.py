@@ -57,7 +57,6 @@ TOOLS = [
     {"name": "flood", "inputSchema": {"type": "object"}},
     {"name": "large", "inputSchema": {"type": "object"}},
     {"name": "close_input", "inputSchema": {"type": "object"}},
-    {"name": "pid", "inputSchema": {"type": "object"}},
     {"name": "touch", "inputSchema": {"type": "object"}},
     {"name": "say", "inputSchema": {"type": "object"}},
     {"name": "ask_later", "inputSchema": {"type": "object"}},
@@ -159,8 +158,6 @@ def call(number, params):
         text(number, "after the flood")
     elif name == "large":
         text(number, "y" * arguments["bytes"])
-    elif name == "pid":
-        text(number, str(os.getpid()))
     elif name == "touch":
         text(number, "touched")
         note("notifications/resources/updated", {"uri": arguments["uri"]})
