@@ -362,6 +362,28 @@ static void a_closed_server_lets_keyed_calls_go(world *w)
     }
 }
 
+/* Two requests with the key of a call that A runs come to B at once. The second request
+ * joins the operation that the first one makes. The store then refuses that operation,
+ * because A has the key, and both requests join the call of A. */
+static void two_requests_join_the_call_of_another_server(world *w)
+{
+    static const char line[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":"
+        "\"story\",\"arguments\":{\"n\":5,\"delayMs\":300},\"_meta\":{" KEY "}}}\n";
+    begin(w);
+    resumable_call_at(w, "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300},"
+                         "\"_meta\":{" KEY "}");
+    wire *first = legacy_connect(&other, "Ada", CAPS_Z);
+    wire *second = legacy_connect(&other, "Ada", CAPS_Z);
+    wire_feed(first, line, sizeof line - 1);
+    wire_feed(second, line, sizeof line - 1);
+    world_advance(w, 2500);
+    assert_true(*json_at(wire_response(first, "8"), "result.content.4"));
+    assert_true(*json_at(wire_response(second, "8"), "result.content.4"));
+    assert_int_equal(world_runs(&other, "story"), 0);
+    end();
+}
+
 /* A learns of the client at B: A's clock stands still while that is connected, and runs
  * when it has gone (R-975-5). */
 static void its_clock_hears_of_the_other_server(world *w)
@@ -842,6 +864,9 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a closed server lets keyed calls go", a_closed_server_lets_keyed_calls_go,
      ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
+    {"R-975-29 two requests join the call of another server",
+     two_requests_join_the_call_of_another_server, ONLY_HERE | ONE_DRIVE | ONLY_KEYED,
+     NULL},
     {"R-975-5 its clock hears of the other server", its_clock_hears_of_the_other_server,
      ONLY_HERE | ONE_DRIVE, NULL},
 };

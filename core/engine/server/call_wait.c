@@ -76,6 +76,25 @@ static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
     }
 }
 
+/* Called when the creation of a lasting call that another request has made is durable or
+ * has failed. */
+static void joined_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK)
+        creation_failed(reply, op, status);
+    else if (reply->peer)
+        sgi_rejoin_stored(reply, op, op->served->caps);
+    else
+        sgi_reply_close(reply);
+}
+
+void sgi_tool_call_join_when_stored(sgi_reply *reply, sgi_op *op)
+{
+    reply->waiter.fire = joined_created;
+    sgi_op_wait_until_visible(op, &reply->waiter, 0);
+}
+
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = lasting_created;

@@ -300,8 +300,7 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
     sgi_pieces *pieces = reply->pieces;
     if (!pieces)
         return;
-    if (!reply->peer || !pieces->form || !sgi_op_log_has_whole_result(op) ||
-        is_deserted(pieces)) {
+    if (!reply->peer || !sgi_op_log_has_whole_result(op) || is_deserted(pieces)) {
         sgi_pieces_drop(reply);
         return;
     }

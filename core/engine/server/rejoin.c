@@ -45,6 +45,14 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
         sgi_reply_close(reply);
         return;
     }
+    if (sgi_op_is_lasting_call(op) && !sgi_op_is_created(op))
+        sgi_tool_call_join_when_stored(reply, op);
+    else
+        sgi_rejoin_stored(reply, op, caps);
+}
+
+void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps)
+{
     sgi_op_ref(op);
     if (can_be_channel(op, reply) &&
         op->served->lasting->form->repeated(op->served->lasting, reply)) {

@@ -13,6 +13,10 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps);
 /* Makes the reply wait until the creation of its operation is durable. The operation is a
  * lasting call (its client can leave and come back). */
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op);
+/* The same for a reply that joins a lasting call which another request has made. Before
+ * the creation is durable, the store can still refuse the call, because its idempotency
+ * key belongs to another one. So the reply becomes no channel before. */
+void sgi_tool_call_join_when_stored(sgi_reply *reply, sgi_op *op);
 /* Sends the result or the error of the operation as the answer on the reply, and closes
  * the reply. */
 void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
@@ -28,6 +32,9 @@ sgi_op *sgi_rejoin_find_op(const sgi_inbound *in, const sgi_call_request *reques
 /* Answers a repeated request with the task or the result of the operation that has the
  * same idempotency key. */
 void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request);
+/* Makes the reply join a call that an earlier request has made: as its channel if its
+ * client has gone, otherwise beside the channel. */
+void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps);
 /* Makes the reply wait for the stored operation that has the idempotency key of `op`.
  * Called when `op` could not be created because the store already has this key. */
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
