@@ -43,7 +43,7 @@ class Outside(unittest.TestCase):
 
     def wait_logged(self, name, number=1):
         while len(self.logged(name)) < number:
-            self.log.wait(len(self.log.take()) + 1)
+            self.log.wait(len(self.log.lines) + 1)  # one more than were looked at
         return self.logged(name)[number - 1]
 
 
