@@ -343,9 +343,9 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
         return; /* `rest` already contains the end of the answer */
     sgi_http_drop_exchange(conn);
     if (!conn->head_sent) {
-        sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR,
-                              "The server ended the request before its answer was ready",
-                              NULL);
+        sgi_http_answer_head head = {.status = 503};
+        send_problem(conn, &head, SGI_RPC_INTERNAL_ERROR, SGI_UNANSWERED_TEXT,
+                     SGI_STR(SGI_UNANSWERED_DATA));
         return;
     }
     conn->ends = true;

@@ -1,11 +1,17 @@
-/* The error that a server sends shortly before it ends, for requests that it has not
- * begun. The client sends such a request again later, and the server that has replaced
- * the ended server answers the request. */
+/* The errors of a server that ends. The first is sent shortly before the end, for
+ * requests that the server has not begun. The client sends such a request again later,
+ * and the server that has replaced the ended server answers the request. The second is
+ * sent when a request ends without an answer. The request may have begun, and the client
+ * handles the error like a lost connection. */
 #ifndef SGI_ENDING_H
 #define SGI_ENDING_H
 
 #define SGI_ENDING_REASON "server_ending"
 #define SGI_ENDING_TEXT "The server is about to end"
 #define SGI_ENDING_DATA "{\"reason\":\"" SGI_ENDING_REASON "\",\"retryAfterMs\":1000}"
+
+#define SGI_UNANSWERED_REASON "request_ended"
+#define SGI_UNANSWERED_TEXT "The server ended the request before its answer was ready"
+#define SGI_UNANSWERED_DATA "{\"reason\":\"" SGI_UNANSWERED_REASON "\"}"
 
 #endif

@@ -403,6 +403,35 @@ static void what_a_server_about_to_end_refused_goes_again(void **state)
     }
 }
 
+/* The server ended before its answer was ready, and may have begun the call. A call with
+ * a key is sent again. Another call has lost its connection. */
+static void what_a_server_left_unanswered_goes_again(void **state)
+{
+    (void)state;
+    static const char ended[] =
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":"
+        "\"The server ended the request before its answer was ready\",\"data\":{"
+        "\"reason\":\"request_ended\"}}}";
+    for (int keyed = 0; keyed < 2; keyed++) {
+        http_script s;
+        heard *h;
+        char key[64], again[64];
+        record *r = begin_call(&s, keyed ? SERVER_STREAMS : SERVER_PLAIN, &h);
+        if (keyed)
+            keep_key(h, key);
+        script_say(h, "503 Service Unavailable", "Content-Type: application/json\r\n",
+                   ended);
+        if (keyed) {
+            script_advance(&s, 3000);
+            h = script_expect(&s, "tools/call");
+            keep_key(h, again);
+            assert_string_equal(again, key);
+            script_result(h, "\"content\":[]");
+        }
+        end(&s, r, keyed ? SEGUE_OK : SEGUE_E_DISCONNECTED);
+    }
+}
+
 static void segment(heard *h, int seq)
 {
     script_event(h, NULL,
@@ -581,6 +610,7 @@ int main(void)
         cmocka_unit_test(a_call_is_not_sent_twice),
         cmocka_unit_test(a_keyed_call_is_sent_again_with_its_key),
         cmocka_unit_test(what_a_server_about_to_end_refused_goes_again),
+        cmocka_unit_test(what_a_server_left_unanswered_goes_again),
         cmocka_unit_test(a_cut_task_goes_on_from_its_cursor),
         cmocka_unit_test(a_second_stream_of_a_task_begins_where_the_server_begins),
         NAMED("R-E-7 an event belongs to the stream of its exchange",

@@ -123,6 +123,7 @@ static void an_exchange_that_closes_ends(void **state)
 {
     http_stage s = {0};
     http_caller c, other;
+    http_reply reply;
     char lines[160], text[320];
     (void)state;
     http_stage_open(&s, &c);
@@ -136,7 +137,10 @@ static void an_exchange_that_closes_ends(void **state)
              lines);
     http_caller_say(&other, text);
     assert_int_equal(http_caller_status(&other), 204);
-    assert_int_equal(http_caller_status(&c), 503);
+    http_caller_read(&c, &reply);
+    assert_int_equal(reply.status, 503);
+    assert_non_null(strstr(reply.body, "\"reason\":\"request_ended\""));
+    http_reply_free(&reply);
     http_caller_until_closed(&c);
     http_caller_quiet(&other);
     http_caller_close(&other);

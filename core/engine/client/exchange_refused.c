@@ -90,7 +90,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     /* a server that is closing has not run the call, so the call is sent again and can
      * reach another server */
     bool ending = passes && sgi_error_is_server_closing(error);
-    if (error.n && !ending && !(passes && shakes)) {
+    bool lost = ending || (passes && sgi_error_is_unanswered(error));
+    if (error.n && !lost && !(passes && shakes)) {
         sgi_emitter_on_error(exchange->emitter, error);
     } else if (passes) {
         lose(exchange->emitter, status, error, ending);

@@ -439,10 +439,20 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
                          : "the connection was lost before the answer came");
 }
 
-bool sgi_error_is_server_closing(sgi_json error)
+static bool has_reason(sgi_json error, sgi_str wanted)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
+    return sgi_json_string_is(reason, wanted);
+}
+
+bool sgi_error_is_server_closing(sgi_json error)
+{
+    return has_reason(error, SGI_STR(SGI_ENDING_REASON));
+}
+
+bool sgi_error_is_unanswered(sgi_json error)
+{
+    return has_reason(error, SGI_STR(SGI_UNANSWERED_REASON));
 }
 
 /* Handles an error with which a server that is closing has refused the call. Returns true

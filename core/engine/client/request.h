@@ -246,6 +246,9 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
 /* True when the error says that the server is closing and has not begun the call
  * (wire/ending.h). */
 bool sgi_error_is_server_closing(sgi_json error);
+/* True when the error says that the server ended before its answer was ready. The call
+ * may have begun (wire/ending.h). */
+bool sgi_error_is_unanswered(sgi_json error);
 /* Sends the message that is due in the current phase. The session must be open. */
 void sgi_request_send_due(segue_request *request);
 
