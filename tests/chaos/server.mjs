@@ -10,7 +10,7 @@ import { RpcError, Server, stores } from "segue-mcp";
 const [where, port, parent] = process.argv.slice(2);
 const TTL_MS = 120_000;
 const LEASE_MS = 1000;
-const DRAIN_MS = 1000;
+const DRAIN_MS = Math.random() < 0.5 ? 0 : 1000; // 0: running calls are cancelled at once
 const CHECKPOINT_EVERY = 8; // segments, as in tests/kill_matrix/weaver.c
 const DRAFT_TASKS = 4; // SEGUE_DIALECT_DRAFT_TASKS
 const FROM_START = 8; // SEGUE_WAY_FROM_START

@@ -17,7 +17,8 @@ import segue
 
 PR_SET_PDEATHSIG = 1
 DRAFT_TASKS, FROM_START = 4, 8  # SEGUE_DIALECT_DRAFT_TASKS, SEGUE_WAY_FROM_START
-TTL_SECONDS, LEASE_SECONDS, DRAIN_SECONDS = 120, 1, 1
+TTL_SECONDS, LEASE_SECONDS = 120, 1
+DRAIN_SECONDS = random.choice((0, 1))  # 0: running calls are cancelled at once
 CHECKPOINT_EVERY = 8  # segments, as in tests/kill_matrix/weaver.c
 BITS = ("warp ", "weft ", "\u00e9t\u00e9 ", '"', "\\", "\n", "\t", "</x>",
         "\U0001f9f5", "0", "{", "\u2028")
