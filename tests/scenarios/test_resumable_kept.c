@@ -241,6 +241,27 @@ static void confirmed_pieces_leave_the_store(world *w)
     assert_true(fault_store_drops(faults) > 4);
 }
 
+/* The store dies, so the call ends, and its pieces cannot be read. The connection of who
+ * resumes is closed, and nothing stays behind of the request (found by the
+ * simulation). */
+static void who_cannot_be_answered_leaves_nothing(world *w)
+{
+    static int died;
+    died = 0;
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":1000,\"delayMs\":1,\"chunk\":9000", PIECES);
+    world_advance(w, 10);
+    wire_cut(c);
+    world_advance(w, 100);
+    fault_store_die(faults, FAULT_BEFORE, 0, 1, &died);
+    world_advance(w, 10);
+    assert_true(died);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_behind(c, 1);
+    world_run(w);
+    fault_store_forget(faults);
+}
+
 /* ---- replacements ---- */
 
 static segue_call *held;
@@ -536,6 +557,8 @@ static const scenario scenarios[] = {
 static const scenario rooms[] = {
     {"AS-109 R-975-19 confirmed pieces leave the store", confirmed_pieces_leave_the_store,
      ONLY_HERE | ONE_DRIVE, tune_small},
+    {"AS-109 a resume that cannot be answered leaves nothing",
+     who_cannot_be_answered_leaves_nothing, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 int main(void)

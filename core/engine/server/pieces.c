@@ -111,6 +111,10 @@ static void fail(sgi_pieces *pieces)
         /* The client of a lasting call learns of replaced segments only from pieces, so
          * the connection is closed and the client has to resume. */
         sgi_conn_close(pieces->conn);
+        if (ended) { /* nothing else will end the reply */
+            sgi_reply_close(reply);
+            return;
+        }
     } else if (adds) {
         sgi_op_ref(op);
         sgi_reply_separate_from_op(reply, op);
