@@ -116,9 +116,8 @@ void reload_when_settled(source *s)
     s->replaces = NULL;
     if (p->serving && s->failed)
         serve_tell_failure(s);
-    if (old)
-        source_retire(s->failed ? s
-                                : old); /* the old one goes on when the new one fails */
+    if (old) /* the old one goes on when the new one fails */
+        source_retire(s->failed ? s : old);
     if (p->reload_due && p->serving && !is_settling(p))
         reload(p);
 }

@@ -123,9 +123,10 @@ class Reload(unittest.TestCase):
         self.assertEqual(client.tool("odd")["result"], upstream.ODD)
         self.assertEqual(client.close(), 0)
 
-    def wait_event(self, client, event):
+    def wait_event(self, client, event, but_not=None):
         while True:
             line = json.loads(client.error_lines.get(timeout=peers.PATIENCE))
+            self.assertNotEqual(line["event"], but_not)
             if line["event"] == event:
                 return line
 
@@ -146,9 +147,13 @@ class Reload(unittest.TestCase):
         client = self.start(a=self.one(prefix="a_"),
                             b={"command": str(script), "prefix": "b_"})
         self.assertEqual(self.names(client), self.all_of("a_"))
+        while "in 4000 ms" not in self.wait_event(client, "upstream_waits")["message"]:
+            pass
         script.write_text(f"#!/bin/sh\nexec {' '.join(peers.UPSTREAM)}\n")
         script.chmod(0o755)
         self.hang_up(client)
+        # at once: a proxy that still waits says before that the upstream failed
+        self.wait_event(client, "upstream_open", but_not="upstream_failed")
         self.wait_names(client, self.all_of("a_") | self.all_of("b_"))
         self.assertEqual(client.tool("b_odd")["result"], upstream.ODD)
         self.assertEqual(client.close(), 0)
