@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -30,6 +31,24 @@ class Arguments(unittest.TestCase):
             told = run(*arguments)
             self.assertEqual(told.returncode, 2, arguments)
             self.assertTrue(told.stderr.startswith("segue-proxy: "), told.stderr)
+
+    def test_a_failure_of_the_proxy_itself_ends_with_1(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            for options, why in (
+                    (("--store", "/nowhere/tasks.db"), "the store cannot be opened"),
+                    (("--listen", f"127.0.0.1:{port}"), str(port))):
+                told = run(*options, "--", *peers.UPSTREAM)
+                self.assertEqual(told.returncode, 1, told.stderr)
+                self.assertIn(why, told.stderr)
+
+    def test_a_key_that_is_too_short_is_refused(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x" * 31)
+            file.flush()
+            told = run("--seal-key", file.name, "--", *peers.UPSTREAM)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn("needs a file of 32 random bytes", told.stderr)
 
     def test_an_upstream_that_cannot_start_ends_with_3_and_its_words(self):
         told = run("--", *peers.UPSTREAM, "--fail")
