@@ -169,6 +169,7 @@ static void release(segue_transport *transport)
     sgi_engine_clear_timer(engine_of(client), &client->linger);
     while ((exchange = TAILQ_FIRST(&client->exchanges)))
         sgi_client_exchange_drop(exchange, "closed");
+    sgi_old_stream_release(client);
     if (client->farewell)
         sgi_fetch_cancel(client->farewell);
     client->farewell = NULL;
@@ -186,6 +187,7 @@ static void destroy(segue_transport *transport)
 {
     sgi_http_client *client = client_of(transport);
     const sgi_mem *mem = sgi_engine_mem(engine_of(client));
+    sgi_old_stream_free(client);
     sgi_buf_free(&client->headers);
     sgi_buf_free(&client->url);
     sgi_buf_free(&client->name);
@@ -287,6 +289,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     sgi_buf_init(&client->session, mem);
     sgi_buf_init(&client->version, mem);
     TAILQ_INIT(&client->exchanges);
+    sgi_old_stream_init(client, engine);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
     client->place = place_of(url, options->unix_socket);
     bool has_room = make_name(client, url) && !client->url.failed;

@@ -198,12 +198,15 @@ static void send_now(sgi_client_exchange *exchange)
     sgi_buf_init(&body, sgi_engine_mem(engine_of(exchange)));
     if (!resumes(exchange)) {
         sgi_buf_add_str(&body, sgi_buf_str(&exchange->posted));
-        if (!client->auth && !sgi_header_hook_has_callback(client->hook))
+        if (!client->auth && !sgi_header_hook_has_callback(client->hook) &&
+            exchange->kind != SGI_EXCHANGE_INITIALIZE)
             /* the message is never sent again, so the copy of its body is freed */
             sgi_buf_free(&exchange->posted);
         request.body = &body;
     }
     request.lane = lane_of(exchange);
+    if (client->old.state == SGI_OLD_OPEN)
+        request.url = client->old.endpoint.p;
     exchange->status = 0;
     exchange->ended = false;
     segue_status status = body.failed
@@ -230,6 +233,8 @@ static void send_now(sgi_client_exchange *exchange)
 static void start(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
+    if (sgi_old_stream_holds(exchange))
+        return;
     if (exchange->streams && exchange->wire_session != client->wire_session) {
         sgi_exchange_on_session_gone(exchange->conn, true, (sgi_str){0});
         sgi_client_exchange_drop(exchange,
@@ -339,8 +344,7 @@ static bool is_fine(const sgi_client_exchange *exchange)
     return exchange->status >= 200 && exchange->status < 300;
 }
 
-/* True when the value of a Content-Type header, without its parameters, is `type`. */
-static bool is_type(sgi_str header, sgi_str type)
+bool sgi_http_is_type(sgi_str header, sgi_str type)
 {
     return header.n >= type.n && !strncasecmp(header.p, type.p, type.n) &&
            (header.n == type.n || strchr("; \t", header.p[type.n]));
@@ -381,7 +385,9 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
         sgi_client_exchange_drop(exchange, "the server sent an invalid Mcp-Session-Id");
         return;
     }
-    if (is_type(type, SGI_STR("text/event-stream"))) {
+    if (exchange->client->old.state == SGI_OLD_OPEN)
+        return; /* the answer comes on the server's stream */
+    if (sgi_http_is_type(type, SGI_STR("text/event-stream"))) {
         exchange->is_events = exchange->streams = true;
         sgi_fetch_move_to_stream_lane(fetch);
         if (exchange->kind == SGI_EXCHANGE_LISTEN)
@@ -389,7 +395,8 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
                                         sgi_fetch_get_header(fetch, "dev-segue-server"));
         sgi_sse_reset(&exchange->sse);
         watch_silence(exchange);
-    } else if (is_type(type, SGI_STR("application/json")) && !resumes(exchange)) {
+    } else if (sgi_http_is_type(type, SGI_STR("application/json")) &&
+               !resumes(exchange)) {
         exchange->is_json = true;
     } else {
         take_other_kind(exchange);
@@ -421,6 +428,15 @@ static void give_up_oversized(sgi_client_exchange *exchange)
     sgi_client_exchange_drop(exchange, "the answer is too large");
 }
 
+/* Gives the response some time to end, because its connection can then be used again. */
+static void await_end(sgi_client_exchange *exchange)
+{
+    if (exchange->aftermath)
+        return;
+    exchange->aftermath = true;
+    sgi_engine_set_timer(engine_of(exchange), &exchange->timer, AFTERMATH_MS, on_timer);
+}
+
 /* Passes events to the engine while the engine wants input. *input keeps the bytes that
  * are not passed yet. Returns false when the exchange has ended and is freed. */
 static bool feed(sgi_client_exchange *exchange, sgi_str *input)
@@ -441,11 +457,8 @@ static bool feed(sgi_client_exchange *exchange, sgi_str *input)
             return false;
         }
     }
-    if (exchange->fetch && !exchange->aftermath && !sgi_exchange_is_awaited(conn)) {
-        exchange->aftermath = true;
-        sgi_engine_set_timer(engine_of(exchange), &exchange->timer, AFTERMATH_MS,
-                             on_timer);
-    }
+    if (exchange->fetch && !sgi_exchange_is_awaited(conn))
+        await_end(exchange);
     return true;
 }
 
@@ -502,6 +515,15 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
 
 /* ---- ending ---- */
 
+/* Handles the response of an old server, which has accepted a message. The exchange waits
+ * until the answer has come on the server's stream. */
+static void accepted(sgi_client_exchange *exchange)
+{
+    sgi_buf_reset(&exchange->body, 0);
+    if (!sgi_exchange_is_awaited(exchange->conn))
+        sgi_client_exchange_drop(exchange, "the message was accepted");
+}
+
 /* Handles a complete response. If the engine waits for no answer, the body was not kept.
  * An empty body is not a message, whatever its type is. */
 static void answered_in_full(sgi_client_exchange *exchange)
@@ -524,7 +546,7 @@ static void refused(sgi_client_exchange *exchange)
 {
     const char *why = "the server refused the request";
     sgi_str body = exchange->body.failed ? (sgi_str){0} : sgi_buf_str(&exchange->body);
-    if (sgi_client_exchange_retry_refused(exchange))
+    if (sgi_client_exchange_retry_refused(exchange) || sgi_old_stream_try(exchange))
         return;
     if (exchange->status == 404 && exchange->in_session) {
         sgi_exchange_on_session_gone(exchange->conn, exchange->streams, body);
@@ -573,6 +595,8 @@ static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outco
         take_fault(exchange, outcome);
     else if (!is_fine(exchange))
         refused(exchange);
+    else if (exchange->client->old.state == SGI_OLD_OPEN)
+        accepted(exchange);
     else if (exchange->is_events)
         stream_ended(exchange, "the stream ended before the answer");
     else
@@ -621,7 +645,11 @@ void sgi_client_exchange_update(sgi_client_exchange *exchange)
 {
     sgi_str input = sgi_buf_str(&exchange->held);
     if (sgi_exchange_is_over(exchange->conn)) {
-        sgi_client_exchange_drop(exchange, "given up");
+        if (exchange->client->old.state == SGI_OLD_OPEN && exchange->fetch)
+            /* the answer has come on the server's stream before the POST was accepted */
+            await_end(exchange);
+        else
+            sgi_client_exchange_drop(exchange, "given up");
         return;
     }
     if (!exchange->held.len)

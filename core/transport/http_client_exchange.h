@@ -6,6 +6,7 @@
  *   http_auth.c                     access tokens, for an OAuth flow of the engine
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
  *   http_client_exchange_refusal.c  a request that the server refuses
+ *   http_client_exchange_old.c      servers of 2024-11-05, which have one event stream
  *   header_hook.c                   asking the application for headers
  *
  * The functions run on the loop thread with the lock held, except where segue.h allows
@@ -26,6 +27,23 @@ typedef struct sgi_http_auth sgi_http_auth;
 /* Maximum number of header lines of a request: those of the application, of the tool's
  * parameters, and of MCP. */
 #define SGI_HTTP_LINES_MAX (SGI_HTTP_HEADERS_MAX + SGI_MCP_MAX_PARAMS + 9)
+
+/* The state of the event stream of a server of 2024-11-05 (http_client_exchange_old.c). */
+typedef enum sgi_old_state {
+    SGI_OLD_NONE = 0, /* the server is not known to be so old */
+    SGI_OLD_OPENING,  /* the stream was requested, and its endpoint is awaited */
+    SGI_OLD_OPEN,     /* messages are posted to the endpoint */
+    SGI_OLD_CLOSED    /* the stream of a server that is so old has ended */
+} sgi_old_state;
+
+typedef struct sgi_old_stream {
+    sgi_old_state state;
+    bool known;       /* true = the server has named an endpoint before */
+    sgi_fetch *fetch; /* the stream; NULL = none */
+    sgi_sse sse;
+    sgi_buf endpoint; /* the URL for messages, NUL-terminated */
+    sgi_timer timer;  /* fires when the endpoint did not come in time */
+} sgi_old_stream;
 
 struct sgi_http_client {
     segue_transport base;
@@ -51,6 +69,7 @@ struct sgi_http_client {
     TAILQ_HEAD(, sgi_client_exchange) exchanges;
     /* the DELETE request that ends the wire session; NULL = no such request is running */
     sgi_fetch *farewell;
+    sgi_old_stream old;
     bool closing;
     sgi_timer linger;
 };
@@ -78,6 +97,8 @@ struct sgi_client_exchange {
     /* true = the application was asked for headers a second time, after a refusal */
     bool asked_again;
     bool waits_for_token;
+    /* the request waits until the stream of an old server is open (http_client_exchange_old.c) */
+    bool waits_for_stream;
     /* number of authorization flows for which the request has waited after refusals */
     int32_t flows;
     /* number of the token with which the request was sent; 0 = no token */
@@ -153,6 +174,21 @@ size_t sgi_http_unpack_headers(sgi_str packed, sgi_fetch_header_line *lines, siz
  * segue_transport_set_header. */
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value);
+
+/* ---- http_client_exchange_old.c ---- */
+
+void sgi_old_stream_init(sgi_http_client *client, sgi_engine *engine);
+void sgi_old_stream_free(sgi_http_client *client);
+/* Cancels the stream, because the transport ends. */
+void sgi_old_stream_release(sgi_http_client *client);
+/* Handles a refused request of a server that may be old. Returns true when the exchange
+ * waits for the server's stream, or has ended and is freed. */
+bool sgi_old_stream_try(sgi_client_exchange *exchange);
+/* Called before a request is sent. Returns true when the request must not be sent now:
+ * the exchange waits for the stream of an old server, or has ended and is freed. */
+bool sgi_old_stream_holds(sgi_client_exchange *exchange);
+/* True when the value of a Content-Type header, without its parameters, is `type`. */
+bool sgi_http_is_type(sgi_str header, sgi_str type);
 
 /* ---- http_client_exchange_refusal.c ---- */
 

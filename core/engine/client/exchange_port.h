@@ -116,6 +116,9 @@ void sgi_exchange_set_held(sgi_conn *conn, bool held);
  * During the decision two time limits stop: the limit of the request that waits for the
  * token, and the limit of reconnecting. parent: the conversation of the session. */
 void sgi_exchange_set_user_deciding(sgi_conn *parent, bool decides);
+/* Reports that the one stream of a server of 2024-11-05 has ended, and with it the
+ * server's session. parent: the conversation of the session. */
+void sgi_exchanges_on_connection_lost(sgi_conn *parent, const char *why);
 /* True for an HTTP status that is temporary: the same request may succeed a little
  * later. */
 bool sgi_http_status_is_temporary(int32_t status);

@@ -287,6 +287,11 @@ void sgi_exchange_set_user_deciding(sgi_conn *parent, bool decides)
     }
 }
 
+void sgi_exchanges_on_connection_lost(sgi_conn *parent, const char *why)
+{
+    sgi_session_on_connection_lost(parent->self, why);
+}
+
 void sgi_exchange_on_unsent(sgi_conn *conn)
 {
     conn->exchange->unsent = true;

@@ -407,7 +407,10 @@ typedef struct segue_http_options {
 } segue_http_options;
 #define SEGUE_HTTP_OPTIONS_INIT SEGUE_INIT(segue_http_options)
 
-/* Makes a transport to an MCP endpoint (Streamable HTTP, 2025-03-26 to 2026-07-28). Each
+/* Makes a transport to an MCP endpoint (Streamable HTTP, 2025-03-26 to 2026-07-28). If
+ * the server refuses initialize with HTTP status 400, 404 or 405, the transport tries
+ * HTTP+SSE of 2024-11-05 at the same URL. There the server's session ends with its event
+ * stream, so calls that run at that time fail with SEGUE_E_DISCONNECTED. Each
  * request is an HTTP request of its own, over pooled connections. A stream that breaks is
  * resumed. A call is sent twice only if it has an idempotency key or the server has not
  * run it. Tools with invalid x-mcp-header annotations are left out of tools/list, with a
