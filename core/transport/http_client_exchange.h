@@ -6,7 +6,7 @@
  *   http_auth.c                     access tokens, for an OAuth flow of the engine
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
  *   http_client_exchange_refusal.c  a request that the server refuses
- *   http_client_exchange_old.c      servers of 2024-11-05, which have one event stream
+ *   http_client_exchange_old.c      servers of 2024-11-05, with one event stream
  *   header_hook.c                   asking the application for headers
  *
  * The functions run on the loop thread with the lock held, except where segue.h allows
@@ -28,7 +28,7 @@ typedef struct sgi_http_auth sgi_http_auth;
  * parameters, and of MCP. */
 #define SGI_HTTP_LINES_MAX (SGI_HTTP_HEADERS_MAX + SGI_MCP_MAX_PARAMS + 9)
 
-/* The state of the event stream of a server of 2024-11-05 (http_client_exchange_old.c). */
+/* The event stream of a server of 2024-11-05 (http_client_exchange_old.c). */
 typedef enum sgi_old_state {
     SGI_OLD_NONE = 0, /* the server is not known to be so old */
     SGI_OLD_OPENING,  /* the stream was requested, and its endpoint is awaited */
@@ -97,7 +97,8 @@ struct sgi_client_exchange {
     /* true = the application was asked for headers a second time, after a refusal */
     bool asked_again;
     bool waits_for_token;
-    /* the request waits until the stream of an old server is open (http_client_exchange_old.c) */
+    /* the request waits until the stream of an old server is open
+     * (http_client_exchange_old.c) */
     bool waits_for_stream;
     /* number of authorization flows for which the request has waited after refusals */
     int32_t flows;
