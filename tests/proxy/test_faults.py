@@ -15,6 +15,14 @@ def text_of(message):
     return message["result"]["content"][0]["text"]
 
 
+def peak_of(pid):
+    """Returns the largest memory of a process so far, in KiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise ValueError(pid)
+
+
 class Faults(unittest.TestCase):
     def test_garbage_on_standard_output_is_dropped(self):
         with peers.proxy() as client:
@@ -33,6 +41,22 @@ class Faults(unittest.TestCase):
             error = client.tool("large", {"bytes": 100 * 1024 * 1024})["error"]
             self.assertIn("reason", error["data"])
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+
+    def test_an_upstream_whose_child_keeps_the_pipe_is_started_again(self):
+        with peers.proxy() as client:
+            number = client.begin("tools/call", {"name": "leave_pipe", "_meta": {
+                "progressToken": 1}})
+            note = client.wait_note("notifications/progress")
+            error = client.wait(number)["error"]
+            self.assertEqual(error["data"]["reason"], "outcome_unknown")
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+            peers.wait_until_gone(int(note["params"]["message"]))
+
+    def test_garbage_without_an_end_of_line_is_bounded(self):
+        with peers.proxy() as client:
+            told = client.tool("long_garbage", {"megabytes": 200})
+            self.assertEqual(text_of(told), "after garbage")
+            self.assertLess(peak_of(client.process.pid), 400 * 1024)
 
     def test_an_upstream_that_never_answers_is_told(self):
         with peers.proxy("--timeout", "200ms") as client:
@@ -69,6 +93,22 @@ class Several(unittest.TestCase):
             self.assertEqual(client.tool("b_odd")["result"], upstream.ODD)
             client.close()
             self.assertTrue(any("/nowhere/program" in line for line in client.errors))
+
+    def test_an_upstream_that_is_mute_does_not_hold_the_others_up(self):
+        with self.serve({"a": self.one(), "b": {
+                "command": peers.UPSTREAM[0], "args": [*peers.UPSTREAM[1:], "--mute"]}},
+                "--start-timeout", "3s") as client:
+            self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
+
+    def test_an_upstream_that_floods_does_not_hold_the_others_up(self):
+        with self.serve({"a": self.one(), "b": self.one()}) as client:
+            client.call("logging/setLevel", {"level": "error"})
+            number = client.begin("tools/call", {"name": "b_flood_forever"})
+            for _ in range(20):
+                self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
+            self.assertLess(peak_of(client.process.pid), 400 * 1024)
+            client.send({"method": "notifications/cancelled",
+                         "params": {"requestId": number}})
 
     def test_tools_are_renamed_hidden_and_described_anew(self):
         with self.serve({"a": self.one(prefix="x-", tools={

@@ -7,6 +7,7 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
   --hints     the tool "work" has idempotentHint
   --extra     there is a tool "extra"
   --all       the log also has subscriptions and levels
+  --mute      never reads and never writes
   --until FILE  fails at the start while FILE does not exist
 """
 
@@ -49,6 +50,9 @@ TOOLS = [
     {"name": "later", "inputSchema": {"type": "object"}},
     {"name": "late_error", "inputSchema": {"type": "object"}},
     {"name": "die", "inputSchema": {"type": "object"}},
+    {"name": "leave_pipe", "inputSchema": {"type": "object"}},
+    {"name": "long_garbage", "inputSchema": {"type": "object"}},
+    {"name": "flood_forever", "inputSchema": {"type": "object"}},
     {"name": "pid", "inputSchema": {"type": "object"}},
     {"name": "grow", "inputSchema": {"type": "object"}},
     {"name": "meta", "inputSchema": {"type": "object"}},
@@ -152,6 +156,19 @@ def call(number, params):
     elif name == "garbage":
         sys.stdout.write("this is no JSON\n{\"jsonrpc\":\n\n")
         text(number, "after garbage")
+    elif name == "leave_pipe":  # the child keeps standard output open
+        child = subprocess.Popen(["sleep", "1000"])
+        note("notifications/progress", {"progressToken": token, "progress": 1,
+                                        "message": str(child.pid)})
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "long_garbage":  # no end of a line
+        for _ in range(arguments["megabytes"]):
+            sys.stdout.write("z" * 1000000)
+        sys.stdout.write("\n")
+        text(number, "after garbage")
+    elif name == "flood_forever":
+        while True:
+            note("notifications/message", {"level": "debug", "data": "x" * 1000})
     elif name == "flood":
         for _ in range(20000):
             note("notifications/message", {"level": "debug", "data": "x" * 100})
@@ -246,6 +263,8 @@ def handle(message):
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
 
 
+if "--mute" in OPTIONS:
+    signal.pause()
 if "--until" in OPTIONS and not os.path.exists(OPTIONS[OPTIONS.index("--until") + 1]):
     sys.exit("it cannot start yet")
 if "--fail" in OPTIONS:

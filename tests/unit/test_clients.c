@@ -279,6 +279,7 @@ static segue_call *ask_client(const world *w)
     segue_call *call = NULL;
     assert_int_equal(segue_client_call(w->server, first, &call, NULL), SEGUE_OK);
     assert_int_equal(segue_call_client(call), first);
+    assert_int_equal(segue_call_defer(call, 0, NULL), SEGUE_E_UNSUPPORTED);
     assert_int_equal(segue_call_require_input(call, NULL, "sampling/createMessage", "{}",
                                               2, on_answer, NULL, NULL, NULL),
                      SEGUE_E_UNSUPPORTED);

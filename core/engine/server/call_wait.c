@@ -180,7 +180,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
         return SEGUE_OK;
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
-    if (op->served->item->options.task == SEGUE_TASK_NEVER)
+    if (!op->served->item || op->served->item->options.task == SEGUE_TASK_NEVER)
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the tool never runs as a task");
     if (sgi_op_is_logged(op))
