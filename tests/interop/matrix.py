@@ -16,11 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import peers
+import through_upstreams
 
 HERE = peers.HERE
 OUT = os.path.abspath("build/interop")
 PYTHON = peers.PYTHON
 RUN_SECONDS = 300
+THROUGH_SECONDS = 900
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
 LANES = 1 + (os.cpu_count() or 1)
@@ -300,8 +302,22 @@ def segue_with_itself():
             yield partial(cells, row, [*PYTHON, f"{HERE}/{script}", OUT])
 
 
+def through_the_proxy():
+    """Tests servers and clients that nobody here wrote with segue-proxy between them."""
+    proxy = os.environ.get("SEGUE_PROXY")
+    for upstream in through_upstreams.UPSTREAMS:
+        row = (f"segue-proxy before {upstream.name}", "through")
+        if "--short" in sys.argv and not upstream.short or not is_wanted(row):
+            continue
+        if is_of_this_half(upstream.place is not None):
+            yield partial(cells, row, [
+                *PYTHON, f"{HERE}/through.py", proxy,
+                *["--short"] * ("--short" in sys.argv), upstream.name], THROUGH_SECONDS)
+
+
 def main():
-    rows = [*segue_with_itself(), with_authorization, *round_of(cut=False)]
+    rows = [*segue_with_itself(), with_authorization, *through_the_proxy(),
+            *round_of(cut=False)]
     if "--short" not in sys.argv:
         rows += round_of(cut=True)
     with ThreadPoolExecutor(LANES) as lanes:

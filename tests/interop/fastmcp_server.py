@@ -1,0 +1,40 @@
+"""A server on FastMCP, for tests/interop/through.py."""
+from fastmcp import Context, FastMCP
+
+server = FastMCP("fast", instructions="Add first.")
+
+
+@server.tool
+def add(a: int, b: int) -> dict[str, int]:
+    """Adds."""
+    return {"sum": a + b}
+
+
+@server.tool
+async def steps(n: int, ctx: Context) -> str:
+    for at in range(n):
+        await ctx.report_progress(at + 1, n)
+    return "arrived"
+
+
+@server.tool
+def fail() -> str:
+    raise ValueError("failed on purpose")
+
+
+@server.resource("test://greeting")
+def greeting() -> str:
+    return "hello"
+
+
+@server.resource("test://greeting/{name}")
+def greeting_to(name: str) -> str:
+    return f"hello {name}"
+
+
+@server.prompt
+def ask(topic: str) -> str:
+    return f"What about {topic}?"
+
+
+server.run(show_banner=False)

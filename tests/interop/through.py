@@ -1,0 +1,215 @@
+"""Clients and servers that nobody here wrote, with segue-proxy between them: each step
+gives what it gives without the proxy.
+
+    through.py PROXY [--short] UPSTREAM
+
+Prints one line of JSON per step, as cells.py does. through_upstreams.py has the servers
+and the steps. The client that is not connected through the proxy is the reference; it
+has the same era where the server knows it, otherwise legacy. A step fails when the
+answers differ in anything but DIFFERENCES.
+"""
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+import through_upstreams as table
+
+IN_FRONT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "../proxy/in_front.py")
+SECONDS = 120
+# Members that belong to the connection, not to the answer. The proxy offers any call as a
+# task, so it has an "execution" of its own.
+DIFFERENCES = {"resultType", "ttlMs", "cacheScope", "nextCursor", "execution"}
+OWN_META = "io.modelcontextprotocol/"
+PAGE = b"<html><head><title>Page</title></head><body><p>Words.</p></body></html>"
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):  # noqa: N802
+        self.send_response(200 if self.path == "/" else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(PAGE)))
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    def log_message(self, *_):
+        pass
+
+
+def serve_page():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def fill(value, places):
+    if isinstance(value, str):
+        for name, text in places.items():
+            value = value.replace("{" + name + "}", text)
+        return value
+    if isinstance(value, list):
+        return [fill(one, places) for one in value]
+    if isinstance(value, dict):
+        return {name: fill(one, places) for name, one in value.items()}
+    return value
+
+
+def common(value):
+    """Leaves out what belongs to the connection."""
+    if isinstance(value, list):
+        return [common(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, one in value.items():
+        if name == "_meta":
+            one = {key: part for key, part in one.items() if not key.startswith(OWN_META)}
+            if not one:
+                continue
+        if name not in DIFFERENCES:
+            found[name] = common(one)
+    return found
+
+
+def record(client, era, target, steps):
+    """Returns what a client got, one object per step, and why it ended early."""
+    child = subprocess.run([*client, era, *target], input=json.dumps(steps), text=True,
+                           capture_output=True, timeout=SECONDS)
+    lines = [json.loads(line) for line in child.stdout.splitlines()]
+    said = child.stderr.strip().splitlines()
+    return lines, said[-1] if said else f"it ended with {child.returncode}"
+
+
+class Play:
+    """A server in a directory of its own; used once, because calls change things."""
+
+    def __init__(self, upstream, page):
+        self.directory = tempfile.TemporaryDirectory(prefix="segue-through.")
+        path = os.path.realpath(self.directory.name)
+        if upstream.prepare:
+            upstream.prepare(path)
+        self.places = {"dir": path, "page": page, "python": sys.executable}
+        self.command = fill(upstream.command, self.places)
+        self.steps = fill(upstream.steps, self.places)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.directory.cleanup()
+
+    def read(self, told):
+        """Returns the lines without what belongs to this play, and why they ended."""
+        lines, problem = told
+        path = re.escape(os.path.basename(self.places["dir"]))
+        text = re.sub(path, "DIRECTORY", json.dumps(common(lines)))
+        return json.loads(text), problem
+
+
+def directly(upstream, page, client, era):
+    with Play(upstream, page) as play:
+        return play.read(record(client, era, play.command, play.steps))
+
+
+def over_stdio(upstream, page, client, era, proxy):
+    with Play(upstream, page) as play:
+        return play.read(record(client, era, [proxy, "--", *play.command], play.steps))
+
+
+def over_http(upstream, page, client, era, proxy):
+    with Play(upstream, page) as play:
+        front = subprocess.Popen(
+            [sys.executable, "-B", IN_FRONT, proxy, "--", "stdio", *play.command],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            url = front.stdout.readline().strip()
+            return play.read(record(client, era, [url], play.steps))
+        finally:
+            front.terminate()
+            front.communicate()
+
+
+def is_failure(line):
+    result = line.get("result")
+    return "error" in line or isinstance(result, dict) and result.get("isError") is True
+
+
+def is_same(upstream, step, wanted, got):
+    """An error is an error in both; its words may name the upstream. An older server may
+    tell with isError what the proxy tells with an error, that there is no such tool. A
+    client of 2026-07-28 need not ask who the server is."""
+    if step == ["hello"] and not got.get("result", {}).get("name"):
+        return "result" in got
+    if "error" in wanted or "error" in got:
+        return is_failure(wanted) and is_failure(got)
+    if step == ["tools/list"] and upstream.offers_more:
+        return all(tool in got["result"] for tool in wanted["result"])
+    return wanted == got
+
+
+def compare(upstream, wanted, got):
+    """Yields (what, reason) for each step; the reason is None when it is well."""
+    (wanted, problem), (got, why) = wanted, got
+    for number, step in enumerate(upstream.steps):
+        what = " ".join(str(word) for word in step[:2])
+        if number >= len(wanted):
+            yield what, f"missing: without the proxy: {problem}"
+        elif number >= len(got):
+            yield what, why
+        elif is_same(upstream, step, wanted[number], got[number]):
+            yield what, None
+        else:
+            yield what, (f"{json.dumps(got[number])[:700]}, not "
+                         f"{json.dumps(wanted[number])[:700]}")
+
+
+def plays(upstream, short):
+    """Yields (client, era, transport): all in the long form. In the short form two of
+    them, one for each era and one for each transport; the upstreams take turns with
+    the clients."""
+    at = table.UPSTREAMS.index(upstream)
+    if short:
+        yield "typescript", "modern", ("stdio", "http")[at % 2]
+        yield tuple(table.CLIENTS)[at % 4], "legacy", ("http", "stdio")[at % 2]
+        return
+    for name, (_, eras) in table.CLIENTS.items():
+        for era in eras:
+            for transport in ("stdio", "http"):
+                yield name, era, transport
+
+
+def say(what, reason):
+    line = {"what": what, "state": "green"}
+    if reason:
+        missing = reason.startswith("missing: ")
+        line["state"] = "missing" if missing else "FAILED"
+        line["reason"] = reason.removeprefix("missing: ")
+    print(json.dumps(line), flush=True)
+
+
+def main():
+    proxy, *rest = sys.argv[1:]
+    short = "--short" in rest
+    upstream = next(one for one in table.UPSTREAMS if one.name == rest[-1])
+    if upstream.lack:
+        say("all cells", "missing: " + upstream.lack)
+        return
+    page = serve_page()
+    references = {}
+    for name, era, transport in plays(upstream, short):
+        client = table.CLIENTS[name][0]
+        known = era if upstream.modern else "legacy"
+        if (name, known) not in references:
+            references[name, known] = directly(upstream, page, client, known)
+        through = over_stdio if transport == "stdio" else over_http
+        got = through(upstream, page, client, era, proxy)
+        for what, reason in compare(upstream, references[name, known], got):
+            say(f"{name} {era} | {transport} | {what}", reason)
+
+
+main()
