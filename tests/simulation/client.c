@@ -273,11 +273,13 @@ static void tell_beginning(sim_app *a)
         sim_tell(a->s, "back " WHO " at=k%d", WHO_OF(a), a->client->index);
     } else {
         a->attempt++;
-        sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d named=%d",
+        sim_tell(a->s,
+                 "op %d.%d person=%s lasts=%d restarts=%d numbered=%d named=%d "
+                 "gap=%d",
                  a->index % SIM_CALLS, a->attempt, a->person, lasts,
                  (int)sim_planned(a->s, SIM_restartable),
                  (row_of(a)->flags & ROW_NUMBERED) != 0,
-                 (row_of(a)->flags & ROW_NAMES_TASK) != 0);
+                 (row_of(a)->flags & ROW_NAMES_TASK) != 0, a->s->gap);
         sim_tell(a->s, "anew " WHO " at=k%d", WHO_OF(a), a->client->index);
     }
 }

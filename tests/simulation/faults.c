@@ -7,6 +7,14 @@ static sim_server *any_server(sim *s)
                        (int)dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers)));
 }
 
+static void end_process(sim_server *server, bool dies)
+{
+    sim *s = server->s;
+    sim_server_end(server, dies);
+    server->down_until =
+        s->now_ms + dice_roll(&s->dice, dice_once_in(&s->dice, 4) ? 20000 : 200);
+}
+
 static void take_down(sim_server *server, bool dies)
 {
     sim *s = server->s;
@@ -14,10 +22,11 @@ static void take_down(sim_server *server, bool dies)
     sim_fault(s, dies ? "kill" : "stop");
     if (sim_forgets_calls(&s->plan))
         sim_fault(s, "loss");
-    sim_server_end(server, dies);
     server->paused_until = 0;
-    server->down_until =
-        s->now_ms + dice_roll(&s->dice, dice_once_in(&s->dice, 4) ? 20000 : 200);
+    if (dies)
+        end_process(server, true);
+    else
+        sim_server_close(server);
 }
 
 /* ---- what goes wrong ---- */
@@ -145,6 +154,8 @@ void sim_put_right(sim *s)
         sim_server *server = &s->servers[i];
         if (server->is_dead && server->runtime)
             take_down(server, true);
+        if (server->ends_at && s->now_ms >= server->ends_at)
+            end_process(server, false);
         if (!server->runtime && s->now_ms >= server->down_until)
             sim_server_start(server);
         if (server->away_until && s->now_ms >= server->away_until) {

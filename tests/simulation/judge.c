@@ -1,7 +1,8 @@
 /* The rules, in the order in which they are checked:
  *
  *   once, in order    a caller is shown each segment once, in the order of the handler,
- *                     with its bytes; only replaced segments are left out
+ *                     with its bytes; only replaced segments are left out, and a segment
+ *                     that the server lacks
  *   numbers           a number that a caller has seen keeps its segment, for everybody
  *   no way back       a handler that runs again begins behind everything that was seen
  *   one run           a handler that cannot run again runs once
@@ -126,6 +127,7 @@ static const char *on_op(judge *j, const judge_words *l)
     op->numbered = judge_number(l, "numbered") != 0;
     op->named = judge_number(l, "named") != 0;
     op->faults_before = j->faults;
+    op->gap = judge_number(l, "gap");
     op->next = j->operations;
     j->operations = op;
     return NULL;
@@ -271,7 +273,7 @@ static const char *take(judge *j, const judge_words *l)
 {
     if (!strcmp(l->verb, "op"))
         return on_op(j, l);
-    if (is_one_of(l->verb, "run emit void field end told ask answered"))
+    if (is_one_of(l->verb, "run emit void field end told left ask answered"))
         return on_handler(j, l);
     if (is_one_of(l->verb,
                   "see drop keep back anew asked status cancel lasts task result"))

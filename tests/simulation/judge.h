@@ -2,14 +2,16 @@
  * says which promise was broken. It knows nothing of the library: any run that writes
  * these lines can be judged, also a run of real processes.
  *
- *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1 named=0|1
- *                                 a call is about to start; named: it becomes a task
+ *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1 named=0|1 gap=N
+ *                                 a call is about to start; named: it becomes a task;
+ *                                 gap: the server does not show segment N; 0 = none
  *     <ms> run O R from=N         run R of the handler begins behind segment N
  *     <ms> emit O R n=N d=D       the handler gives segment N with digest D
  *     <ms> void O R               all segments and fields before are replaced
  *     <ms> field O R f=NAME d=D   a field of the result gets a value
  *     <ms> end O R kind=ok|error|fail|none                       the handler has ended
  *     <ms> told O R               the handler learns that its operation is over
+ *     <ms> left O R               the handler gives up, because its server ends
  *     <ms> ask O R q=Q            the handler asks a question
  *     <ms> answered O R q=Q by=P  the handler got an answer, which was meant for Q
  *     <ms> see C O n=N d=D k=K    caller C is shown segment N with digest D; K: its

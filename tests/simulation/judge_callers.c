@@ -27,7 +27,8 @@ static const char *check_place(judge *j, const judge_caller *c, const judge_oper
         return judge_wrong(j, "once, in order: %s is shown segment %zu of %s after %zu",
                            c->name, n, op->name, c->now.last);
     for (size_t i = c->now.last; i + 1 < n; i++)
-        if (!op->segments[i].voided_by || op->segments[i].voided_by > n)
+        if (i + 1 != op->gap &&
+            (!op->segments[i].voided_by || op->segments[i].voided_by > n))
             return judge_wrong(
                 j, "once, in order: %s is not shown segment %zu of %s before %zu",
                 c->name, i + 1, op->name, n);
@@ -118,8 +119,9 @@ static const char *check_result(judge *j, const judge_caller *c,
         return judge_wrong(j, "task: %s has a result, and was never told its task",
                            c->name);
     bool nothing_left = op->standing == op->count;
+    bool lacks_first = c->now.first == op->standing + 1 && op->gap == op->standing + 1;
     if (shown && !nothing_left &&
-        (c->now.last != op->count || c->now.first != op->standing))
+        (c->now.last != op->count || (c->now.first != op->standing && !lacks_first)))
         return judge_wrong(
             j, "fold: %s was shown segments %zu to %zu, the result has %zu to %zu",
             c->name, c->now.first + 1, c->now.last, op->standing + 1, op->count);

@@ -111,7 +111,9 @@ static void pass_bytes(line *l, const char *bytes, size_t n)
     char *end;
     while ((end = memchr(l->part + at, '\n', l->part_len - at))) {
         size_t len = (size_t)(end + 1 - (l->part + at));
-        pass_message(l, l->part + at, len);
+        size_t left = sim_leave_gap(l->s, l->part + at, len);
+        if (left)
+            pass_message(l, l->part + at, left);
         at += len;
     }
     if (at)

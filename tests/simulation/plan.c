@@ -67,6 +67,7 @@ static void plan_sizes(int64_t *at, dice *d)
     at[SIM_lease] = ONE_OF(d, 300, 1000, 3000);
     at[SIM_credit] = ONE_OF(d, 0, 0, 1, 5);
     at[SIM_discard] = dice_once_in(d, 8);
+    at[SIM_gap] = dice_once_in(d, 10) ? 1 + dice_roll(d, 1000) : 0;
     at[SIM_tiny] = dice_once_in(d, 2) ? 0 : 1 + dice_roll(d, 1000000);
 }
 
@@ -125,6 +126,10 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_holes] = 0; /* what was written to a pipe counts as delivered (R-975-17) */
     if (sim_forgets_calls(plan))
         at[SIM_balance] = SIM_STICKY; /* an answer has to reach the server of its call */
+    if (at[SIM_http] || !(row->flags & ROW_TASK))
+        at[SIM_gap] = 0;
+    if (at[SIM_gap]) /* a client takes a repeated event for one of its new stream */
+        at[SIM_repeats] = 0;
     if (!at[SIM_deaths])
         at[SIM_twice] = 0;
     if (!(row->flags & ROW_REPEATS))

@@ -277,6 +277,16 @@ static bool play(sim_job *j)
     return true;
 }
 
+/* The handler ends because its process is about to end. */
+static bool give_up(sim_job *j)
+{
+    if (j->over)
+        return false;
+    sim_tell(j->s, "left %s %d", j->name, j->run);
+    finish(j);
+    return true;
+}
+
 /* ---- the tool ---- */
 
 static void on_cancel(void *user, segue_call *call)
@@ -409,11 +419,31 @@ static void free_jobs(sim_server *server)
     }
 }
 
+void sim_server_close(sim_server *server)
+{
+    static const uint32_t lengths[] = {1, 100, 5000};
+    dice *d = &server->s->dice;
+    server->ends_at = server->s->now_ms + 1 + dice_roll(d, lengths[dice_roll(d, 3)]);
+    sim_check(server->s, segue_server_close(server->server) == SEGUE_OK);
+}
+
+/* The time is over: all handlers give up, and what they leave behind is stored. */
+static void leave(sim_server *server)
+{
+    for (sim_job *j = server->jobs; j; j = j->next)
+        give_up(j);
+    for (int i = 0; i < 4 && !server->is_dead; i++)
+        sim_dispatch(server->s, server->runtime);
+}
+
 void sim_server_end(sim_server *server, bool dies)
 {
     sim *s = server->s;
     if (!server->runtime)
         return;
+    if (server->ends_at && !dies && !server->is_dead)
+        leave(server);
+    server->ends_at = 0;
     if (dies) {
         server->is_dead = 1;
         if (server->instance)
@@ -438,7 +468,8 @@ bool sim_server_turn(sim_server *server)
         return false;
     any = sim_dispatch(server->s, server->runtime);
     for (sim_job *j = server->jobs; j && !server->is_dead; j = j->next)
-        any |= play(j);
+        any |=
+            server->ends_at && dice_once_in(&server->s->dice, 8) ? give_up(j) : play(j);
     return any;
 }
 

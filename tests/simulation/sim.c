@@ -162,7 +162,7 @@ bool sim_dispatch(sim *s, segue_runtime *runtime)
 
 bool sim_is_up(const sim_server *server)
 {
-    return server->runtime && !server->is_dead;
+    return server->runtime && !server->is_dead && !server->ends_at;
 }
 
 bool sim_is_paused(const sim_server *server)
@@ -233,6 +233,7 @@ static void let_time_pass(sim *s)
         if (!server->runtime)
             at_most(&step, server->down_until - s->now_ms);
         at_most(&step, server->paused_until - s->now_ms);
+        at_most(&step, server->ends_at - s->now_ms);
     }
     s->now_ms += step;
 }
@@ -320,6 +321,7 @@ static void begin_apps(sim *s)
         *twin = *a;
         twin->index = SIM_CALLS + i;
     }
+    s->gap = sim_gap(s);
 }
 
 static void begin(sim *s, uint64_t seed, const sim_plan *plan)

@@ -11,6 +11,7 @@
  * server.c    servers and their handlers, which play programs
  * client.c    clients, and the applications that call
  * line.c      the bytes between the two, as over a pipe
+ * foreign.c   what servers of others do
  * web.c       the same over HTTP
  * gateway.c   requests that get a status of HTTP in place of an answer
  * judge.c     the history and the promises
@@ -76,6 +77,7 @@ typedef struct sim_server {
     segue_store *store;
     shared_store *instance;
     int is_dead;          /* nothing leaves the process any more */
+    int64_t ends_at;      /* the server has closed, and its process ends at this time */
     int64_t down_until;   /* the time at which the process starts again */
     int64_t paused_until; /* the process stands still until this time */
     int64_t away_until;   /* the store is out of reach until this time */
@@ -104,7 +106,7 @@ typedef struct sim_app {
     bool has_token;
     int last; /* the last block that was shown */
     int kept_last;
-    bool started, completed, cancelled, was_refused, lasts;
+    bool started, completed, cancelled;
     int64_t granted;
     sim_question questions[SIM_CALLS * 4];
     int question_count;
@@ -141,6 +143,15 @@ typedef struct sim_carrier {
 
 extern const sim_carrier sim_line, sim_web;
 
+/* ---- foreign.c ---- */
+
+/* Returns the number of the segment that no task of the run shows; 0 = there is none. */
+int sim_gap(const sim *s);
+
+/* Changes a message of the server as the plan says. Returns its length; 0 = the message is
+ * not sent. */
+size_t sim_leave_gap(const sim *s, char *text, size_t n);
+
 /* ---- one run ---- */
 
 struct sim {
@@ -164,6 +175,7 @@ struct sim {
     int next_server;             /* of a balancer that takes the servers in turn */
     bool is_calm;
     int runs;
+    int gap; /* the segment that tasks do not show; 0 = none */
 };
 
 typedef struct sim_outcome {
@@ -215,6 +227,9 @@ bool sim_is_all_well(const sim *s);
 /* ---- servers and clients ---- */
 
 void sim_server_start(sim_server *server);
+/* Closes the server. Its process goes on until ends_at, and meanwhile its handlers end
+ * or give up. */
+void sim_server_close(sim_server *server);
 /* Ends the process: in order, or by death. */
 void sim_server_end(sim_server *server, bool dies);
 bool sim_server_turn(sim_server *server);
