@@ -193,6 +193,33 @@ static void a_server_that_never_stays_is_given_up(void **state)
     }
 }
 
+/* A server that dies at each message that the session sends for itself. */
+static void a_server_that_dies_at_the_log_level_is_given_up(void **state)
+{
+    static const char logs[] = "{\"tools\":{},\"logging\":{}}";
+    segue_request_options request = SEGUE_REQUEST_OPTIONS_INIT;
+    kit k = {.can_reopen = 1};
+    int died = 0;
+    (void)state;
+    set_options(&ways[0]);
+    options.max_reconnects = 3;
+    kit_begin_2025(&k, &options, logs);
+    request.log_level = "info";
+    const record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &request);
+    for (; died < TRIES_MAX && !k.closed; died++) {
+        kit_expect(&k, "logging/setLevel");
+        kit_cut(&k);
+        kit_advance(&k, 3000);
+        if (!k.closed)
+            kit_handshake_2025(&k, logs);
+    }
+    assert_int_equal(died, 4);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
+    assert_non_null(strstr(k.closed_message, "failed 4 times in a row (max_reconnects)"));
+    kit_end(&k);
+}
+
 /* A server that answers, or lives for a while, may end any number of times. */
 static void a_server_that_works_may_end(void **state)
 {
@@ -270,6 +297,7 @@ int main(void)
         NAMED("R-975-25 what is asked again has an end", what_is_asked_again_has_an_end),
         cmocka_unit_test(what_gets_on_is_asked_more_often),
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
+        cmocka_unit_test(a_server_that_dies_at_the_log_level_is_given_up),
         cmocka_unit_test(a_server_that_works_may_end),
         cmocka_unit_test(what_was_sent_without_a_key_has_no_token),
         cmocka_unit_test(a_token_needs_a_server_with_keys),

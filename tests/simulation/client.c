@@ -118,6 +118,16 @@ static void on_task(void *user, segue_request *request, const char *task_id)
         keep(a);
 }
 
+/* The client has a token of the server, and no key that another process could use. */
+static void on_resumable(void *user, segue_request *request)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    if (a && row_of(a)->flags & ROW_LASTS && sim_planned(a->s, SIM_keyless) &&
+        sim_planned(a->s, SIM_store) != SIM_MEMORY)
+        sim_tell(a->s, "lasts " WHO, WHO_OF(a));
+}
+
 static void on_status(void *user, segue_request *request, const char *status,
                       const char *message)
 {
@@ -260,6 +270,7 @@ static void listen_to(sim_app *a, segue_request_events *events)
     events->on_input = on_input;
     events->on_task = on_task;
     events->on_status = on_status;
+    events->on_resumable = on_resumable;
     events->on_complete = on_complete;
 }
 
@@ -303,8 +314,6 @@ static void begin(sim_app *a)
     a->started = true;
     a->completed = false;
     a->last = a->has_token ? a->kept_last : 0;
-    a->was_refused = a->was_refused && a->has_token;
-    a->lasts = a->lasts && a->has_token;
     segue_status status =
         a->has_token ? segue_request_resume(session, a->token, &options, &events,
                                             &a->request, NULL)
@@ -419,25 +428,9 @@ static void answer(sim_app *a)
                         status == SEGUE_E_TERMINAL);
 }
 
-/* Before the server is known there is a token. When the server has said how the call can
- * be resumed, there is another token. */
-static void look_whether_it_lasts(sim_app *a)
-{
-    char token[sizeof a->token];
-    size_t len = sizeof token;
-    if (!(row_of(a)->flags & ROW_LASTS) || a->lasts)
-        return;
-    segue_status status = segue_request_token(a->request, token, &len);
-    a->lasts = a->was_refused && status == SEGUE_OK;
-    if (a->lasts && sim_planned(a->s, SIM_store) != SIM_MEMORY)
-        sim_tell(a->s, "lasts " WHO, WHO_OF(a));
-    a->was_refused |= status == SEGUE_E_NOT_RESUMABLE;
-}
-
 static void app_turn(sim_app *a)
 {
     sim *s = a->s;
-    look_whether_it_lasts(a);
     if (a->question_count && dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_thinks)))
         answer(a);
     if (sim_planned(s, SIM_credit) && dice_once_in(&s->dice, 5)) {

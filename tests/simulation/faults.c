@@ -130,6 +130,9 @@ void sim_go_wrong(sim *s)
         kill_server(s);
     if (is_due(s, SIM_stops, 100) && any_server(s))
         take_down(any_server(s), false);
+    if (!s->crashing && s->left[SIM_crashes] && dice_once_in(&s->dice, 60) &&
+        any_server(s))
+        sim_child_begin_to_crash(any_server(s));
     if (is_due(s, SIM_powers, 150))
         cut_power(s);
     if (is_due(s, SIM_pauses, 80))
@@ -156,7 +159,10 @@ void sim_put_right(sim *s)
             take_down(server, true);
         if (server->ends_at && s->now_ms >= server->ends_at)
             end_process(server, false);
-        if (!server->runtime && s->now_ms >= server->down_until)
+        if (server->hung_up && sim_is_up(server))
+            take_down(server, false);
+        if (!server->runtime && s->now_ms >= server->down_until &&
+            !sim_planned(s, SIM_children))
             sim_server_start(server);
         if (server->away_until && s->now_ms >= server->away_until) {
             server->away_until = 0;
@@ -166,11 +172,20 @@ void sim_put_right(sim *s)
     }
 }
 
+/* A child may be down: its client starts it when it needs it. */
+static bool is_well(const sim_server *server)
+{
+    bool may_be_down = sim_planned(server->s, SIM_children) && !server->runtime;
+    return (sim_is_up(server) || may_be_down) && !sim_is_paused(server) &&
+           !server->away_until && !server->fuse;
+}
+
 bool sim_is_all_well(const sim *s)
 {
     static const sim_knob faults[] = {
-        SIM_cuts,   SIM_holes,  SIM_refused, SIM_outages, SIM_kills,    SIM_stops,
-        SIM_powers, SIM_pauses, SIM_deaths,  SIM_losses,  SIM_refusals, SIM_partitions};
+        SIM_cuts,     SIM_holes,      SIM_refused, SIM_outages, SIM_kills,
+        SIM_stops,    SIM_powers,     SIM_pauses,  SIM_deaths,  SIM_losses,
+        SIM_refusals, SIM_partitions, SIM_crashes};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (s->left[faults[i]])
             return false;
@@ -178,8 +193,7 @@ bool sim_is_all_well(const sim *s)
         if (s->clients[i].refused || s->clients[i].refused_until > s->now_ms)
             return false;
     for (int i = 0; i < sim_planned(s, SIM_servers); i++)
-        if (!sim_is_up(&s->servers[i]) || sim_is_paused(&s->servers[i]) ||
-            s->servers[i].away_until)
+        if (!is_well(&s->servers[i]))
             return false;
     return true;
 }

@@ -16,6 +16,7 @@
  *                     waits for a person, who is asked in vain then
  *   ends              every request ends, within a bound after the last fault
  *   pace              a process does not hammer a server while its calls have no news
+ *   pauses            a client that starts its server again and again makes pauses
  *   sizes             memory and queues stay within their limits */
 #include "simulation/judge_state.h"
 
@@ -53,6 +54,7 @@ void judge_free(judge *j)
         free(c);
     }
     judge_pace_free(j);
+    judge_free_clients(j);
     free(j);
 }
 
@@ -287,6 +289,8 @@ static const char *take(judge *j, const judge_words *l)
         j->kills += is_one_of(l->a, "kill stop pause");
         j->losses += is_one_of(l->a, "loss full");
         j->is_calm = false;
+    } else if (!strcmp(l->verb, "start")) {
+        return judge_on_client(j, l);
     } else if (!strcmp(l->verb, "calm")) {
         j->is_calm = true;
         j->calm_ms = j->now_ms;

@@ -32,6 +32,8 @@
  *     <ms> fault NAME             something goes wrong: cut, death (of a caller),
  *                                 kill, stop or pause (of a server), loss or full (of a
  *                                 store), store (it cannot be reached for a while)
+ *     <ms> start P most=N         client P starts its server; N: the most starts within
+ *                                 10 s, 0 = any number
  *     <ms> calm                   nothing goes wrong from here on
  *     <ms> pace ms=T limit=N      from here on a process may send N messages for each of
  *                                 its open calls in T ms in which none of them has news

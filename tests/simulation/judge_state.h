@@ -69,12 +69,21 @@ typedef struct judge_caller {
     char status[16];
 } judge_caller;
 
+/* The process of a client. */
+typedef struct judge_client {
+    struct judge_client *next;
+    char name[JUDGE_NAME];
+    int64_t first_start_ms; /* the first of `starts`, within some seconds */
+    uint64_t starts;
+} judge_client;
+
 struct judge {
     judge_operation *operations;
     judge_caller *callers;
     judge_process *processes;
     int64_t pace_ms; /* 0 = no limit is known */
     uint64_t pace_limit;
+    judge_client *clients;
     int64_t now_ms, calm_ms, bound_ms;
     int faults, kills, losses;
     bool is_calm;
@@ -101,6 +110,9 @@ void judge_pace_news(const judge *j, judge_process *process);
 judge_process *judge_pace_process(judge *j, const char *name);
 const char *judge_pace_on_sent(judge *j, const judge_words *l);
 void judge_pace_free(judge *j);
+/* Judges a line that begins with the name of a client's process. */
+const char *judge_on_client(judge *j, const judge_words *l);
+void judge_free_clients(judge *j);
 /* Judges a line that begins with the name of a caller. */
 const char *judge_on_caller(judge *j, const judge_words *l);
 

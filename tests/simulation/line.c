@@ -189,6 +189,7 @@ static void lose_far(line *l)
     if (!far)
         return;
     far->line = NULL;
+    sim_child_hang_up(l->server);
     l->server = NULL;
     segue_transport_closed(far->transport);
 }
@@ -360,6 +361,8 @@ static bool move(line *l, int direction)
         n = w->until_cut;
     if (n && segue_transport_feed(to, w->bytes, n) != SEGUE_OK)
         return false; /* no connection is accepted now */
+    if (direction == UP)
+        sim_child_reads(l->server, w->bytes, n);
     if (n)
         memmove(w->bytes, w->bytes + n, w->len - n);
     w->len -= n;
@@ -385,7 +388,10 @@ static bool turn_hole(line *l)
 
 static bool connect(line *l)
 {
-    sim_server *server = sim_balance(l->client);
+    bool is_child = sim_planned(l->s, SIM_children);
+    sim_server *server = is_child ? sim_child_start(l->client) : sim_balance(l->client);
+    if (is_child && !server)
+        return true; /* it can be started when the dead child is gone */
     if (!server)
         break_up(l); /* there is no server */
     else

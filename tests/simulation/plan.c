@@ -48,6 +48,7 @@ static void plan_shape(int64_t *at, dice *d)
     at[SIM_store] = dice_roll(d, SIM_STORES);
     at[SIM_http] = dice_once_in(d, 16);
     at[SIM_balance] = dice_roll(d, 3);
+    at[SIM_children] = dice_once_in(d, 8);
     at[SIM_restartable] = !dice_once_in(d, 4);
 }
 
@@ -91,6 +92,7 @@ static void plan_faults(int64_t *at, dice *d)
     at[SIM_outages] = ONE_OF(d, 0, 0, 0, 0, 1, 2);
     at[SIM_kills] = ONE_OF(d, 0, 0, 0, 1, 2);
     at[SIM_stops] = ONE_OF(d, 0, 0, 0, 1, 2);
+    at[SIM_crashes] = ONE_OF(d, 0, 1, 3, 40);
     at[SIM_powers] = dice_once_in(d, 24);
     at[SIM_pauses] = ONE_OF(d, 0, 0, 0, 0, 1, 2);
     at[SIM_deaths] = ONE_OF(d, 0, 0, 0, 1, 2);
@@ -102,6 +104,19 @@ static void plan_faults(int64_t *at, dice *d)
     at[SIM_repeats] = ONE_OF(d, 0, 0, 2, 10);
     at[SIM_reorders] = ONE_OF(d, 0, 0, 2, 10);
     at[SIM_twice] = dice_once_in(d, 8);
+}
+
+/* A child has one client, and its pipes break only with a process. */
+static void fit_children(int64_t *at)
+{
+    if (!at[SIM_children]) {
+        at[SIM_crashes] = 0;
+        return;
+    }
+    at[SIM_http] = at[SIM_cuts] = at[SIM_holes] = at[SIM_balance] = 0;
+    if (at[SIM_clients] > SIM_SERVERS)
+        at[SIM_clients] = SIM_SERVERS;
+    at[SIM_servers] = at[SIM_clients];
 }
 
 void sim_plan_fit(sim_plan *plan)
@@ -118,6 +133,7 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_losses] = at[SIM_partitions] = at[SIM_powers] = 0;
     if (at[SIM_store] == SIM_SQLITE)
         at[SIM_losses] = at[SIM_partitions] = 0;
+    fit_children(at);
     if (!at[SIM_http])
         at[SIM_refused] = at[SIM_outages] = 0;
     if (row->flags & ROW_STAYS)

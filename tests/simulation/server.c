@@ -444,6 +444,7 @@ void sim_server_end(sim_server *server, bool dies)
     if (server->ends_at && !dies && !server->is_dead)
         leave(server);
     server->ends_at = 0;
+    server->hung_up = false;
     if (dies) {
         server->is_dead = 1;
         if (server->instance)

@@ -403,7 +403,7 @@ void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
     begin(s, seed, plan);
     s->trace = trace;
     s->history = history;
-    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+    for (int i = 0; i < sim_planned(s, SIM_servers) && !sim_planned(s, SIM_children); i++)
         sim_server_start(&s->servers[i]);
     for (int i = 0; i < sim_planned(s, SIM_clients); i++)
         sim_client_start(&s->clients[i]);

@@ -10,6 +10,7 @@
  * faults.c    what goes wrong between the turns
  * server.c    servers and their handlers, which play programs
  * client.c    clients, and the applications that call
+ * child.c     servers that are child processes of their clients
  * line.c      the bytes between the two, as over a pipe
  * foreign.c   what servers of others do
  * web.c       the same over HTTP
@@ -76,9 +77,11 @@ typedef struct sim_server {
     segue_server *server;
     segue_store *store;
     shared_store *instance;
-    int is_dead;          /* nothing leaves the process any more */
-    int64_t ends_at;      /* the server has closed, and its process ends at this time */
-    int64_t down_until;   /* the time at which the process starts again */
+    int is_dead;        /* nothing leaves the process any more */
+    bool hung_up;       /* the client of a child has closed the pipe */
+    int fuse;           /* the messages that a child reads until it dies; 0 = it lives */
+    int64_t ends_at;    /* the server has closed, and its process ends at this time */
+    int64_t down_until; /* the time at which the process starts again */
     int64_t paused_until; /* the process stands still until this time */
     int64_t away_until;   /* the store is out of reach until this time */
     int64_t wall_off;
@@ -143,6 +146,17 @@ typedef struct sim_carrier {
 
 extern const sim_carrier sim_line, sim_web;
 
+/* ---- child.c ---- */
+
+/* Returns the child of a client, after starting it if it does not run; NULL = a dead
+ * child is not gone yet. */
+sim_server *sim_child_start(sim_client *client);
+/* The pipe to the server has no other end any more. */
+void sim_child_hang_up(sim_server *child);
+void sim_child_reads(sim_server *child, const char *bytes, size_t n);
+/* The child dies, and from now on after each start, as often as planned. */
+void sim_child_begin_to_crash(sim_server *child);
+
 /* ---- foreign.c ---- */
 
 /* Returns the number of the segment that no task of the run shows; 0 = there is none. */
@@ -172,7 +186,9 @@ struct sim {
     sim_server servers[SIM_SERVERS];
     sim_client clients[SIM_CLIENTS];
     sim_app apps[2 * SIM_CALLS]; /* the second half resumes tokens of the first */
-    int next_server;             /* of a balancer that takes the servers in turn */
+    sim_server *crashing; /* the child that dies again and again; NULL = none yet */
+    int crash_at;         /* the message at which it dies */
+    int next_server;      /* of a balancer that takes the servers in turn */
     bool is_calm;
     int runs;
     int gap; /* the segment that tasks do not show; 0 = none */

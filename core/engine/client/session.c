@@ -292,16 +292,30 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_fail(session, SEGUE_E_DISCONNECTED, text);
 }
 
+static void find_counted(void *user, sgi_map_node *node)
+{
+    *(bool *)user |= SGI_OWNER(node, sgi_emitter, node)->request != NULL;
+}
+
+/* Returns whether a request of the application is in flight. Such a request counts its
+ * own failures (tries.c). Messages of the session itself, such as logging/setLevel and
+ * tools/list, do not. */
+static bool has_counted_exchange(const segue_session *session)
+{
+    bool found = false;
+    sgi_map_each(&session->in_flight, find_counted, &found);
+    return found;
+}
+
 /* Sets the count of attempts to 0 if the server has worked: it has answered, or its
  * connection has lasted STEADY_MS. A server that dies at once after each start does not
- * reset the count, so the session stops trying as with an unreachable server. Lost
- * requests count their own failures (tries.c). */
+ * reset the count, so the session stops trying as with an unreachable server. */
 static void note_works(segue_session *session)
 {
     int64_t up_ms =
         sgi_time_sub(sgi_now(&session->engine->env), session->reach.opened_ms);
     if (sgi_session_is_open(session) &&
-        (session->reach.answered || session->in_flight.count || up_ms >= STEADY_MS))
+        (session->reach.answered || has_counted_exchange(session) || up_ms >= STEADY_MS))
         session->reach.attempts = 0;
 }
 
