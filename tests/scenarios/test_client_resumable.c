@@ -216,10 +216,9 @@ static void a_question_ends_with_the_call_that_it_was_given_to(void **state)
     kit_end(&k);
 }
 
-/* There are several servers on one store, and the client has reached another one. */
-static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
+/* The server refuses to answer now, for this reason, which ends after a while. */
+static void refusals_pass(const char *data)
 {
-    (void)state;
     kit k = {0};
     begin(&k);
     record *r = kit_call(&k, "t");
@@ -227,8 +226,7 @@ static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
     kit_cut(&k);
     kit_handshake_2025(&k, CAPS_SERVER);
     for (int i = 0; i < 3; i++) {
-        kit_error(&k, kit_expect(&k, "requests/resume"), -32603,
-                  "{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}");
+        kit_error(&k, kit_expect(&k, "requests/resume"), -32603, data);
         kit_advance(&k, 800);
         kit_expect_silence(&k);
         kit_advance(&k, 400);
@@ -236,6 +234,19 @@ static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
     kit_result(&k, kit_expect(&k, "requests/resume"), "\"content\":[]");
     assert_int_equal(r->status, SEGUE_OK);
     kit_end(&k);
+}
+
+/* There are several servers on one store, and the client has reached another one. */
+static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
+{
+    (void)state;
+    refusals_pass("{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}");
+}
+
+static void a_call_that_the_store_cannot_read_is_asked_for_again(void **state)
+{
+    (void)state;
+    refusals_pass("{\"reason\":\"store_failed\",\"retryAfterMs\":1000}");
 }
 
 /* The client never reaches the right one. */
@@ -577,6 +588,7 @@ int main(void)
               a_question_ends_with_the_call_that_it_was_given_to),
         NAMED("R-975-29 a call that runs elsewhere is asked for again",
               a_call_that_runs_elsewhere_is_asked_for_again),
+        cmocka_unit_test(a_call_that_the_store_cannot_read_is_asked_for_again),
         NAMED("R-975-29 who never meets the server of its call is told",
               who_never_meets_it_is_told),
         cmocka_unit_test(bad_policies_are_passed_over),

@@ -284,6 +284,39 @@ static void a_call_is_turned_away_in_bounds(void **state)
     }
 }
 
+/* The server cannot read the store now, so it does not know the call. The client sends it
+ * again after the pause that the server asks for, within max_reconnects. */
+static void a_call_that_the_store_cannot_read_goes_again(void **state)
+{
+    static const char unread[] = "{\"reason\":\"store_failed\",\"retryAfterMs\":1000}";
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        kit k = {0};
+        segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+        options.max_reconnects = 3;
+        kit_begin_modern(&k, &options, SERVER_STREAMS);
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        char key[64];
+        snprintf(key, sizeof key, "%.48s", key_of(call));
+        for (int i = 0; i < 3; i++) {
+            kit_error(&k, call, -32603, unread);
+            kit_advance(&k, 800);
+            kit_expect_silence(&k);
+            kit_advance(&k, 1000);
+            call = kit_expect(&k, "tools/call");
+            assert_memory_equal(key, key_of(call), strlen(key));
+        }
+        if (ends)
+            kit_result(&k, call, "\"resultType\":\"complete\",\"content\":[]");
+        else
+            kit_error(&k, call, -32603, unread);
+        assert_int_equal(r->status, ends ? SEGUE_OK : SEGUE_E_REMOTE);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 static void without_idempotency_a_lost_answer_ends_the_call(void **state)
 {
     (void)state;
@@ -466,6 +499,7 @@ int main(void)
         cmocka_unit_test(a_call_with_a_key_can_be_left),
         cmocka_unit_test(a_call_that_was_turned_away_goes_again),
         cmocka_unit_test(a_call_is_turned_away_in_bounds),
+        cmocka_unit_test(a_call_that_the_store_cannot_read_goes_again),
         cmocka_unit_test(without_idempotency_a_lost_answer_ends_the_call),
         cmocka_unit_test(no_idempotency_sends_no_key),
         cmocka_unit_test(a_stream_goes_on_after_a_reconnect),

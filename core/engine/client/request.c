@@ -455,6 +455,13 @@ bool sgi_error_is_unanswered(sgi_json error)
     return has_reason(error, SGI_STR(SGI_UNANSWERED_REASON));
 }
 
+bool sgi_error_is_unread_store(sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return sgi_json_string_is(reason, SGI_STR("store_failed")) &&
+           sgi_error_retry_after_ms(error) > 0;
+}
+
 /* Handles an error with which a server that is closing has refused the call. Returns true
  * when the call will be sent to another server. A store may have the refusal as the
  * answer for the old idempotency key. If the library made the key, the call gets a new
@@ -503,6 +510,10 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
             take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
                                               .why = "the server is about to end",
                                               .unsent = true});
+            break;
+        }
+        if (can_repeat(request) && sgi_error_is_unread_store(outcome->json)) {
+            sgi_tries_retry_idempotent(&request->tries, outcome);
             break;
         }
         if (sgi_task_handle_get_if_cancel_refused(request, outcome->json))

@@ -249,6 +249,9 @@ bool sgi_error_is_server_closing(sgi_json error);
 /* True when the error says that the server ended before its answer was ready. The call
  * may have begun (wire/ending.h). */
 bool sgi_error_is_unanswered(sgi_json error);
+/* True when the error says that the server cannot read its store now, and asks for a
+ * pause. Such an error is not the outcome of the call. */
+bool sgi_error_is_unread_store(sgi_json error);
 /* Sends the message that is due in the current phase. The session must be open. */
 void sgi_request_send_due(segue_request *request);
 

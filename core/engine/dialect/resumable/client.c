@@ -150,19 +150,22 @@ static void lost(segue_request *request)
     part->due_ms = sgi_time_add(sgi_now(&request->engine->env), part->min_ms);
 }
 
-/* True when the error says that another server on the same store runs the request. */
-static bool is_elsewhere(const segue_request *request, sgi_json error)
+/* True when the error only refuses to answer now: another server on the same store runs
+ * the request, or the store cannot be read. An error without a pause may be the outcome of
+ * the request. */
+static bool is_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    return sgi_json_string_is(reason, SGI_STR("elsewhere")) &&
-           request->tries.failures < request->session->options.max_reconnects;
+    bool passes = sgi_json_string_is(reason, SGI_STR("elsewhere")) ||
+                  sgi_error_is_unread_store(error);
+    return passes && request->tries.failures < request->session->options.max_reconnects;
 }
 
 static void resumed(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     request->calling = NULL;
-    if (outcome->kind == SGI_OUTCOME_ERROR && is_elsewhere(request, outcome->json)) {
+    if (outcome->kind == SGI_OUTCOME_ERROR && is_refusal(request, outcome->json)) {
         sgi_tries_back_off(&request->tries, sgi_error_retry_after_ms(outcome->json));
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         sgi_task_handle_note_error(request, outcome->json);
