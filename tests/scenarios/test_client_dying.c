@@ -220,6 +220,30 @@ static void a_server_that_dies_at_the_log_level_is_given_up(void **state)
     kit_end(&k);
 }
 
+/* A server that dies at each tasks/cancel is started again with pauses. */
+static void a_server_that_dies_at_a_cancel_is_started_with_pauses(void **state)
+{
+    kit k = {.can_reopen = 1};
+    const char *heard;
+    (void)state;
+    set_options(&ways[2]);
+    open_modern(&k);
+    const record *r = call_with_task(&k);
+    segue_request_cancel(r->request);
+    for (int died = 0; died < 3; died++) {
+        while ((heard = kit_heard(&k)) && !strstr(heard, "tasks/cancel"))
+            ;
+        assert_non_null(heard);
+        kit_cut(&k);
+        if (died) {
+            kit_expect_silence(&k);
+            kit_advance(&k, 1000);
+        }
+        reopen_modern(&k);
+    }
+    kit_end(&k);
+}
+
 /* A server that answers, or lives for a while, may end any number of times. */
 static void a_server_that_works_may_end(void **state)
 {
@@ -298,6 +322,7 @@ int main(void)
         cmocka_unit_test(what_gets_on_is_asked_more_often),
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_the_log_level_is_given_up),
+        cmocka_unit_test(a_server_that_dies_at_a_cancel_is_started_with_pauses),
         cmocka_unit_test(a_server_that_works_may_end),
         cmocka_unit_test(what_was_sent_without_a_key_has_no_token),
         cmocka_unit_test(a_token_needs_a_server_with_keys),

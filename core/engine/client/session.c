@@ -294,12 +294,13 @@ static void out_of_reach(segue_session *session, const char *why)
 
 static void find_counted(void *user, sgi_map_node *node)
 {
-    *(bool *)user |= SGI_OWNER(node, sgi_emitter, node)->request != NULL;
+    const segue_request *request = SGI_OWNER(node, sgi_emitter, node)->request;
+    *(bool *)user |= request && !request->cancel_due;
 }
 
 /* Returns whether a request of the application is in flight. Such a request counts its
  * own failures (tries.c). Messages of the session itself, such as logging/setLevel and
- * tools/list, do not. */
+ * tools/list, do not, and neither does tasks/cancel. */
 static bool has_counted_exchange(const segue_session *session)
 {
     bool found = false;
