@@ -404,6 +404,23 @@ static void as_105_killed(world *w)
     assert_at(answer, "result.content.5", "");
 }
 
+/* An answer that does not fit its question leaves the question open: it is sent again. */
+static void an_answer_that_does_not_fit_is_asked_for_again(world *w)
+{
+    char id[128], line[256];
+    wire *c = legacy_connect(w, NULL, "{\"resumableRequests\":{},\"elicitation\":{}}");
+    wire_ask_plain(c, "123", "tools/call", "\"name\":\"ask_once\"");
+    snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":5}}", id);
+    wire_send(c, line);
+    assert_at(wire_request(c, "elicitation/create"), "id", id);
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"decline\"}}", id);
+    wire_send(c, line);
+    assert_true(*json_at(wire_response(c, "123"), "result.content.0"));
+}
+
 /* The question is withdrawn before the end is reported. */
 static void as_98_withdrawn(world *w)
 {
@@ -650,6 +667,8 @@ static const scenario scenarios[] = {
     /* HTTP: another POST is another channel. */
     {"AS-103 resumed on its own channel", as_103, ONLY_HERE | NOT_HTTP, NULL},
     {"AS-104 resumed when all was delivered", as_104, ONLY_HERE, NULL},
+    {"R-975-16 an answer that does not fit is asked for again",
+     an_answer_that_does_not_fit_is_asked_for_again, 0, NULL},
     {"AS-98 a question that is not needed any more", as_98_withdrawn, ONLY_HERE, NULL},
     {"AS-105 a killed process", as_105_killed, ONLY_STDIO | ONLY_SQLITE, NULL},
     {"AS-107 progress gives way when the log is full", as_107, ONLY_HERE | ONE_DRIVE,

@@ -23,6 +23,7 @@
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define ANSWER(key) "\"inputResponses\":{\"" key "\":" ACCEPT "}"
 #define CAPS_Z "{\"resumableRequests\":{}}"
+#define CAPS_ASKED "{\"resumableRequests\":{},\"elicitation\":{}}"
 #define POLICY "notifications/requests/resumePolicy"
 #define HOPS 400
 
@@ -728,6 +729,32 @@ static void who_asked_before_another_came_and_went(world *w)
     end();
 }
 
+/* A client of A answers a question while A cannot reach its store, and B takes the call
+ * over. So the answer is never stored. A asks its client again, and the new answer
+ * reaches the handler at B. */
+static void who_answers_a_server_that_is_away_is_asked_again(world *w)
+{
+    char answer[256];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire_ask_plain(a, "123", "tools/call", "\"name\":\"ask_once\"");
+    snprintf(answer, sizeof answer,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":" ACCEPT "}",
+             json_at(wire_request(a, "elicitation/create"), "id"));
+    legacy_connect(&other, "Ada", CAPS_Z); /* makes B open its store */
+    shared_store_away(instance_a, 1);
+    wire_send(a, answer);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    shared_store_away(instance_a, 0);
+    world_advance(w, LEASE_MS);
+    wire_request(a, "elicitation/create");
+    wire_send(a, answer);
+    world_advance(w, LEASE_MS);
+    assert_true(*json_at(wire_response(a, "123"), "result.content.0"));
+    end();
+}
+
 /* A is out of reach for longer than its lease, and B continues the call of a client of A.
  * The client resumes the call at A in its old session, where the call's first request
  * still waits. The newest request gets the result. */
@@ -903,6 +930,8 @@ static const scenario leases[] = {
      who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 an answer overtakes its question", an_answer_overtakes_its_question,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-16 who answers a server that is away is asked again",
+     who_answers_a_server_that_is_away_is_asked_again, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 an old report of another server does not end a request",
      an_old_report_does_not_end_the_request, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 a report of a dead server does not end a request",

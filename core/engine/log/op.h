@@ -129,6 +129,9 @@ typedef struct sgi_op_question {
      * be ending */
     segue_call *asker;
     bool delivered; /* the handler has received the outcome of the question */
+    /* for a lasting call: the question was sent on the channel, and the client has not
+     * answered it there */
+    bool awaited;
     segue_input_fn on_input;
     void *user;
     segue_free_fn free_user;

@@ -484,6 +484,7 @@ void sgi_op_head_revert(sgi_op *op)
 static void swap_answers(sgi_op_question *input, sgi_op_question *other)
 {
     sgi_op_question kept = *input;
+    input->awaited = kept.awaited && kept.asked == other->asked;
     input->asked = other->asked;
     input->answered = other->answered;
     input->answer = other->answer;

@@ -72,6 +72,9 @@ struct sgi_lasting_call_ops {
 
     /* Sends an entry that becomes a separate message to the client. */
     void (*send)(sgi_segment_reader *cursor, const sgi_entry *entry);
+    /* Sends a question again, because the client's answer did not reach the log: its
+     * commit was refused, it could not be forwarded, or it did not fit the question. */
+    void (*ask)(sgi_pieces *pieces, sgi_op_question *input);
     /* Withdraws the open questions of the call. Called before the answer of the call is
      * sent. */
     void (*withdraw)(const sgi_pieces *pieces);

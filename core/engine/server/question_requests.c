@@ -172,17 +172,46 @@ static bool can_be_answered(const sgi_op *op)
     return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
 }
 
+/* Returns the pieces whose reader sends the questions of a lasting call (its client can
+ * leave and come back). Returns NULL when the client is not connected. */
+static sgi_pieces *channel_of(const sgi_op *op)
+{
+    const sgi_reply *channel = op->served->lasting->channel;
+    sgi_pieces *pieces = channel ? channel->pieces : NULL;
+    return pieces && pieces->cursor.reader.op && sgi_conn_transport(pieces->conn) ? pieces
+                                                                                  : NULL;
+}
+
+/* True when the channel has sent the question and its answer was lost. The reader of the
+ * channel sends each question only once. */
+static bool is_lost(const sgi_op *op, const sgi_op_question *input)
+{
+    const sgi_pieces *pieces = channel_of(op);
+    return pieces && !input->awaited && pieces->cursor.reader.seq >= input->asked &&
+           is_due(op, input);
+}
+
+static void ask_again(sgi_op *op)
+{
+    sgi_op_question *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (is_lost(op, input))
+            op->served->lasting->form->ask(channel_of(op), input);
+}
+
 bool sgi_question_requests_are_due(const sgi_op *op)
 {
     const sgi_op_question *input;
     sgi_question_target where;
-    if (sgi_op_is_lasting_call(op))
-        /* pieces.c sends the questions of a lasting call (its client can leave and come
-         * back) */
-        return false;
     if (TAILQ_EMPTY(&op->head.inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
         sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
         return false;
+    if (sgi_op_is_lasting_call(op)) {
+        TAILQ_FOREACH(input, &op->head.inputs, link)
+            if (is_lost(op, input))
+                return true;
+        return false;
+    }
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (has_output(input))
             return true;
@@ -355,6 +384,11 @@ void sgi_question_requests_send(sgi_op *op)
     if (!sgi_question_requests_are_due(op))
         return;
     sgi_op_ref(op);
+    if (sgi_op_is_lasting_call(op)) {
+        ask_again(op);
+        sgi_op_unref(op);
+        return;
+    }
     say_more(op);
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (ok && can_be_sent(op, input, &where))
@@ -475,6 +509,7 @@ sgi_answered sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool i
 {
     if (!is_error && !is_about(op, answer))
         return SGI_ANSWERED_NOTHING;
+    input->awaited = false;
     /* if the question was also sent in another session, the client of that session need
      * not answer */
     sgi_question_withdraw_sent(input);
@@ -524,9 +559,10 @@ static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_id_parts *
     }
     if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    const sgi_op_question *input = sgi_op_find_question_at(op, parts->position);
+    sgi_op_question *input = sgi_op_find_question_at(op, parts->position);
     if (!input)
         return sgi_take_late_answer(peer, parts, is_error, answer);
+    input->awaited = false;
     sgi_op_ref(op);
     settle(op, take(op, input, is_error, answer));
     sgi_op_unref(op);

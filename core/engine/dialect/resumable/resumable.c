@@ -282,11 +282,20 @@ static void end_older_request(const sgi_reply *reply)
     sgi_wire_session_end_answered_exchange(peer);
 }
 
+/* The new channel sends all questions without an answer. */
+static void forget_questions(const sgi_op *op)
+{
+    sgi_op_question *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        input->awaited = false;
+}
+
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
 {
     sgi_peer *peer = reply->peer;
     sgi_replay *replay = peer->conn->replay;
     leave_channel(r, peer);
+    forget_questions(r->lasting.op);
     parted(r);
     if (reply->state != SGI_REPLY_IN_TABLE)
         end_older_request(reply);
@@ -489,6 +498,7 @@ const sgi_lasting_call_ops sgi_resumable_form = {
     .elsewhere = elsewhere,
     .is_over = sgi_resumable_client_is_away_too_long,
     .send = sgi_resumable_send_entry,
+    .ask = sgi_resumable_send_question,
     .withdraw = sgi_resumable_withdraw_questions,
     .rebuilt = sgi_resumable_close_if_away_too_long,
     .adopted = adopted,

@@ -85,9 +85,10 @@ void sgi_resumable_note_received(sgi_resumable *r, uint64_t seq);
 /* True when the log has messages that the client has not received. */
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
-/* The next two functions belong to the dialect's sgi_lasting_call_ops
+/* The next three functions belong to the dialect's sgi_lasting_call_ops
  * (resumable_channel.c). */
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry);
+void sgi_resumable_send_question(sgi_pieces *pieces, sgi_op_question *input);
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);
 
 #endif

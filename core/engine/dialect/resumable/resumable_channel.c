@@ -17,14 +17,12 @@ static void add_id(const sgi_op *op, const sgi_op_question *input, sgi_buf *out)
     sgi_buf_add_char(out, '"');
 }
 
-static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
+void sgi_resumable_send_question(sgi_pieces *pieces, sgi_op_question *input)
 {
     const sgi_op *op = pieces->cursor.reader.op;
-    const sgi_op_question *input = sgi_op_find_question_at(op, entry->seq);
     sgi_sending sending;
     sgi_buf id;
-    if (!input || input->answered)
-        return;
+    input->awaited = true;
     sgi_buf_init(&id, sgi_engine_mem(op->engine));
     add_id(op, input, &id);
     sgi_send_begin_request_with_id(&sending, pieces->conn, sgi_buf_str(&id),
@@ -39,15 +37,20 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
 {
     sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
     const sgi_resumable *r = sgi_resumable_of(cursor->reader.op);
+    sgi_op_question *input = NULL;
     sgi_str text = {entry->data, entry->len};
     bool is_new = entry->seq > cursor->from;
     if (is_new)
         sgi_lasting_call_note_position(pieces->reply, entry->seq);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
+        input = sgi_op_find_question_at(cursor->reader.op, entry->seq);
+    if (input && !input->answered)
         /* a question without an answer is sent again, even to a client that has received
          * it */
-        send_question(pieces, entry);
-    else if (is_new && entry->seq > r->notes.dropped)
+        sgi_resumable_send_question(pieces, input);
+    if (entry->kind == SGI_ENTRY_INPUT_ASK)
+        return;
+    if (is_new && entry->seq > r->notes.dropped)
         sgi_send_notification_members(pieces->conn, text);
 }
 
