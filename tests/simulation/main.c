@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,6 +137,13 @@ static void play_seed(uint64_t seed, tally *t)
     __atomic_fetch_add(&t->ms, (uint64_t)one.ms, __ATOMIC_RELAXED);
 }
 
+/* Counts the time of the processor, not of the clock: other programs may be busy. */
+static void limit_work(void)
+{
+    struct itimerval limit = {.it_value = {.tv_sec = HANGS_S}};
+    setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 static void work(tally *t, int worker, double until)
 {
     for (;;) {
@@ -143,7 +151,7 @@ static void work(tally *t, int worker, double until)
         if (seed >= t->end || (until > 0 && real_now() > until))
             _exit(0);
         t->playing[worker] = seed;
-        alarm(HANGS_S);
+        limit_work();
         play_seed(seed, t);
     }
 }
@@ -161,8 +169,8 @@ static void start_worker(tally *t, int worker, double until)
 static void tell_failure(const tally *t, int worker, int status)
 {
     unsigned long long seed = t->playing[worker];
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        printf("SEED=%llu: it takes more than %d s\n", seed, HANGS_S);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+        printf("SEED=%llu: it takes more than %d s of the processor\n", seed, HANGS_S);
     else if (WIFSIGNALED(status))
         printf("SEED=%llu: it ends by signal %d\n", seed, WTERMSIG(status));
     printf("    again: %s --trace %llu\n", program_name, seed);

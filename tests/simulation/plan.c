@@ -140,8 +140,9 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_deaths] = 0;
     if (row->flags & ROW_LASTS && at[SIM_keyless] && !at[SIM_http])
         at[SIM_holes] = 0; /* what was written to a pipe counts as delivered (R-975-17) */
-    if (sim_forgets_calls(plan))
-        at[SIM_balance] = SIM_STICKY; /* an answer has to reach the server of its call */
+    bool knows_ids_only = row->flags & ROW_LASTS && at[SIM_keyless] && at[SIM_http];
+    if (sim_forgets_calls(plan) || knows_ids_only)
+        at[SIM_balance] = SIM_STICKY; /* answers and cancels reach the call's server */
     if (at[SIM_http] || !(row->flags & ROW_TASK))
         at[SIM_gap] = 0;
     if (at[SIM_gap]) /* a client takes a repeated event for one of its new stream */

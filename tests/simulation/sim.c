@@ -23,8 +23,8 @@
 /* Messages for each open call in PACE_MS without news. At most 17 were seen. */
 #define PACE_MS 10000
 #define PACE_LIMIT 60
-#define SETTLE_STEP_MS 30
-#define LONG_CALL 20     /* calls that are cancelled take so many times as long */
+#define SETTLE_STEP_MS 100
+#define LONG_PAUSE_MS 20000
 #define IDLE_TURNS_WEB 8 /* over HTTP a request takes some invisible turns */
 /* What a server may hold in addition to its memory at the start. */
 #define GROWN_BYTES (256 * 1024)
@@ -299,8 +299,10 @@ static void set_thresholds(const sim *s)
 /* People cancel what takes long. */
 static void stretch(program *p)
 {
-    for (int i = 0; i < p->count; i++)
-        p->steps[i].ms *= LONG_CALL;
+    for (int i = 0; i < p->count; i++) {
+        int64_t longer = p->steps[i].ms * 100;
+        p->steps[i].ms = longer < LONG_PAUSE_MS ? longer : LONG_PAUSE_MS;
+    }
 }
 
 static void begin_apps(sim *s)
