@@ -19,8 +19,8 @@
  *     <ms> drop C O               the segments that C was shown before are replaced
  *     <ms> keep C O               C stores its token
  *     <ms> back C O at=P          C goes on from the token that it stored last
- *     <ms> anew C O from=N at=P   C starts, behind segment N if it has a token of another;
- *                                 P is its process
+ *     <ms> anew C O from=N at=P   C starts, behind segment N if it has a token of
+ *                                 another; P is its process
  *     <ms> asked C O q=Q by=P     a person is asked
  *     <ms> status C O s=STATUS
  *     <ms> task C O               C is told that its call is a task
