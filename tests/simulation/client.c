@@ -359,7 +359,8 @@ void sim_client_start(sim_client *client)
     options.reconnect_timeout_ms = -1;
     options.request_timeout_ms = 10 * 60 * 1000; /* people take their time */
     sim_check(s, segue_session_open(client->runtime, s->carrier->open(client), &options,
-                                    NULL, &client->session, NULL) == SEGUE_OK);
+                                    sim_watch_events(client), &client->session,
+                                    NULL) == SEGUE_OK);
     for (int i = 0; i < SIM_CALLS; i++) {
         sim_app *a = &s->apps[i];
         if (a->client != client || a->completed)
@@ -452,6 +453,7 @@ bool sim_client_turn(sim_client *client)
     for (int i = 0; i < 2 * SIM_CALLS; i++)
         if (s->apps[i].client == client && s->apps[i].request && !s->apps[i].completed)
             app_turn(&s->apps[i]);
+    sim_watch_turn(client);
     return sim_dispatch(s, client->runtime);
 }
 

@@ -289,6 +289,8 @@ static const char *take(judge *j, const judge_words *l)
         j->kills += is_one_of(l->a, "kill stop pause");
         j->losses += is_one_of(l->a, "loss full");
         j->is_calm = false;
+    } else if (!strcmp(l->verb, "knows") || !strcmp(l->verb, "change")) {
+        return NULL; /* the run itself waits for it */
     } else if (!strcmp(l->verb, "start")) {
         return judge_on_client(j, l);
     } else if (!strcmp(l->verb, "calm")) {

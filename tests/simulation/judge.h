@@ -34,6 +34,8 @@
  *                                 store), store (it cannot be reached for a while)
  *     <ms> start P most=N         client P starts its server; N: the most starts within
  *                                 10 s, 0 = any number
+ *     <ms> change v=N             the watched resource gets version N
+ *     <ms> knows P v=N            client P has read version N
  *     <ms> calm                   nothing goes wrong from here on
  *     <ms> pace ms=T limit=N      from here on a process may send N messages for each of
  *                                 its open calls in T ms in which none of them has news

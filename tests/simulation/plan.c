@@ -76,6 +76,7 @@ static void plan_sizes(int64_t *at, dice *d)
 static void plan_habits(int64_t *at, dice *d)
 {
     at[SIM_cancels] = ONE_OF(d, 0, 0, 0, 0, 0, 0, 1, 2);
+    at[SIM_watches] = dice_once_in(d, 6);
     at[SIM_hasty] = ONE_OF(d, 1, 3, 10, 10, 20, 40, 200);
     at[SIM_keyless] = dice_once_in(d, 6);
     at[SIM_asks] = dice_once_in(d, 5);
@@ -134,6 +135,10 @@ void sim_plan_fit(sim_plan *plan)
     if (at[SIM_store] == SIM_SQLITE)
         at[SIM_losses] = at[SIM_partitions] = 0;
     fit_children(at);
+    if (row->era != SEGUE_ERA_LEGACY || at[SIM_children])
+        at[SIM_watches] = 0;
+    if (at[SIM_watches] && at[SIM_http])
+        at[SIM_balance] = SIM_STICKY; /* each server has its own subscriptions */
     if (!at[SIM_http])
         at[SIM_refused] = at[SIM_outages] = 0;
     if (row->flags & ROW_STAYS)

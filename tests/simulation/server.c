@@ -404,6 +404,7 @@ void sim_server_start(sim_server *server)
     if (sim_planned(s, SIM_read))
         server->server->committer.read_bytes = (size_t)sim_planned(s, SIM_read);
     add_tool(server);
+    sim_watch_serve(server);
     s->carrier->serve(server);
     server->base = server->mem.live;
 }
@@ -467,6 +468,7 @@ bool sim_server_turn(sim_server *server)
     bool any;
     if (!server->runtime || sim_is_paused(server) || server->is_dead)
         return false;
+    sim_watch_report(server);
     any = sim_dispatch(server->s, server->runtime);
     for (sim_job *j = server->jobs; j && !server->is_dead; j = j->next)
         any |=

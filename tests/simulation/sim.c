@@ -254,21 +254,33 @@ static void play(sim *s)
     }
 }
 
+/* Lets every process take some turns. Nothing goes wrong any more. */
+static void take_calm_turns(sim *s)
+{
+    for (int turn = 0; turn < 5; turn++) {
+        for (int k = 0; k < sim_planned(s, SIM_clients); k++)
+            sim_client_turn(&s->clients[k]);
+        s->carrier->turn(s);
+        for (int k = 0; k < sim_planned(s, SIM_servers); k++)
+            sim_server_turn(&s->servers[k]);
+        sim_put_right(s);
+    }
+}
+
 /* Lets what is under way arrive: a cancel, for instance. Little time passes, so that a
  * handler whose cancel is lost still runs. */
 static void settle(sim *s)
 {
     for (int i = 0; i < 20; i++) {
-        for (int turn = 0; turn < 5; turn++) {
-            for (int k = 0; k < sim_planned(s, SIM_clients); k++)
-                sim_client_turn(&s->clients[k]);
-            s->carrier->turn(s);
-            for (int k = 0; k < sim_planned(s, SIM_servers); k++)
-                sim_server_turn(&s->servers[k]);
-            sim_put_right(s);
-        }
+        take_calm_turns(s);
         s->now_ms += 1 + dice_roll(&s->dice, SETTLE_STEP_MS);
     }
+}
+
+static void wait_for_watches(sim *s)
+{
+    take_calm_turns(s);
+    let_time_pass(s);
 }
 
 /* ---- thresholds ---- */
@@ -413,6 +425,7 @@ void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
     int64_t ms = s->now_ms;
     if (sim_planned(s, SIM_cancels))
         settle(s);
+    sim_watch_settle(s, wait_for_watches);
     sim_tell(s, "over");
     end(s);
     *outcome = (sim_outcome){s->digest, ms, s->turns};

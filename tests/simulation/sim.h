@@ -85,6 +85,7 @@ typedef struct sim_server {
     int64_t paused_until; /* the process stands still until this time */
     int64_t away_until;   /* the store is out of reach until this time */
     int64_t wall_off;
+    int version; /* the change of the watched resource that it has reported */
     size_t base; /* bytes that the process held right after its start */
     sim_job *jobs;
 } sim_server;
@@ -95,6 +96,14 @@ typedef struct sim_question {
 } sim_question;
 
 typedef struct sim_client sim_client;
+
+/* What a client does about the resource that it watches. */
+typedef struct sim_watch {
+    bool subscribes, reads; /* these requests are due */
+    bool busy;              /* one of them is under way */
+    int64_t again_ms;       /* nothing is sent before this time */
+    int knows;              /* the last change that it has read; -1 = none */
+} sim_watch;
 
 typedef struct sim_app {
     sim *s;
@@ -123,6 +132,7 @@ struct sim_client {
     dice dice;
     segue_runtime *runtime;
     segue_session *session;
+    sim_watch watch;
     int server;            /* the server that a sticky balancer has chosen */
     int refused;           /* so many requests the gateway answers itself */
     int64_t refused_until; /* until this time it answers all requests */
@@ -145,6 +155,18 @@ typedef struct sim_carrier {
 } sim_carrier;
 
 extern const sim_carrier sim_line, sim_web;
+
+/* ---- watch.c ---- */
+
+/* Returns the callbacks of a session that watches; NULL = it does not. */
+const segue_session_events *sim_watch_events(sim_client *client);
+void sim_watch_turn(sim_client *client);
+/* Adds the resource to a server that has just started. */
+void sim_watch_serve(sim_server *server);
+/* Reports changes that the server has not reported. */
+void sim_watch_report(sim_server *server);
+/* Changes the resource, and waits until each client knows. */
+void sim_watch_settle(sim *s, void (*turn)(sim *s));
 
 /* ---- child.c ---- */
 
@@ -191,7 +213,8 @@ struct sim {
     int next_server;      /* of a balancer that takes the servers in turn */
     bool is_calm;
     int runs;
-    int gap; /* the segment that tasks do not show; 0 = none */
+    int version; /* the number of the last change of the watched resource */
+    int gap;     /* the segment that tasks do not show; 0 = none */
 };
 
 typedef struct sim_outcome {
