@@ -239,7 +239,7 @@ def test_who_the_server_is(world: World) -> None:
             await session.ping()
             session.notify("notifications/roots/list_changed", {"_meta": {"a": 1}})
             session.notify("notifications/roots/list_changed")
-            with pytest.raises(ValueError):
+            with pytest.raises(segue.errors.InvalidError):
                 session.notify("")
         assert "closed" in repr(session)
 
