@@ -176,6 +176,9 @@ class Reload(unittest.TestCase):
             self.assertEqual(proxy.end(), 0)
 
     def test_without_a_file_a_proxy_on_pipes_ends_as_before(self):
+        # nohup ignores the signal, and programs inherit that
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
         with peers.proxy() as client:
             client.process.send_signal(signal.SIGHUP)
             self.assertEqual(client.process.wait(peers.PATIENCE), -signal.SIGHUP)

@@ -49,8 +49,8 @@ def without(load, values):
 
 
 def fit(points):
-    """Fits a line to points of (minutes, value) or (minutes, value, load); None when there
-    are too few, or when time and load cannot be told apart."""
+    """Fits a line to points of (minutes, value) or (minutes, value, load); None when
+    there are too few, or when time and load cannot be told apart."""
     points = averages(points)
     if len(points) < 5:
         return None

@@ -36,9 +36,9 @@ import run as kill_matrix  # noqa: E402
 
 STORES = {"memory": 1, "sqlite": 2, "redis": 2, "postgres": 2}  # number of servers
 NONE = {"long": 0, "short": 0}
-# Tasks live for TTL_MS, are kept for as long again, and are purged within one minute, so a
-# store grows for about five minutes. A part that is shorter than
-# LEAST_MINUTES is not judged: its figures are only reported.
+# Tasks live for TTL_MS, are kept for as long again, and are purged within one minute, so
+# a store grows for about five minutes. A part that is shorter than LEAST_MINUTES is not
+# judged: its figures are only reported.
 TTL_MS = 120000
 WARM_MINUTES = 6
 LEAST_MINUTES = 12
@@ -253,8 +253,9 @@ def play(store, minutes, options):
 
 def tell(reports, minutes):
     part = minutes / len(reports)
+    judged = "judged" if part >= LEAST_MINUTES else "too short to judge"
     print(f"\n{part:.1f} minutes for each store; mean, slope at an even load and its "
-          f"standard error per minute, {'judged' if part >= LEAST_MINUTES else 'too short to judge'}")
+          f"standard error per minute, {judged}")
     print(f"{'store':<9} {'segments':>9} {'faults':>6}  " +
           "  ".join(f"{name:<28}" for name in ALLOWED))
     for report in reports:

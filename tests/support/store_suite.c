@@ -865,6 +865,19 @@ static void all_allocations_fail_from_one_on(void **state)
         ;
 }
 
+static int run_group(const store_suite *suite, const char *group,
+                     struct CMUnitTest *cases, size_t count)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s: %s", suite->name, group);
+    for (size_t i = 0; i < count; i++)
+        cases[i].initial_state = (void *)(uintptr_t)suite;
+    return _cmocka_run_group_tests(name, cases, count, NULL, NULL);
+}
+
+#define RUN_GROUP(suite, group, cases)                                                   \
+    run_group(suite, group, cases, sizeof(cases) / sizeof *(cases))
+
 int store_suite_run(const store_suite *suite)
 {
     struct CMUnitTest cases[] = {
@@ -889,12 +902,17 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(ten_thousand_operations),
         cmocka_unit_test(threads_share_a_store),
         cmocka_unit_test(random_batches_match_a_model),
+    };
+    return RUN_GROUP(suite, "operations", cases);
+}
+
+int store_suite_run_allocations(const store_suite *suite)
+{
+    struct CMUnitTest cases[] = {
         cmocka_unit_test(each_allocation_fails_once),
         cmocka_unit_test(all_allocations_fail_from_one_on),
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cases[i].initial_state = (void *)(uintptr_t)suite;
-    return cmocka_run_group_tests_name(suite->name, cases, NULL, NULL);
+    return RUN_GROUP(suite, "allocations", cases);
 }
 
 int store_suite_run_bounds(const store_suite *suite)
@@ -904,9 +922,5 @@ int store_suite_run_bounds(const store_suite *suite)
         cmocka_unit_test(principal_has_so_many_bytes),
         cmocka_unit_test(negative_bounds_are_refused),
     };
-    char name[64];
-    snprintf(name, sizeof name, "%s: bounds", suite->name);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cases[i].initial_state = (void *)(uintptr_t)suite;
-    return cmocka_run_group_tests_name(name, cases, NULL, NULL);
+    return RUN_GROUP(suite, "bounds", cases);
 }

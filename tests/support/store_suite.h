@@ -16,6 +16,8 @@ typedef struct store_suite {
 
 /* Returns the number of failed cases. */
 int store_suite_run(const store_suite *suite);
+/* Runs the cases in which memory runs out: each opens the store anew. */
+int store_suite_run_allocations(const store_suite *suite);
 /* Runs the cases for stores that limit the operations of a principal. */
 int store_suite_run_bounds(const store_suite *suite);
 

@@ -53,8 +53,9 @@ int main(void)
     static const store_suite suite = {"redis", open_redis, clear_redis};
     if (!redis_server_start(NULL, &server) || !add_user())
         return 1;
-    int failures = store_suite_run(&suite) + store_suite_run_bounds(&suite) +
-                   news_suite_run(&suite) + news_suite_run_shared(&suite);
+    int failures = store_suite_run(&suite) + store_suite_run_allocations(&suite) +
+                   store_suite_run_bounds(&suite) + news_suite_run(&suite) +
+                   news_suite_run_shared(&suite);
     redis_server_stop(server);
     return failures ? 1 : 0;
 }

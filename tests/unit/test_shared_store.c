@@ -205,8 +205,8 @@ int main(void)
         cmocka_unit_test(leases_need_news),
         cmocka_unit_test(memory_forgets),
     };
-    int failures = store_suite_run(&suite) + news_suite_run(&suite) +
-                   news_suite_run_shared(&suite) +
+    int failures = store_suite_run(&suite) + store_suite_run_allocations(&suite) +
+                   news_suite_run(&suite) + news_suite_run_shared(&suite) +
                    cmocka_run_group_tests_name("shared store", cases, NULL, NULL);
     shared_place_free(place);
     return failures ? 1 : 0;

@@ -480,8 +480,9 @@ int main(void)
         return 1;
     int failures = 0;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
-        failures += store_suite_run(&suites[i]) + store_suite_run_bounds(&suites[i]) +
-                    news_suite_run(&suites[i]);
+        failures += store_suite_run(&suites[i]) +
+                    store_suite_run_allocations(&suites[i]) +
+                    store_suite_run_bounds(&suites[i]) + news_suite_run(&suites[i]);
     failures += news_suite_run_shared(&suites[2]);
     clear_sqlite();
     rmdir(directory);
