@@ -6,9 +6,9 @@
  * to listen (0 = any), PARENT the process whose end ends the server. All such servers
  * have one seal key, as servers behind one address do.
  *
- * In the environment, SEGUE_HISTORY names the file of what the server did (history.h), and
- * SEGUE_TTL_MS says how long tasks live, and how long they are kept after that. The default
- * is long enough for every task of a busy machine.
+ * In the environment, SEGUE_HISTORY names the file of what the server did (history.h),
+ * and SEGUE_TTL_MS says how long tasks live, and how long they are kept after that. The
+ * default is long enough for every task of a busy machine.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager

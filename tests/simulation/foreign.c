@@ -2,8 +2,8 @@
  * their way to the client.
  *
  * A log with a gap: a task never shows one of its segments, neither in a stream nor when
- * its client asks again. Only the whole result has it. A client can notice the gap only by
- * a later segment, so each call has one. */
+ * its client asks again. Only the whole result has it. A client can notice the gap only
+ * by a later segment, so each call has one. */
 #include "simulation/sim.h"
 
 #include <stdio.h>

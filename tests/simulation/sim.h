@@ -184,8 +184,8 @@ void sim_child_begin_to_crash(sim_server *child);
 /* Returns the number of the segment that no task of the run shows; 0 = there is none. */
 int sim_gap(const sim *s);
 
-/* Changes a message of the server as the plan says. Returns its length; 0 = the message is
- * not sent. */
+/* Changes a message of the server as the plan says. Returns its length; 0 = the message
+ * is not sent. */
 size_t sim_leave_gap(const sim *s, char *text, size_t n);
 
 /* ---- one run ---- */

@@ -151,8 +151,8 @@ static void lost(segue_request *request)
 }
 
 /* True when the error only refuses to answer now: another server on the same store runs
- * the request, or the store cannot be read. An error without a pause may be the outcome of
- * the request. */
+ * the request, or the store cannot be read. An error without a pause may be the outcome
+ * of the request. */
 static bool is_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
