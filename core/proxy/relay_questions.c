@@ -32,6 +32,18 @@ static void refuse(relay *r, segue_request *request, const char *key, int32_t co
     }
 }
 
+/* Passes the client's answer on. An answer that does not fit the question would leave it
+ * open for ever, so it is refused. */
+static void pass_answer(relay *r, const char *key, const char *answer, size_t len)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_request_answer(r->request, key, answer, len, &error);
+    if (status == SEGUE_E_INVALID)
+        refuse(r, r->request, key, -32602, segue_error_read(error)->message,
+               (json){NULL, 0});
+    segue_error_free(error);
+}
+
 static void on_answer(void *user, segue_call *call, segue_status status,
                       const char *answer, size_t len)
 {
@@ -42,7 +54,7 @@ static void on_answer(void *user, segue_call *call, segue_status status,
     if (!r->request)
         return;
     if (status == SEGUE_OK) {
-        segue_request_answer(r->request, q->key, answer, len, NULL);
+        pass_answer(r, q->key, answer, len);
     } else if (status == SEGUE_E_REMOTE) {
         char *message = json_string(json_get(given, "message"));
         refuse(r, r->request, q->key, (int32_t)json_int(json_get(given, "code"), -32603),

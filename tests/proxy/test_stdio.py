@@ -165,6 +165,14 @@ class Passing(unittest.TestCase):
             self.assertEqual(told["result"]["structuredContent"]["error"],
                              {"code": -1, "message": "no", "data": {"why": 2}})
 
+    def test_an_answer_that_does_not_fit_the_form_ends_the_question(self):
+        with peers.proxy(upstream=[peers.FIXTURE],
+                         capabilities={"elicitation": {}}) as client:
+            client.answers["elicitation/create"] = lambda params: {
+                "result": {"action": "accept", "content": {"confirm": "maybe"}}}
+            text = client.tool("ask_once")["result"]["content"][0]["text"]
+            self.assertNotIn("maybe", text)
+
     def test_resources_templates_prompts_and_completion_pass(self):
         with peers.proxy() as client:
             self.assertEqual(client.call("resources/list")["result"]["resources"],
