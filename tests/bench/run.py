@@ -14,6 +14,7 @@ import durable_figures
 import http_figures
 import node_figures
 import parked_figures
+import proxy_figures
 import python_figures
 from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
 
@@ -167,7 +168,7 @@ def main():
                         help="fail when a goal is missed")
     parser.add_argument("--only", help="measure these alone",
                         choices=("http", "others", "durable", "parked", "python",
-                                 "node"))
+                                 "node", "proxy"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
@@ -190,6 +191,8 @@ def main():
         python_figures.measure(programs, report, plan)
     if options.only in (None, "node"):
         node_figures.measure(programs, report, plan)
+    if options.only in (None, "proxy"):
+        proxy_figures.measure(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

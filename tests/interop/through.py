@@ -136,7 +136,8 @@ def over_http(upstream, page, client, era, proxy):
 
 def is_failure(line):
     result = line.get("result")
-    return "error" in line or isinstance(result, dict) and result.get("isError") is True
+    return "error" in line or (isinstance(result, dict)
+                               and result.get("isError") is True)
 
 
 def is_same(upstream, step, wanted, got):
