@@ -1,7 +1,8 @@
-/* A resource that clients watch, in the revisions that begin with a handshake. Its text
- * is the number of its last change. A client subscribes each time its session is open, then
- * reads the resource, and reads it again after each notification. So it knows the last
- * change a while after all is well, whatever server goes on with its session. */
+/* A resource that clients watch, in the revisions that begin with a handshake. Its
+ * text is the number of its last change. A client subscribes each time its session is
+ * open, then reads the resource, and reads it again after each notification. So it
+ * knows the last change a while after all is well, whatever server goes on with its
+ * session. */
 #include "simulation/sim.h"
 
 #include "wire/json_read.h"
