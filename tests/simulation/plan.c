@@ -135,7 +135,8 @@ void sim_plan_fit(sim_plan *plan)
     if (at[SIM_store] == SIM_SQLITE)
         at[SIM_losses] = at[SIM_partitions] = 0;
     fit_children(at);
-    if (row->era != SEGUE_ERA_LEGACY || at[SIM_children])
+    if (row->era != SEGUE_ERA_LEGACY || at[SIM_children] || at[SIM_refused] ||
+        at[SIM_outages])
         at[SIM_watches] = 0;
     if (at[SIM_watches] && at[SIM_http])
         at[SIM_balance] = SIM_STICKY; /* each server has its own subscriptions */
