@@ -112,10 +112,12 @@ class Client:
             return False
 
 
-def is_alive(pid):
+def is_alive(pid, history):
+    """Returns whether the process is an upstream of this run: numbers are used again. A
+    process that has ended, but was not waited for, has no command line."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            return history in file.read().split("\0")
     except OSError:
         return False
 
@@ -171,7 +173,8 @@ class Run:
         code = self.proxy.close()
         if code:
             complaints.append(f"the proxy ended with {code}")
-        left = [pid for pid in self.proxy.upstreams() if is_alive(pid)]
+        left = [pid for pid in self.proxy.upstreams()
+                if is_alive(pid, self.proxy.history)]
         return complaints + [f"upstream {pid} outlives the proxy" for pid in left]
 
     def close(self):
