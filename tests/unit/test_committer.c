@@ -439,6 +439,99 @@ static void a_creation_waits_for_a_store_with_leases(void **state)
     sgi_op_unref(op);
 }
 
+/* Commits what waits. The store applies the commit, and the answer is lost. */
+static void commit_without_answer(void)
+{
+    assert_true(fake_store_take(&host));
+    fake_store_land(&host);
+    fake_store_done(&host, SEGUE_E_STORE);
+    fake_host_advance(&host, 250);
+}
+
+/* The store has the operation and its first entries, although this server does not know
+ * it. A refusal of the second attempt ends the operation in memory, and the end reaches
+ * the store later, behind the entries. So the store keeps no operation that nobody
+ * runs. */
+static void a_creation_whose_answer_was_lost_ends_when_the_store_is_full(void **state)
+{
+    (void)state;
+    server->committer.leased = true;
+    for (uint64_t entries = 0; entries < 3; entries++) {
+        listener made = {.waiter.fire = fire};
+        sgi_op *op = fake_task_new(server);
+        sgi_op_wait_until_visible(op, &made.waiter, 0);
+        for (uint64_t i = 0; i < entries; i++)
+            say(op, "1");
+        commit_without_answer();
+        assert_int_equal(made.fired, 0);
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE_FULL));
+        assert_int_equal(made.fired, 1);
+        assert_int_equal(made.status, SEGUE_OK);
+        assert_true(sgi_op_is_known(op));
+        assert_int_equal(sgi_op_state(op), SGI_STATE_FAILED);
+        assert_null(op->record);
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE_FULL));
+        fake_host_advance(&host, 250);
+        assert_true(fake_store_commit(&host, SEGUE_OK));
+        assert_true(fake_store_find(&host, op->id)->record.ended);
+        assert_int_equal(rows_of(op), entries + 1);
+        assert_int_equal(fake_store_next(&host, op->id, entries)->entry.kind,
+                         SGI_ENTRY_ERROR);
+        sgi_op_unref(op);
+    }
+}
+
+/* The store does not have the operation, so its end need not be written. */
+static void a_creation_that_was_never_applied_needs_no_end(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    server->committer.leased = true;
+    assert_true(fake_store_commit(&host, SEGUE_E_STORE));
+    fake_host_advance(&host, 250);
+    assert_true(fake_store_commit(&host, SEGUE_E_STORE_FULL));
+    assert_int_equal(sgi_op_state(op), SGI_STATE_FAILED);
+    assert_true(fake_store_commit(&host, SEGUE_E_NOT_FOUND));
+    fake_host_advance(&host, 1000);
+    assert_false(fake_store_take(&host));
+    sgi_op_unref(op);
+}
+
+/* The creation failed with an unknown outcome in the commit of several operations. */
+static void a_creation_in_a_common_commit_can_have_an_unknown_outcome(void **state)
+{
+    (void)state;
+    sgi_op *ops[2] = {fake_task_new(server), fake_task_new(server)};
+    server->committer.leased = true;
+    commit_without_answer();
+    for (int i = 0; i < 2; i++)
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE_FULL));
+    fake_store_settle(&host);
+    for (int i = 0; i < 2; i++) {
+        assert_true(fake_store_find(&host, ops[i]->id)->record.ended);
+        sgi_op_unref(ops[i]);
+    }
+}
+
+/* The store has entries that this server takes back, so the end comes behind them. */
+static void the_end_comes_behind_entries_whose_answer_was_lost(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    server->committer.leased = true;
+    say(op, "1");
+    say(op, "2");
+    commit_without_answer();
+    say(op, "3");
+    assert_true(fake_store_commit(&host, SEGUE_E_STORE_FULL));
+    assert_int_equal(op->head.final_seq, 3);
+    assert_true(fake_store_commit(&host, SEGUE_OK));
+    assert_int_equal(rows_of(op), 3);
+    assert_true(fake_store_find(&host, op->id)->record.ended);
+    sgi_op_unref(op);
+}
+
 /* Another server that has claimed the operation meanwhile runs it. It counts as created
  * here and is followed. */
 static void a_creation_whose_answer_was_lost_is_followed(void **state)
@@ -921,6 +1014,10 @@ int main(void)
         CASE(others_go_on_while_one_cannot_be_written),
         CASE(a_creation_that_exists_fails_alone_and_is_forgotten),
         CASE(a_creation_waits_for_a_store_with_leases),
+        CASE(a_creation_whose_answer_was_lost_ends_when_the_store_is_full),
+        CASE(a_creation_that_was_never_applied_needs_no_end),
+        CASE(a_creation_in_a_common_commit_can_have_an_unknown_outcome),
+        CASE(the_end_comes_behind_entries_whose_answer_was_lost),
         CASE(a_creation_whose_answer_was_lost_is_followed),
         CASE(who_waits_for_a_letter_waits_for_no_other),
         CASE(without_memory_for_a_batch_it_is_tried_again),

@@ -82,7 +82,7 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
     sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);
     op->shared->stale = true;
     op->torn = false;
-    op->behind_hole = 0;
+    op->behind_hole = op->tried = 0;
     cluster->observer->fenced(op);
     sgi_op_fire_lost_waiters(op);
     if (sgi_op_is_known(op)) {

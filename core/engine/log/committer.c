@@ -8,7 +8,10 @@
  * A lease is the time for which a silent server stays the owner of its operations. An
  * operation is on the `broken` list when even its end cannot be written, or when a store
  * with leases cannot be reached. Such an operation still counts as dirty and is tried
- * again at intervals. Other operations do not wait for it. */
+ * again at intervals. Other operations do not wait for it. A store with leases may have
+ * applied a commit that failed with SEGUE_E_STORE. If the store then refuses to repeat
+ * the commit, this refusal does not show that the store lacks the operation. So the
+ * operation ends in memory, and its end is written when the store accepts it. */
 #include "engine/log/committer.h"
 
 #include "base/rare.h"
@@ -432,7 +435,7 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
 /* Puts the operations of a failed commit back on the dirty list (the operations that have
  * to be written). Each of them then gets a separate commit. Each reference of the commit
  * becomes a reference of the list. */
-static void try_each(sgi_committer *committer, sgi_commit *batch)
+static void try_each(sgi_committer *committer, const sgi_commit *batch)
 {
     SGI_RARE(tried_each);
     for (size_t i = batch->op_count; i-- > 0;) {
@@ -460,6 +463,9 @@ void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
         /* this operation can hold the last reference to the committer, so it must stay in
          * memory until the end of the function */
         sgi_op_ref(first);
+    if (status == SEGUE_E_STORE && committer->leased)
+        for (size_t i = 0; i < batch->op_count; i++)
+            sgi_op_on_outcome_unknown(batch->ops[i].op, batch->ops[i].upto);
     if (status != SEGUE_OK && batch->op_count > 1) {
         try_each(committer, batch);
         batch->op_count = 0;

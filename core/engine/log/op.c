@@ -437,13 +437,39 @@ void sgi_op_skip_lost_entries(sgi_op *op)
     op->behind_hole = op->head.next_log;
 }
 
+void sgi_op_on_outcome_unknown(sgi_op *op, uint64_t seq)
+{
+    if (op->stored == SGI_STORED_CREATING)
+        sgi_op_set_stored(op, SGI_STORED_PERHAPS);
+    if (op->tried < seq)
+        op->tried = seq;
+}
+
+/* The next entry, which ends the operation, gets a position behind the entries that the
+ * store may have. */
+static void skip_tried_entries(sgi_op *op)
+{
+    if (op->tried < op->head.next_log || op->behind_hole)
+        return;
+    op->torn = true;
+    op->head.next_log = op->behind_hole = op->tried + 1;
+}
+
+/* True when the store does not have the operation, whose creation has failed. */
+static bool is_not_in_store(const sgi_op *op, segue_status status)
+{
+    return op->stored == SGI_STORED_CREATING ||
+           (op->stored == SGI_STORED_PERHAPS &&
+            (status == SEGUE_E_EXISTS || status == SEGUE_E_NOT_FOUND));
+}
+
 void sgi_op_on_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
     if (sgi_op_is_broken(op)) {
         /* clients have already received the end, so the committer continues its attempts
          * to write the end */
-    } else if (!sgi_op_is_created(op)) {
+    } else if (is_not_in_store(op, status)) {
         sgi_op_drop_unwritten_entries(op);
         sgi_op_set_stored(op, SGI_STORED_NOT);
         op->head.final = SGI_FINAL_CANCELLED;
@@ -451,9 +477,12 @@ void sgi_op_on_write_failed(sgi_op *op, segue_status status)
         op->committer->observer->lost(op, status);
     } else {
         sgi_op_drop_unwritten_entries(op);
+        sgi_op_record_free_written(op);
         sgi_op_set_stored(op, SGI_STORED_BROKEN);
         if (status == SEGUE_E_STATE)
             sgi_op_skip_lost_entries(op);
+        else
+            skip_tried_entries(op);
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR,
                        "an operation ends, because the store could not write it: %s",
                        sgi_status_name(status));

@@ -244,7 +244,10 @@ typedef enum sgi_stored {
     /* the operation is only in memory, so its whole log is visible */
     SGI_STORED_NOT = 0,
     SGI_STORED_CREATING, /* the creation of the operation is waiting for the store */
-    SGI_STORED_YES,      /* the operation is in the store */
+    /* like SGI_STORED_CREATING, but the outcome of an earlier attempt is unknown, so the
+     * operation may be in the store */
+    SGI_STORED_PERHAPS,
+    SGI_STORED_YES, /* the operation is in the store */
     /* the store has the beginning of the log and has refused later entries, so the
      * operation ends in memory only */
     SGI_STORED_BROKEN
@@ -283,6 +286,9 @@ struct sgi_op {
     /* The members from here to `end_received` belong to the log. */
     sgi_op_head head;
     uint64_t durable;
+    /* position of the last entry that was in a commit of unknown outcome; the store may
+     * have the entries from `durable` up to here */
+    uint64_t tried;
     sgi_op_limits limits;
     /* the newest entries; the tail of a plain operation is the whole log */
     struct sgi_entry_list tail;
@@ -426,8 +432,11 @@ void sgi_op_trim_tail(sgi_op *op);
  * true. */
 void sgi_op_free_consumed_entries(sgi_op *op, uint64_t seq);
 /* For the committer. became_durable: the entries up to position seq are durable.
- * write_failed: a write of the operation has failed with this status. */
+ * outcome_unknown: the store may have applied a commit with the entries up to position
+ * seq, although the commit has failed. write_failed: a write of the operation has failed
+ * with this status. */
 void sgi_op_on_entries_durable(sgi_op *op, uint64_t seq);
+void sgi_op_on_outcome_unknown(sgi_op *op, uint64_t seq);
 void sgi_op_on_write_failed(sgi_op *op, segue_status status);
 /* Notes that the store has lost an unknown number of entries at the end of the log. The
  * next entry, which ends the operation, gets a position above all positions that a peer

@@ -8,11 +8,16 @@
 
 /* NOT -> CREATING: the operation becomes a task or a lasting call, or gets a key. NOT ->
  * YES: the operation was read from the store. CREATING -> NOT: the store refused the
- * creation. YES -> NOT: the store has lost the whole operation. YES -> BROKEN: the store
- * refused further entries of the log. */
+ * creation. CREATING -> PERHAPS: the outcome of the creation is unknown. PERHAPS -> NOT:
+ * the store does not have the operation. PERHAPS -> BROKEN: the store refused to repeat
+ * the creation, which may have succeeded. YES -> NOT: the store has lost the whole
+ * operation. YES -> BROKEN: the store refused further entries of the log. */
 static const unsigned stored_moves[] = {
     [SGI_STORED_NOT] = TO(SGI_STORED_CREATING) | TO(SGI_STORED_YES),
-    [SGI_STORED_CREATING] = TO(SGI_STORED_NOT) | TO(SGI_STORED_YES),
+    [SGI_STORED_CREATING] =
+        TO(SGI_STORED_NOT) | TO(SGI_STORED_PERHAPS) | TO(SGI_STORED_YES),
+    [SGI_STORED_PERHAPS] =
+        TO(SGI_STORED_NOT) | TO(SGI_STORED_YES) | TO(SGI_STORED_BROKEN),
     [SGI_STORED_YES] = TO(SGI_STORED_NOT) | TO(SGI_STORED_BROKEN),
     [SGI_STORED_BROKEN] = 0,
 };

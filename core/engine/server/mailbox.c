@@ -41,13 +41,16 @@ static void look_at_calls(const segue_server *server)
 
 /* Sends the waiting questions when the creation of the mailbox is durable or has failed.
  * Other servers put answers for this server into the mailbox; without it, an answer is
- * lost if the client sends the answer to another server. */
+ * lost if the client sends the answer to another server. A mailbox has ended when the
+ * store may have it but refused to confirm it; another mailbox replaces it. */
 static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     segue_server *server = sgi_op_server(op);
     (void)waiter;
     if (status != SEGUE_OK)
         server->mailbox.box = NULL;
+    else if (sgi_op_has_ended(op))
+        sgi_mailbox_replace(op);
     look_at_calls(server);
 }
 
