@@ -78,6 +78,33 @@ static void an_end_that_is_refused(world *w)
     }
 }
 
+#define ANSWER "\"inputResponses\":{\"input-1\":{\"action\":\"accept\",\"content\":{}}}"
+
+/* What is acknowledged is in the store. The store does not have this answer, so a server
+ * that continues the task asks again, and only the client can send the answer again. */
+static void an_answer_that_is_refused(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *id = wire_make_task(c, "1", "confirm_delete", NULL, CAPS_ALL);
+        wire_get_until_asked(c, id, "input-1");
+        fault_store_refuse(faults, all[i].status, 1);
+        must_say(wire_task(c, "2", "tasks/update", id, ANSWER), "error", &all[i]);
+        must_say(wire_get_until(c, id, "failed", NULL), "result.error", &all[i]);
+    }
+}
+
+static void a_cancel_that_is_refused(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *id = wire_make_task(c, "1", "hang", NULL, NULL);
+        fault_store_refuse(faults, all[i].status, 1);
+        must_say(wire_task(c, "2", "tasks/cancel", id, NULL), "error", &all[i]);
+        must_say(wire_get_until(c, id, "failed", NULL), "result.error", &all[i]);
+    }
+}
+
 /* The same call with the same key, in another process: it finds its operation, and no
  * warning is logged. */
 static void a_retry_by_its_key(world *w)
@@ -139,6 +166,10 @@ static const scenario scenarios[] = {
     {"AS-114 a creation that is refused says why", a_creation_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 an end that is refused says why", an_end_that_is_refused,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 an answer that is refused is not acknowledged", an_answer_that_is_refused,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 a cancel that is refused is not acknowledged", a_cancel_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38a a retry by its key causes no warning", a_retry_by_its_key,
      ONLY_HERE | ONE_DRIVE, NULL},

@@ -84,7 +84,7 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
     op->torn = false;
     op->behind_hole = op->tried = 0;
     cluster->observer->fenced(op);
-    sgi_op_fire_lost_waiters(op);
+    sgi_op_fire_lost_waiters(op, SEGUE_E_FENCED);
     if (sgi_op_is_known(op)) {
         sgi_followed_add(op);
         cluster->observer->moved(op);

@@ -489,6 +489,9 @@ void sgi_op_on_write_failed(sgi_op *op, segue_status status)
         sgi_store_refusal refusal = sgi_store_refusal_of(SGI_UNSTORED, status);
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
+        /* the end takes the place of the removed entries, for which nobody may be told
+         * that they are visible */
+        sgi_op_fire_lost_waiters(op, status);
         /* makes the end visible; when out of memory, another attempt follows later */
         sgi_op_end_internal_error(op, refusal.text);
     }

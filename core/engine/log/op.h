@@ -520,8 +520,9 @@ void sgi_op_wait_until_due(sgi_op *op, sgi_waiter *waiter);
 void sgi_op_wait_cancel(sgi_waiter *waiter);
 /* Tells the observer that waiters of the operation were called. */
 void sgi_op_tell_waiters_fired(sgi_op *op);
-/* Calls the waiters whose entries will never be durable, with SEGUE_E_FENCED. */
-void sgi_op_fire_lost_waiters(sgi_op *op);
+/* Calls the waiters whose entries will never be durable with this status. Called when
+ * these entries have been removed from the log, or are about to be removed. */
+void sgi_op_fire_lost_waiters(sgi_op *op, segue_status status);
 /* Calls the waiters of a plain operation that has ended. Does nothing for a stored
  * operation, whose waiters are called when the end is durable. */
 void sgi_op_fire_end_waiters(sgi_op *op);

@@ -70,13 +70,13 @@ static sgi_waiter *first_in_vain(const sgi_op *op)
     return NULL;
 }
 
-void sgi_op_fire_lost_waiters(sgi_op *op)
+void sgi_op_fire_lost_waiters(sgi_op *op, segue_status status)
 {
     sgi_waiter *waiter;
     sgi_op_ref(op);
     while ((waiter = first_in_vain(op))) {
         sgi_op_wait_cancel(waiter);
-        waiter->fire(waiter, op, SEGUE_E_FENCED);
+        waiter->fire(waiter, op, status);
     }
     sgi_op_unref(op);
 }

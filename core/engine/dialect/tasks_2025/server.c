@@ -97,12 +97,13 @@ static bool tracks(const sgi_op *op)
 /* Answers a call that is a task from the start, after the first turn of its handler
  * (on_call has returned). The answer is the result if it is ready, otherwise the task.
  * When another server has taken the task over, what the first turn sent is lost, but the
- * task goes on. */
+ * task goes on. When the store has refused what the first turn sent, the task exists and
+ * has failed. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    bool is_taken_over = status == SEGUE_E_FENCED;
-    if ((status != SEGUE_OK && !is_taken_over) || !reply->peer) {
+    bool exists = status == SEGUE_OK || status == SEGUE_E_FENCED || sgi_op_is_broken(op);
+    if (!exists || !reply->peer) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     } else if (op->head.immediate) {

@@ -306,10 +306,17 @@ static void refuse_unstored(sgi_reply *reply, segue_status status)
     sgi_reply_close(reply);
 }
 
+/* True when the task can be shown. A task has failed when the store has refused to store
+ * the client's request; the client is told so by the task itself. */
+static bool can_be_shown(const sgi_op *op, segue_status status)
+{
+    return status == SEGUE_OK || sgi_op_is_broken(op);
+}
+
 static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    if (status == SEGUE_OK)
+    if (can_be_shown(op, status))
         show(reply, op);
     else
         refuse_unstored(reply, status);
@@ -377,7 +384,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    if (status != SEGUE_OK) {
+    if (!can_be_shown(op, status)) {
         refuse_unstored(reply, status);
         return;
     }
