@@ -7,8 +7,8 @@
  * have one seal key, as servers behind one address do.
  *
  * In the environment, SEGUE_HISTORY names the file of what the server did (history.h),
- * and SEGUE_TTL_MS says how long tasks live, and how long they are kept after that. The
- * default is long enough for every task of a busy machine.
+ * and SEGUE_TTL_MS says how long tasks live. They are kept for a quarter of that more.
+ * The default is long enough for every task of a busy machine.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
@@ -158,7 +158,7 @@ static void set_options(host *h, segue_server_options *options, segue_store *sto
     options->draft_ways = SEGUE_WAY_FROM_START;
     options->max_tasks = 1000000;
     options->max_ttl_ms = ttl_ms();
-    options->grace_ms = ttl_ms();
+    options->grace_ms = ttl_ms() / 4;
     options->lookups_per_second = 100000;
     options->fetches_per_second = 100000;
 }

@@ -36,11 +36,11 @@ import run as kill_matrix  # noqa: E402
 
 STORES = {"memory": 1, "sqlite": 2, "redis": 2, "postgres": 2}  # number of servers
 NONE = {"long": 0, "short": 0}
-# Tasks live for TTL_MS, are kept for as long again, and are purged within one minute, so
-# a store grows for about five minutes. A part that is shorter than LEAST_MINUTES is not
-# judged: its figures are only reported.
-TTL_MS = 120000
-WARM_MINUTES = 6
+# Tasks live for TTL_MS, are kept for a quarter of that more, and are purged within one
+# minute, so a store grows for about six minutes. A part that is shorter than
+# LEAST_MINUTES is not judged: its figures are only reported.
+TTL_MS = 240000
+WARM_MINUTES = 7
 LEAST_MINUTES = 12
 # What is kept follows the segments of as many minutes.
 KEPT_MINUTES = 5

@@ -2,8 +2,11 @@
  * the stream of a GET, wait while there is no such stream, and end with the session. */
 #include "support/http_wire.h"
 
+#include "engine/conversation/replay.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
@@ -82,6 +85,28 @@ static void wait_for_a_stream(void **state)
     assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 1);
 }
 
+/* The stream breaks when an update is on its way. A client that names the event has it;
+ * one that names no event may have missed it. */
+static void missed_ones_are_repeated(void **state)
+{
+    char event[64];
+    (void)state;
+    http_rig_open(&t);
+    subscribe();
+    assert_int_equal(http_wire_get(&t.a, ""), 0);
+    update();
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 1);
+    http_wire_cut(&t.a);
+    assert_int_equal(http_wire_get(&t.a, ""), 0);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 1);
+    const sgi_replay *replay = t.a.conn->replay;
+    snprintf(event, sizeof event, "%lld-%llu", (long long)replay->stream,
+             (unsigned long long)replay->next - 1);
+    http_wire_cut(&t.a);
+    assert_int_equal(http_wire_get(&t.a, event), 0);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 0);
+}
+
 static void end_with_the_session(void **state)
 {
     (void)state;
@@ -110,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(come_on_the_stream_of_get, begin, end),
         cmocka_unit_test_setup_teardown(wait_for_a_stream, begin, end),
+        cmocka_unit_test_setup_teardown(missed_ones_are_repeated, begin, end),
         cmocka_unit_test_setup_teardown(end_with_the_session, begin, end),
         cmocka_unit_test_setup_teardown(are_of_the_session_that_asked, begin, end),
     };

@@ -388,6 +388,9 @@ void sgi_resource_report_updated(segue_server *server, sgi_str uri);
 /* Lets the peer send updates from now on. Called when the client has sent
  * notifications/initialized. */
 void sgi_updates_allow(sgi_peer *peer);
+/* Reports everything that the client subscribed to as changed. Called when the client may
+ * have missed notifications. A client that missed none reads again what it knows. */
+void sgi_updates_repeat(sgi_peer *peer);
 /* Sends the updates that the server held back while the client could not receive them. */
 void sgi_updates_send_missed(sgi_peer *peer);
 bool sgi_updates_fill(sgi_output_source *source, size_t room);

@@ -397,6 +397,8 @@ void sgi_serve_post(segue_server *server, sgi_principal *who,
  * miss events several times. */
 static void note_missed(sgi_peer *peer, uint64_t after, uint64_t from)
 {
+    if (peer == peer->session->listening && from > after + 1)
+        sgi_updates_repeat(peer);
     if (!peer->read_from || after < peer->missed_after)
         peer->missed_after = after;
     if (from > peer->read_from)

@@ -74,14 +74,28 @@ void sgi_subscribed_uris_remove(sgi_subscribed_uris *uris, sgi_str uri)
         drop(uris, uri_entry);
 }
 
+static void mark(sgi_subscribed_uris *uris, sgi_subscribed_uri *uri_entry)
+{
+    if (!uri_entry->set)
+        TAILQ_INSERT_TAIL(&uris->due, uri_entry, link);
+    uri_entry->set = true;
+}
+
 bool sgi_subscribed_uris_mark_changed(sgi_subscribed_uris *uris, sgi_str uri)
 {
     sgi_subscribed_uri *uri_entry = uris ? find(uris, uri) : NULL;
-    if (uri_entry && !uri_entry->set) {
-        uri_entry->set = true;
-        TAILQ_INSERT_TAIL(&uris->due, uri_entry, link);
-    }
+    if (uri_entry)
+        mark(uris, uri_entry);
     return uri_entry != NULL;
+}
+
+void sgi_subscribed_uris_mark_all_changed(sgi_subscribed_uris *uris)
+{
+    sgi_subscribed_uri *uri_entry;
+    if (!uris)
+        return;
+    TAILQ_FOREACH(uri_entry, &uris->all, by_age)
+        mark(uris, uri_entry);
 }
 
 const sgi_subscribed_uri *sgi_subscribed_uris_take_changed(sgi_subscribed_uris *uris)

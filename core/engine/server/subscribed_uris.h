@@ -45,6 +45,8 @@ void sgi_subscribed_uris_remove(sgi_subscribed_uris *uris, sgi_str uri);
 /* Marks the resource with this URI as changed. Returns false when the set does not have
  * the URI. uris can be NULL. */
 bool sgi_subscribed_uris_mark_changed(sgi_subscribed_uris *uris, sgi_str uri);
+/* Marks all resources as changed. uris can be NULL. */
+void sgi_subscribed_uris_mark_all_changed(sgi_subscribed_uris *uris);
 /* Returns the next URI that is marked as changed, and clears its mark. Returns NULL when
  * no URI is marked. The returned pointer is valid until the set changes. uris can be
  * NULL. */

@@ -136,6 +136,15 @@ void sgi_updates_send_missed(sgi_peer *peer)
         sgi_output_source_queue(peer->conn, &peer->updates);
 }
 
+void sgi_updates_repeat(sgi_peer *peer)
+{
+    sgi_subscribed_uris **uris = subscribed_uris_of(peer);
+    if (uris)
+        sgi_subscribed_uris_mark_all_changed(*uris);
+    peer->handshake->changed_lists |= peer->handshake->lists;
+    sgi_updates_send_missed(peer);
+}
+
 void sgi_updates_allow(sgi_peer *peer)
 {
     sgi_peer *told = peer->session ? peer->session->listening : peer;
