@@ -220,6 +220,32 @@ static void a_server_that_dies_at_the_log_level_is_given_up(void **state)
     kit_end(&k);
 }
 
+/* A server that dies at a request which the application makes each time the session is
+ * open. The request ends with each connection, so it limits nothing. */
+static void a_server_that_dies_at_what_is_asked_first_is_given_up(void **state)
+{
+    kit k = {.can_reopen = 1};
+    int died = 0;
+    (void)state;
+    set_options(&ways[0]);
+    options.max_reconnects = 3;
+    open_2025(&k);
+    for (; died < TRIES_MAX && !k.closed; died++) {
+        const record *r =
+            kit_start(&k, "resources/subscribe", "{\"uri\":\"a:1\"}", NULL);
+        kit_expect(&k, "resources/subscribe");
+        kit_cut(&k);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        kit_advance(&k, 3000);
+        if (!k.closed)
+            reopen_2025(&k);
+    }
+    assert_int_equal(died, 4);
+    assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
+    assert_non_null(strstr(k.closed_message, "failed 4 times in a row (max_reconnects)"));
+    kit_end(&k);
+}
+
 /* A server that dies at each tasks/cancel is started again with pauses. */
 static void a_server_that_dies_at_a_cancel_is_started_with_pauses(void **state)
 {
@@ -322,6 +348,7 @@ int main(void)
         cmocka_unit_test(what_gets_on_is_asked_more_often),
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_the_log_level_is_given_up),
+        cmocka_unit_test(a_server_that_dies_at_what_is_asked_first_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_a_cancel_is_started_with_pauses),
         cmocka_unit_test(a_server_that_works_may_end),
         cmocka_unit_test(what_was_sent_without_a_key_has_no_token),

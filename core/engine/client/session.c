@@ -216,11 +216,26 @@ static void start(void *self)
         sgi_handshake_begin(session);
 }
 
-static void lose_emitters(segue_session *session, const char *why)
+/* Ends all exchanges. Returns whether a request of the application goes on: it has
+ * counted this failure itself (tries.c), and is sent again. A request that ends with its
+ * exchange does not go on, even if the application repeats it at once. Neither do
+ * messages of the session itself, such as logging/setLevel, nor tasks/cancel. */
+static bool lose_emitters(segue_session *session, const char *why)
 {
+    bool goes_on = false;
     sgi_map_node *node;
-    while ((node = sgi_map_any_node(&session->in_flight)))
-        sgi_emitter_on_lost_exchange(SGI_OWNER(node, sgi_emitter, node), why, false);
+    while ((node = sgi_map_any_node(&session->in_flight))) {
+        sgi_emitter *emitter = SGI_OWNER(node, sgi_emitter, node);
+        segue_request *request = emitter->request;
+        if (request)
+            sgi_request_ref(request);
+        sgi_emitter_on_lost_exchange(emitter, why, false);
+        if (!request)
+            continue;
+        goes_on |= !request->cancel_due && !sgi_request_is_over(request);
+        sgi_request_unref(request);
+    }
+    return goes_on;
 }
 
 /* ---- the GET stream, on which the server sends its own messages ---- */
@@ -292,32 +307,15 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_fail(session, SEGUE_E_DISCONNECTED, text);
 }
 
-static void find_counted(void *user, sgi_map_node *node)
-{
-    const segue_request *request = SGI_OWNER(node, sgi_emitter, node)->request;
-    *(bool *)user |= request && !request->cancel_due;
-}
-
-/* Returns whether a request of the application is in flight. Such a request counts its
- * own failures (tries.c). Messages of the session itself, such as logging/setLevel and
- * tools/list, do not, and neither does tasks/cancel. */
-static bool has_counted_exchange(const segue_session *session)
-{
-    bool found = false;
-    sgi_map_each(&session->in_flight, find_counted, &found);
-    return found;
-}
-
-/* Sets the count of attempts to 0 if the server has worked: it has answered, or its
- * connection has lasted STEADY_MS. A server that dies at once after each start does not
- * reset the count, so the session stops trying as with an unreachable server. */
-static void note_works(segue_session *session)
+/* Returns whether the server has worked: it has answered, or its connection has lasted
+ * STEADY_MS. A server that dies at once after each start has not worked, so the session
+ * stops trying as with an unreachable server. */
+static bool has_worked(const segue_session *session)
 {
     int64_t up_ms =
         sgi_time_sub(sgi_now(&session->engine->env), session->reach.opened_ms);
-    if (sgi_session_is_open(session) &&
-        (session->reach.answered || has_counted_exchange(session) || up_ms >= STEADY_MS))
-        session->reach.attempts = 0;
+    return sgi_session_is_open(session) &&
+           (session->reach.answered || up_ms >= STEADY_MS);
 }
 
 /* Returns how often in a row the session may try to connect. The limit is max_reconnects.
@@ -333,21 +331,22 @@ static int32_t most_attempts(const segue_session *session)
 
 void sgi_session_on_connection_lost(segue_session *session, const char *why)
 {
-    note_works(session);
+    if (sgi_session_is_closed(session) || session->stage == SGI_STAGE_LOST)
+        return;
+    bool worked = has_worked(session);
+    sgi_session_ref(session);
+    sgi_session_set_stage(session, SGI_STAGE_LOST);
+    if (lose_emitters(session, why) || worked)
+        session->reach.attempts = 0;
     int32_t most = most_attempts(session);
     int64_t now = sgi_now(&session->engine->env);
     int64_t ms = sgi_backoff_random_ms(&reconnecting, session->reach.attempts,
                                        &session->engine->env);
-    if (sgi_session_is_closed(session) || session->stage == SGI_STAGE_LOST)
-        return;
     if (!session->reach.attempts || session->reach.wait_until_ms > now)
         session->reach.lost_ms =
             session->reach.wait_until_ms > now ? session->reach.wait_until_ms : now;
     int64_t asked = sgi_session_retry_delay_ms(session, ms);
     int64_t left = sgi_session_reconnect_ms_left(session, now - session->reach.lost_ms);
-    sgi_session_set_stage(session, SGI_STAGE_LOST);
-    sgi_session_ref(session);
-    lose_emitters(session, why);
     stop_listening(session);
     sgi_question_host_cut(session, why);
     if (session->handshake.agreed)
