@@ -231,8 +231,7 @@ static void a_server_that_dies_at_what_is_asked_first_is_given_up(void **state)
     options.max_reconnects = 3;
     open_2025(&k);
     for (; died < TRIES_MAX && !k.closed; died++) {
-        const record *r =
-            kit_start(&k, "resources/subscribe", "{\"uri\":\"a:1\"}", NULL);
+        const record *r = kit_start(&k, "resources/subscribe", "{\"uri\":\"a:1\"}", NULL);
         kit_expect(&k, "resources/subscribe");
         kit_cut(&k);
         assert_int_equal(r->status, SEGUE_E_DISCONNECTED);

@@ -46,6 +46,11 @@ static void headers_that_are_set_go_with_each_request(void **state)
         assert_header(h, "X-Never", NULL);
         script_say(h, "400 Bad Request", "", "");
     }
+    /* is it a server of 2024-11-05? */
+    heard *h = script_expect(&s, "GET");
+    assert_header(h, "Authorization", "Bearer 2");
+    assert_header(h, "X-Team", "a b\tc");
+    script_say(h, "404 Not Found", "", "");
     script_until(&s, s.k.closed);
     script_end(&s);
 }

@@ -5,7 +5,10 @@
 
 #include "base/thresholds.h"
 
-#define MOST_STARTS 30 /* in 10 s: of several requests each has pauses of its own */
+/* The most starts in 10 s. Each request that is sent again has pauses of its own, and the
+ * session has some, too. */
+#define STARTS_OF_REQUEST 10
+#define STARTS_OF_SESSION 10
 
 static sim_server *child_of(const sim_client *client)
 {
@@ -39,8 +42,8 @@ sim_server *sim_child_start(sim_client *client)
         return child;
     if (child->runtime) /* the child of before has not ended yet */
         sim_server_end(child, false);
-    sim_tell(s, "start client%d most=%d", client->index,
-             has_usual_pauses() ? MOST_STARTS : 0);
+    int most = STARTS_OF_SESSION + STARTS_OF_REQUEST * (int)sim_planned(s, SIM_calls);
+    sim_tell(s, "start client%d most=%d", client->index, has_usual_pauses() ? most : 0);
     sim_server_start(child);
     set_fuse(child);
     return child;

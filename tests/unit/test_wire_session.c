@@ -127,14 +127,17 @@ static void listening_stream_is_one_and_is_kept(void **state)
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_get(&t.a, ""), 0); /* the empty id asks for no old
-                                                   * events */
-    assert_string_equal(http_wire_text(&t.a), "");
+                                                   * events; the client may have missed
+                                                   * a change, so it hears of one */
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: "), 1);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-3\n"), 1);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);
     http_wire_cut(&t.a);
     sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL); /* the next stream reports this
                                                    * change */
     sgi_items_report_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, ""), 0);
-    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-3\n"), 1);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-4\n"), 1);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);
     http_wire_finish(call);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "\"id\":7,\"result\""), 1);
