@@ -228,6 +228,14 @@ def test_the_program_ends_with_open_sessions() -> None:
     assert ended.returncode == 0 and not ended.stderr, ended.stderr
 
 
+def test_a_notification_is_sent() -> None:
+    with segue.sync.connect(server_command()) as session:
+        session.notify("notifications/roots/list_changed")
+        with pytest.raises(segue.errors.InvalidError):
+            session.notify("")
+        session.ping()
+
+
 def test_it_has_the_verbs_of_the_session() -> None:
     """Fails when only one of the two classes has a method."""
     asyncs = {name for name in dir(segue.Session) if not name.startswith("_")}

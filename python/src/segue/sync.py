@@ -459,6 +459,10 @@ class Session:
         """Sends any request and waits for its result."""
         return _run(self._session.request(method, params, timeout=timeout))
 
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Sends a notification. See `segue.Session.notify`."""
+        _run(_in_loop(self._session.notify, method, params))
+
     def ping(self) -> None:
         """Sends a ping to the server and waits for its answer."""
         _run(self._session.ping())
