@@ -88,9 +88,17 @@ static void an_answer_that_is_refused(world *w)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const char *id = wire_make_task(c, "1", "confirm_delete", NULL, CAPS_ALL);
         wire_get_until_asked(c, id, "input-1");
-        fault_store_refuse(faults, all[i].status, 1);
+        fault_store_refuse(faults, all[i].status, 1000);
         must_say(wire_task(c, "2", "tasks/update", id, ANSWER), "error", &all[i]);
         must_say(wire_get_until(c, id, "failed", NULL), "result.error", &all[i]);
+        /* the store does not have the end either */
+        assert_at(wire_task(c, "3", "tasks/update", id, ANSWER), "error.code", "-32603");
+        fault_store_refuse(faults, SEGUE_OK, 0);
+        world_advance(w, 60000);
+        /* a store that only failed for a while takes the end */
+        if (all[i].status == SEGUE_E_STORE || all[i].status == SEGUE_E_STORE_FULL)
+            assert_at(wire_task(c, "4", "tasks/update", id, ANSWER), "result.resultType",
+                      "\"complete\"");
     }
 }
 
