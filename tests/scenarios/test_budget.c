@@ -1,5 +1,6 @@
 /* Limits of what one principal and all principals may use of a server, over any number of
  * connections, and how the server reports them. */
+#include "base/thresholds.h"
 #include "support/world.h"
 
 #include <segue/segue_ext.h>
@@ -222,6 +223,26 @@ static void stats_count(world *w)
     assert_int_equal(stat_of(w, "operations.running"), 0);
 }
 
+/* A purge goes in steps. The steps follow each other while something is due: otherwise a
+ * store grows in which more operations end than one step a second can purge. */
+static void what_is_due_is_purged(world *w)
+{
+    sgi_threshold_values usual = sgi_thresholds;
+    sgi_thresholds.memory_purge_step = 1;
+    wire *c = world_connect(w, NULL);
+    for (int i = 0; i < 30; i++) {
+        const char *id =
+            wire_make_task(c, "1", "story", "\"n\":200,\"chunk\":1", CAPS_TASKS);
+        wire_get_until(c, id, "completed", CAPS_TASKS);
+    }
+    world_jump(w, (int64_t)48 * 3600 * 1000);
+    world_advance(w, 2000);
+    wire_make_task(c, "2", "hang", NULL, CAPS_TASKS); /* its commit reads the figures */
+    world_run(w);
+    assert_int_equal(stat_of(w, "store.purged"), 30);
+    sgi_thresholds = usual;
+}
+
 static const scenario scenarios[] = {
     {"max_principal_requests holds over all connections", requests_of_a_principal,
      ONLY_HERE | ONE_DRIVE, two_of_one},
@@ -240,6 +261,7 @@ static const scenario scenarios[] = {
     {"max_principal_bytes slows a task down", bytes_slow_a_task_down,
      ONLY_HERE | ONE_DRIVE, little_for_one},
     {"the statistics count", stats_count, ONLY_HERE | ONE_DRIVE, NULL},
+    {"what is due is purged", what_is_due_is_purged, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 int main(void)

@@ -19,22 +19,32 @@
 #define LINGER_MAX SGI_THRESHOLD(linger_max)
 #define PURGE_MAX_MS SGI_THRESHOLD(purge_most_ms)
 #define PURGE_MIN_MS SGI_THRESHOLD(purge_least_ms)
+#define PURGE_AGAIN_MS SGI_THRESHOLD(purge_again_ms)
 #define EXPIRE_RETRY_MS SGI_THRESHOLD(expire_retry_ms)
 
 /* ---- purging the store ---- */
 
 static void schedule_purge(segue_server *server, int64_t delay_ms);
 
+/* Returns the pause until the next purge. A store purges in bounded steps. While more is
+ * due, the steps follow each other, so that the store does not grow however many
+ * operations end. */
+static int64_t pause_after(const sgi_store_job *job, const segue_server *server)
+{
+    if (job->status != SEGUE_OK || job->next_ms == INT64_MAX)
+        return PURGE_MAX_MS;
+    if (job->next_ms <= job->now_ms)
+        return PURGE_AGAIN_MS;
+    int64_t ms = sgi_time_sub(job->next_ms, sgi_wall_now(&server->engine->env));
+    if (ms < PURGE_MIN_MS)
+        return PURGE_MIN_MS;
+    return ms < PURGE_MAX_MS ? ms : PURGE_MAX_MS;
+}
+
 static void purged(sgi_store_job *job)
 {
     segue_server *server = job->user;
-    int64_t delay = PURGE_MAX_MS;
-    if (job->status == SEGUE_OK && job->next_ms != INT64_MAX)
-        delay = sgi_time_sub(job->next_ms, sgi_wall_now(&server->engine->env));
-    if (delay < PURGE_MIN_MS)
-        delay = PURGE_MIN_MS;
-    if (delay > PURGE_MAX_MS)
-        delay = PURGE_MAX_MS;
+    int64_t delay = pause_after(job, server);
     sgi_store_job_free(job);
     if (server->stage < SGI_SERVER_DEAD)
         schedule_purge(server, delay);
@@ -78,15 +88,22 @@ void sgi_server_put_in_maps(sgi_op *op)
         schedule_purge(server, PURGE_MAX_MS);
 }
 
+void sgi_server_end_lingering(sgi_op *op)
+{
+    segue_server *server = sgi_op_server(op);
+    if (op->shared->state != SGI_CLUSTER_OP_LINGERS)
+        return;
+    op->shared->state = SGI_CLUSTER_OP_KNOWN;
+    TAILQ_REMOVE(&server->lingering, op->shared, link);
+    server->linger_count--;
+}
+
 void sgi_server_take_from_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
     if (!sgi_op_is_known(op))
         return;
-    if (op->shared->state == SGI_CLUSTER_OP_LINGERS) {
-        TAILQ_REMOVE(&server->lingering, op->shared, link);
-        server->linger_count--;
-    }
+    sgi_server_end_lingering(op);
     sgi_followed_end(op);
     op->shared->state = SGI_CLUSTER_OP_UNKNOWN;
     sgi_map_remove(&server->cluster.by_task, &op->shared->by_task);

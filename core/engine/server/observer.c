@@ -90,6 +90,7 @@ static void fenced(sgi_op *op)
         return;
     }
     uncount(op);
+    sgi_server_end_lingering(op);
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     sgi_engine_clear_timer(op->engine, &op->served->promote);
     if (op->served->call)

@@ -271,6 +271,9 @@ void sgi_server_on_op_taken_over(sgi_op *op);
  * stored stays in memory until its purge time. Returns false when the operation was
  * already kept. */
 bool sgi_server_keep_ended_op(sgi_op *op);
+/* Takes the operation from the list of ended operations, because another server owns it
+ * now. Does nothing if the operation is not in this list. */
+void sgi_server_end_lingering(sgi_op *op);
 /* Returns the wall clock time in ms from which the store can delete the operation. */
 int64_t sgi_server_purge_time(const sgi_op *op);
 /* Called when the client has received the whole operation. Keeps the operation in memory
