@@ -380,8 +380,22 @@ static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
            entry->seq > op->head.next_log && !entry->segment && !entry->event;
 }
 
+/* True when the entry is an error behind the end of the operation. A commit whose answer
+ * was lost has stored the end, and the next attempt was refused, so that the server ended
+ * the operation with an error. The first end stands. */
+static bool is_second_end(const sgi_op *op, const sgi_entry *entry)
+{
+    return sgi_op_has_ended(op) && sgi_entry_is_final(entry->kind) &&
+           entry->kind != SGI_ENTRY_RESULT && entry->seq >= op->head.next_log;
+}
+
 segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
 {
+    if (is_second_end(op, entry)) {
+        op->durable = entry->seq;
+        op->head.next_log = entry->seq + 1;
+        return SEGUE_OK;
+    }
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
                 (continues(op, entry) || fails_behind_hole(op, entry) ||
                  (sgi_op_log_can_have_gaps(op) && continues_behind_gap(op, entry)));
