@@ -89,7 +89,7 @@ def over_http(command, seconds):
 
 
 def memory(command, sessions):
-    """The memory after the first session, and with so many of them."""
+    """Returns the memory after the first session, and with all sessions open."""
     with serving(command) as (child, port):
         idle = load.resident_mib(child.pid, "bench_server")
         lines = [load.Line(port) for _ in range(sessions)]

@@ -37,7 +37,7 @@ LEASE_SECONDS = 1.0
 FINISH_SECONDS = 240
 ROUND_SECONDS, SHORT_ROUND_SECONDS = 15, 6
 JUDGED = ("segments", "lost", "doubled", "altered")
-FAILURES = 5  # a run ends after so many failed rounds
+FAILURES = 5  # a run ends when this number of rounds has failed
 
 
 class Round:

@@ -514,8 +514,8 @@ static void what_left_memory_is_resumed(world *w)
     world_advance(w, 700);
     wire_cut(a);
     world_advance(w, 3000);
-    while (!TAILQ_EMPTY(&w->server->lingering))
-        sgi_server_take_from_maps(TAILQ_FIRST(&w->server->lingering)->op);
+    while (!TAILQ_EMPTY(&w->server->lingering.ops))
+        sgi_server_take_from_maps(TAILQ_FIRST(&w->server->lingering.ops)->op);
     wire *b = legacy_connect(w, "Ada", CAPS_Z);
     free(b->session);
     b->session = strdup(a->session);

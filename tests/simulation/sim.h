@@ -134,7 +134,7 @@ struct sim_client {
     segue_session *session;
     sim_watch watch;
     int server;            /* the server that a sticky balancer has chosen */
-    int refused;           /* so many requests the gateway answers itself */
+    int refused;           /* number of requests that the gateway answers itself */
     int64_t refused_until; /* until this time it answers all requests */
 };
 

@@ -42,8 +42,8 @@ NONE = {"long": 0, "short": 0}
 TTL_MS = 240000
 WARM_MINUTES = 7
 LEAST_MINUTES = 12
-# What is kept follows the segments of as many minutes.
-KEPT_MINUTES = 5
+# What is kept follows the segments of the last KEPT_MINUTES.
+KEPT_MINUTES = 6
 # What a series may grow by while it is judged, as a part of its mean and in its unit.
 ALLOWED = {"server kB": (0.05, 2048), "client kB": (0.05, 2048),
            "server fds": (0.1, 8), "client fds": (0.1, 8), "store kB": (0.3, 4096)}

@@ -130,7 +130,7 @@ static uint64_t add_server(uint64_t hash, const segue_server *server)
     uint64_t broken = 0;
     hash = add(hash, (uint64_t)server->stage);
     hash = add(hash, (uint64_t)server->cluster.recovering);
-    hash = add(hash, (uint64_t)server->linger_count);
+    hash = add(hash, (uint64_t)server->lingering.count);
     hash = add(hash, server->by_key.count);
     TAILQ_FOREACH(job, &server->committer.jobs, link)
         hash = add(hash, (uint64_t)job->kind);

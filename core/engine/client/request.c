@@ -457,8 +457,7 @@ bool sgi_error_is_unanswered(sgi_json error)
 
 bool sgi_error_is_unread_store(sgi_json error)
 {
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    return sgi_json_string_is(reason, SGI_STR("store_failed")) &&
+    return has_reason(error, SGI_STR("store_failed")) &&
            sgi_error_retry_after_ms(error) > 0;
 }
 

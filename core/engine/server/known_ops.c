@@ -94,8 +94,8 @@ void sgi_server_end_lingering(sgi_op *op)
     if (op->shared->state != SGI_CLUSTER_OP_LINGERS)
         return;
     op->shared->state = SGI_CLUSTER_OP_KNOWN;
-    TAILQ_REMOVE(&server->lingering, op->shared, link);
-    server->linger_count--;
+    TAILQ_REMOVE(&server->lingering.ops, op->shared, link);
+    server->lingering.count--;
 }
 
 void sgi_server_take_from_maps(sgi_op *op)
@@ -192,9 +192,9 @@ bool sgi_server_keep_ended_op(sgi_op *op)
     if (op->shared->state == SGI_CLUSTER_OP_LINGERS || sgi_op_is_broken(op))
         return false;
     op->shared->state = SGI_CLUSTER_OP_LINGERS;
-    TAILQ_INSERT_TAIL(&server->lingering, op->shared, link);
-    if (++server->linger_count > LINGER_MAX)
-        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
+    TAILQ_INSERT_TAIL(&server->lingering.ops, op->shared, link);
+    if (++server->lingering.count > LINGER_MAX)
+        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering.ops)->op);
     return true;
 }
 

@@ -37,7 +37,7 @@ bool sgi_serve_client_may_return(const segue_server *server)
     LIST_FOREACH(call, &server->calls, link)
         if (can_come_back(call))
             return true;
-    TAILQ_FOREACH(shared, &server->lingering, link)
+    TAILQ_FOREACH(shared, &server->lingering.ops, link)
         if (is_unheard(shared->op))
             return true;
     TAILQ_FOREACH(session, &server->sessions.by_use, by_use)

@@ -107,6 +107,12 @@ typedef struct sgi_server_counts {
     uint64_t taken_over;
 } sgi_server_counts;
 
+/* Ended operations that stay in memory for a while. The oldest operation is first. */
+typedef struct sgi_lingering_ops {
+    struct sgi_cluster_op_list ops;
+    int32_t count;
+} sgi_lingering_ops;
+
 struct segue_server {
     sgi_handle handle;
     sgi_engine *engine;
@@ -171,9 +177,7 @@ struct segue_server {
     /* name of the server, a random text; part of the ids of the server's questions and
      * GET streams */
     char name[SGI_RANDOM_TEXT + 1];
-    /* ended operations that stay in memory for a while; the oldest operation is first */
-    struct sgi_cluster_op_list lingering;
-    int32_t linger_count;
+    sgi_lingering_ops lingering;
     sgi_committer committer;
     sgi_cluster cluster;
     /* called when the last reference to the server is dropped */

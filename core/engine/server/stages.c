@@ -140,8 +140,8 @@ void sgi_server_free_lingering_ops(segue_server *server)
         sgi_mailbox_delete(server);
         sgi_rounds_cancel_all(server);
     }
-    while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
-        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
+    while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering.ops))
+        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering.ops)->op);
     while (is_deserted(server) && !TAILQ_EMPTY(&server->cluster.followed_ops))
         sgi_server_take_from_maps(TAILQ_FIRST(&server->cluster.followed_ops)->op);
     sgi_server_unref(server);

@@ -21,7 +21,7 @@ static void write_operations(const segue_server *server, sgi_jw *w)
     put(w, "known", server->cluster.by_task.count);
     put(w, "running", server->call_count);
     put(w, "followed", server->cluster.followed);
-    put(w, "lingering", (uint64_t)server->linger_count);
+    put(w, "lingering", (uint64_t)server->lingering.count);
     put(w, "recovering", (uint64_t)server->cluster.recovering);
     put(w, "calls", counts->calls);
     put(w, "tasks", counts->tasks);
