@@ -1,8 +1,5 @@
-/* A request (sgi_question_request) holds a reference to its operation and, once the
- * request was sent, a reference to its conversation. The question in the operation
- * (sgi_op_question) points to its request. When a stream for questions becomes available,
- * the questions are not sent at once: the call is queued, because the handler's callbacks
- * must run first.
+/* When a stream for questions becomes available, the questions are not sent at once: the
+ * call is queued, because the handler's callbacks must run first.
  *
  * A client that resumes a broken stream can ask for a question that was sent on the
  * stream, as for every other event. The id of the question stays the same.
@@ -12,50 +9,22 @@
  * these messages. All messages are sent on the conversation on which the question was
  * sent. The request stays in server->questions from the first of these messages to the
  * last. */
-#include "engine/server/question_requests.h"
+#include "engine/server/question_request.h"
 
 #include "base/thresholds.h"
-#include "base/rare.h"
 #include "engine/response_modes.h"
 #include "engine/conversation/replay.h"
-#include "engine/input/question_task.h"
-#include "engine/server/question_target.h"
-#include "engine/server/question_wire.h"
 #include "engine/server/call.h"
 #include "engine/server/clients.h"
-#include "engine/cluster/forwarding.h"
-#include "engine/server/late_answer.h"
-#include "engine/server/mailbox.h"
-#include "engine/server/task_creator.h"
 #include "engine/server/lasting.h"
 #include "engine/server/rounds.h"
-#include "engine/server/inputs.h"
+#include "engine/server/task_creator.h"
 #include "engine/server/task_form.h"
 #include "engine/server/tool_call.h"
 #include "engine/server/wire_session.h"
 
-#include <stdio.h>
-
 /* The maximum number of sent and unanswered requests in one session. */
 #define OUT_MAX SGI_THRESHOLD(questions_out_max)
-
-struct sgi_question_request {
-    TAILQ_ENTRY(sgi_question_request) link;
-    sgi_question_requests *questions;
-    sgi_op *op; /* a counted reference */
-    sgi_op_question *input;
-    /* the conversation on which the request was sent, a counted reference; NULL = the
-     * request waits and was not sent yet */
-    sgi_conn *conn;
-    /* number of the event that contains the request; 0 if `conn` does not number its
-     * events */
-    uint64_t event;
-    sgi_question_id_text id;
-    /* node of server->questions; in that map only after the request was sent */
-    sgi_map_node by_id;
-    /* the client has declared that the server can cancel tasks of the client */
-    bool cancels;
-};
 
 void sgi_question_requests_init(sgi_question_requests *questions,
                                 sgi_wire_session *session)
@@ -84,142 +53,7 @@ static void forget(sgi_question_request *question)
     sgi_op_unref(op);
 }
 
-/* ---- asking a question ---- */
-
-/* True when the client reads the stream on which the question was sent, and has not
- * missed the event of the question. */
-static bool is_read(const sgi_question_request *question)
-{
-    const sgi_conn *conn = question->conn;
-    const sgi_peer *peer = conn->self;
-    bool is_missed =
-        question->event > peer->missed_after && question->event < peer->read_from;
-    return sgi_question_target_has_reader(conn) && !is_missed;
-}
-
-/* True when the question was sent on a stream that no client reads, and a stream that a
- * client reads now exists. The question is then sent again on the second stream. Within
- * one session this happens only when the client has repeated the call or waits for the
- * result again. */
-static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
-{
-    sgi_question_target where;
-    const sgi_wire_session *session = question->questions->session;
-    if (!session || (question->conn && is_read(question)) ||
-        !sgi_question_target_find(op, &where) ||
-        !sgi_question_target_has_reader(where.conn))
-        return false;
-    return where.questions != question->questions
-               ? !sgi_question_target_session_stream(session)
-               : question->conn &&
-                     sgi_question_target_is_awaited(op, question->questions);
-}
-
-/* True when the question must be sent: a handler waits for the answer, the entry of the
- * question is visible, and the question has no answer. */
-static bool is_due(const sgi_op *op, const sgi_op_question *input)
-{
-    return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
-           (!input->question_request || is_stranded(op, input->question_request)) &&
-           input->asked <= sgi_op_horizon(op) &&
-           !sgi_question_answer_is_being_forwarded(op, input->key) &&
-           !(input->question_task && sgi_question_task_is_over(input->question_task));
-}
-
-/* True when the question must be sent and a connected client can answer the question.
- * *where is then the target. */
-static bool can_be_sent(const sgi_op *op, const sgi_op_question *input,
-                        sgi_question_target *where)
-{
-    sgi_json params = {input->params, input->params_len};
-    return is_due(op, input) && sgi_question_target_find(op, where) &&
-           !(sgi_question_required_caps(input->method, params) & ~where->caps);
-}
-
-/* Returns the conversation on which the messages of a question task can be sent now, or
- * NULL when no conversation is available. */
-static sgi_conn *way_of(const sgi_question_request *question)
-{
-    sgi_question_target where;
-    if (sgi_question_target_find(question->op, &where) &&
-        where.questions == question->questions)
-        return where.conn;
-    if (sgi_question_target_is_open(question->conn))
-        return question->conn;
-    return question->questions->session
-               ? sgi_question_target_session_stream(question->questions->session)
-               : NULL;
-}
-
-static bool has_output(const sgi_op_question *input)
-{
-    return input->question_request && input->question_request->conn &&
-           input->question_task && sgi_question_task_has_output(input->question_task) &&
-           way_of(input->question_request);
-}
-
-/* True when a handler of the operation runs on this server or on another server. */
-static bool has_asker(const sgi_op *op)
-{
-    return sgi_op_runs_elsewhere(op) ||
-           (op->served->call && !op->served->call->cancelled);
-}
-
-/* True when an answer reaches the operation, whichever server of the store receives the
- * answer. */
-static bool can_be_answered(const sgi_op *op)
-{
-    return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
-}
-
-/* Returns the pieces whose reader sends the questions of a lasting call (its client can
- * leave and come back). Returns NULL when the client is not connected. */
-static sgi_pieces *channel_of(const sgi_op *op)
-{
-    const sgi_reply *channel = op->served->lasting->channel;
-    sgi_pieces *pieces = channel ? channel->pieces : NULL;
-    return pieces && pieces->cursor.reader.op && sgi_conn_transport(pieces->conn) ? pieces
-                                                                                  : NULL;
-}
-
-/* True when the channel has sent the question and its answer was lost. The reader of the
- * channel sends each question only once. */
-static bool is_lost(const sgi_op *op, const sgi_op_question *input)
-{
-    const sgi_pieces *pieces = channel_of(op);
-    return pieces && !input->awaited && pieces->cursor.reader.seq >= input->asked &&
-           is_due(op, input);
-}
-
-static void ask_again(sgi_op *op)
-{
-    sgi_op_question *input;
-    TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (is_lost(op, input))
-            op->served->lasting->form->ask(channel_of(op), input);
-}
-
-bool sgi_question_requests_are_due(const sgi_op *op)
-{
-    const sgi_op_question *input;
-    sgi_question_target where;
-    if (TAILQ_EMPTY(&op->head.inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
-        sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
-        return false;
-    if (sgi_op_is_lasting_call(op)) {
-        TAILQ_FOREACH(input, &op->head.inputs, link)
-            if (is_lost(op, input))
-                return true;
-        return false;
-    }
-    TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (has_output(input))
-            return true;
-    TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (can_be_sent(op, input, &where))
-            return true;
-    return false;
-}
+/* ---- sending ---- */
 
 /* Sends the first waiting request that can be sent now. A request before it that has no
  * stream in this session leaves the waiting list, and its question becomes due again. */
@@ -234,21 +68,31 @@ static void let_next_go(sgi_question_requests *questions)
         const sgi_op_question *input = question->input;
         sgi_op_ref(op);
         forget(question);
-        goes = sgi_question_requests_are_due(op) && can_be_sent(op, input, &where) &&
+        goes = sgi_question_requests_are_due(op) &&
+               sgi_question_can_be_sent(op, input, &where) &&
                where.questions == questions;
         sgi_question_requests_send_soon(op);
         sgi_op_unref(op);
     }
 }
 
-static void asker_ended(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,
-                        sgi_json json);
+void sgi_question_request_remove(sgi_question_request *question)
+{
+    sgi_question_requests *questions = question->questions;
+    forget(question);
+    let_next_go(questions);
+}
 
-static const sgi_question_task_events asker_events = {
-    .has_output = sgi_question_requests_send_soon, .ended = asker_ended};
+static void ask_again(sgi_op *op)
+{
+    sgi_op_question *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (sgi_question_is_lost(op, input))
+            op->served->lasting->form->ask(sgi_question_channel(op), input);
+}
 
-static sgi_question_task *make_asker(sgi_op *op, sgi_op_question *input,
-                                     const sgi_question_target *where)
+static sgi_question_task *make_task(sgi_op *op, sgi_op_question *input,
+                                    const sgi_question_target *where)
 {
     sgi_buf params;
     sgi_buf_init(&params, sgi_engine_mem(op->engine));
@@ -260,7 +104,7 @@ static sgi_question_task *make_asker(sgi_op *op, sgi_op_question *input,
     sgi_question_task *question_task =
         params.failed ? NULL
                       : sgi_question_task_new(op->engine, op, input, sgi_buf_str(&params),
-                                              &asker_events);
+                                              &sgi_question_answer_events);
     sgi_buf_free(&params);
     return question_task;
 }
@@ -281,8 +125,8 @@ static void send_question(const sgi_question_request *question)
 /* Connects the question task with a new stream. Over HTTP the client's messages have no
  * order, so the client must send one response per request, and further requests fetch the
  * rest of the answer. */
-static void join_asker(const sgi_question_request *question,
-                       const sgi_question_target *where)
+static void join_task(const sgi_question_request *question,
+                      const sgi_question_target *where)
 {
     sgi_question_task *question_task = question->input->question_task;
     uint8_t modes = where->modes;
@@ -299,7 +143,7 @@ static bool choose_form(sgi_op *op, sgi_op_question *input,
 {
     bool as_task = sgi_question_is_sent_as_task(op, input, where);
     if (as_task && !input->question_task)
-        input->question_task = make_asker(op, input, where);
+        input->question_task = make_task(op, input, where);
     if (!as_task && input->question_task) {
         sgi_question_task_free(input->question_task);
         input->question_task = NULL;
@@ -318,13 +162,11 @@ static bool make_id(const sgi_op *op, const sgi_op_question *input,
 
 /* Removes the request from its session. late_answer.c handles an answer that arrives in
  * this session later. */
-static void leave(sgi_question_request *question)
+static void leave_session(sgi_question_request *question)
 {
-    sgi_question_requests *questions = question->questions;
     if (question->input->question_task)
         sgi_question_task_disconnect(question->input->question_task);
-    forget(question);
-    let_next_go(questions);
+    sgi_question_request_remove(question);
 }
 
 /* Sends the question. If too many questions of the session are unanswered, the question
@@ -333,7 +175,7 @@ static bool put_out(sgi_op *op, sgi_op_question *input, const sgi_question_targe
 {
     sgi_question_requests *questions = where->questions;
     if (input->question_request)
-        leave(input->question_request);
+        leave_session(input->question_request);
     if (!choose_form(op, input, where))
         return false;
     sgi_question_request *question =
@@ -362,7 +204,7 @@ static bool put_out(sgi_op *op, sgi_op_question *input, const sgi_question_targe
     TAILQ_INSERT_TAIL(&questions->out, question, link);
     questions->out_count++;
     if (input->question_task)
-        join_asker(question, where);
+        join_task(question, where);
     else
         send_question(question);
     return true;
@@ -372,8 +214,10 @@ static void say_more(sgi_op *op)
 {
     sgi_op_question *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (has_output(input))
-            sgi_question_task_send(input->question_task, way_of(input->question_request));
+        if (sgi_question_has_output(input))
+            sgi_question_task_send(
+                input->question_task,
+                sgi_question_request_conversation(input->question_request));
 }
 
 void sgi_question_requests_send(sgi_op *op)
@@ -391,7 +235,7 @@ void sgi_question_requests_send(sgi_op *op)
     }
     say_more(op);
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (ok && can_be_sent(op, input, &where))
+        if (ok && sgi_question_can_be_sent(op, input, &where))
             ok = put_out(op, input, &where);
     if (!ok)
         sgi_op_end_internal_error(op,
@@ -439,227 +283,6 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
         }
 }
 
-/* ---- receiving an answer ---- */
-
-/* Returns the sent request that has this id, or NULL when there is no such request. */
-static sgi_question_request *find(const segue_server *server,
-                                  const sgi_question_id_parts *parts, sgi_json id)
-{
-    sgi_map_node *node = sgi_map_find(&server->questions, parts->whole);
-    sgi_question_request *question =
-        node ? SGI_OWNER(node, sgi_question_request, by_id) : NULL;
-    if (!question)
-        return NULL;
-    const sgi_question_task *question_task = question->input->question_task;
-    bool is_one =
-        question_task ? sgi_question_task_awaits(question_task, id) : !parts->is_numbered;
-    return is_one ? question : NULL;
-}
-
-/* Stores the result that answers a question, in the form that the handler expects. */
-static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
-{
-    sgi_buf answer;
-    sgi_buf_init(&answer, sgi_engine_mem(op->engine));
-    sgi_json value = sgi_question_strip_task_members(result, &answer);
-    segue_status status =
-        answer.failed ? SEGUE_E_NOMEM : sgi_task_take_answer(op, key, value);
-    sgi_buf_free(&answer);
-    return status;
-}
-
-/* Continues the operation after one of its questions was answered. status: the outcome of
- * storing the answer. The caller holds a reference to the operation. */
-static void settle(sgi_op *op, segue_status status)
-{
-    if (sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status))
-        /* the answer could not be accepted, so the question is sent again */
-        sgi_question_requests_send_soon(op);
-    /* there is no memory for the answer, and the client cannot be asked to repeat the
-     * answer, so the operation ends */
-    else if (status == SEGUE_E_NOMEM)
-        sgi_op_end_internal_error(
-            op, "Out of memory: the server cannot keep the answer to a question");
-    sgi_round_on_answer_without_state(op);
-    if (op->served->call)
-        /* sends the question again if the answer did not fit the question */
-        sgi_call_queue_events(op->served->call);
-}
-
-/* True when the result's _meta names this task as the related task, or names no task
- * (2025-11-25 basic/utilities/tasks, "Associating Task-Related Messages"). */
-static bool is_about(const sgi_op *op, sgi_json result)
-{
-    sgi_json related = sgi_json_get(sgi_json_get(result, "_meta"), SGI_RELATED_TASK);
-    sgi_json id = sgi_json_get(related, "taskId");
-    return !id.n ||
-           (op->served->is_task && sgi_json_string_is(id, sgi_str_of(op->task_id)));
-}
-
-static segue_status take(sgi_op *op, const sgi_op_question *input, bool is_error,
-                         sgi_json answer)
-{
-    const sgi_str key = sgi_str_of(input->key);
-    return is_error ? sgi_task_take_error_answer(op, key, answer)
-                    : take_result(op, key, answer);
-}
-
-sgi_answered sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool is_error,
-                                      sgi_json answer)
-{
-    if (!is_error && !is_about(op, answer))
-        return SGI_ANSWERED_NOTHING;
-    input->awaited = false;
-    /* if the question was also sent in another session, the client of that session need
-     * not answer */
-    sgi_question_withdraw_sent(input);
-    segue_status status = take(op, input, is_error, answer);
-    settle(op, status);
-    bool is_put_off = sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status);
-    return is_put_off ? SGI_ANSWERED_LATER : SGI_ANSWERED_ONE;
-}
-
-static sgi_answered answer_ask(sgi_question_request *question, bool is_error,
-                               sgi_json answer)
-{
-    sgi_question_requests *questions = question->questions;
-    sgi_op *op = question->op;
-    const sgi_op_question *input = question->input;
-    if (!is_error && !is_about(op, answer))
-        return SGI_ANSWERED_NOTHING;
-    sgi_op_ref(op);
-    forget(question);
-    let_next_go(questions);
-    settle(op, take(op, input, is_error, answer));
-    sgi_op_unref(op);
-    return SGI_ANSWERED_ONE;
-}
-
-static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
-{
-    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
-    if (!question->input->question_task)
-        return answer_ask(question, is_error, is_error ? msg->error : msg->result);
-    sgi_question_task_take_message(question->input->question_task, msg);
-    return SGI_ANSWERED_ONE;
-}
-
-/* Handles the answer to a question of a lasting call (its client can leave and come
- * back). The question has the same id in every session. If another server runs the call,
- * the call is looked up in the store. Over HTTP the client may have got the question from
- * another server, so its POST waits for the store. */
-static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_id_parts *parts,
-                                   bool is_error, sgi_json answer)
-{
-    sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
-    sgi_op *op = sgi_op_by_task(node);
-    if (!op || peer->is_post_of_answer) {
-        SGI_RARE(answer_elsewhere);
-        return sgi_take_late_answer(peer, parts, is_error, answer);
-    }
-    if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
-        return SGI_ANSWERED_NOTHING;
-    sgi_op_question *input = sgi_op_find_question_at(op, parts->position);
-    if (!input)
-        return sgi_take_late_answer(peer, parts, is_error, answer);
-    input->awaited = false;
-    sgi_op_ref(op);
-    settle(op, take(op, input, is_error, answer));
-    sgi_op_unref(op);
-    return SGI_ANSWERED_ONE;
-}
-
-sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg)
-{
-    sgi_question_id_parts parts;
-    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
-    sgi_json answer = is_error ? msg->error : msg->result;
-    if (!sgi_question_id_parse(msg->id, &parts))
-        return SGI_ANSWERED_NOTHING;
-    if (parts.is_lasting)
-        return answer_lasting(peer, &parts, is_error, answer);
-    sgi_question_request *question = find(peer->server, &parts, msg->id);
-    if (question && question->questions == peer->questions &&
-        question->op->served->who == peer->who)
-        return hear(question, msg);
-    return sgi_take_late_answer(peer, &parts, is_error, answer);
-}
-
-bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
-                                          const uint8_t *who, const sgi_message *msg)
-{
-    sgi_question_id_parts parts;
-    bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
-    if (!is_answer || !sgi_question_id_parse(msg->id, &parts))
-        return false;
-    sgi_question_request *question = find(server, &parts, msg->id);
-    const sgi_wire_session *asked = question ? question->questions->session : NULL;
-    return asked && sgi_str_eq(sgi_str_of(asked->id), session) &&
-           !memcmp(question->op->served->who->digest, who, SGI_DIGEST_SIZE) &&
-           hear(question, msg) == SGI_ANSWERED_ONE;
-}
-
-/* Handles a malformed answer as an error, because the client sends no second answer with
- * the same id (R-0-2). */
-bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
-{
-    char cut[160];
-    sgi_message answer = {.kind = SGI_MESSAGE_ERROR,
-                          .id = msg->id,
-                          .error = SGI_STR("{\"code\":-32603,\"message\":"
-                                           "\"The client's answer is malformed\"}")};
-    if (msg->is_cut) {
-        snprintf(cut, sizeof cut,
-                 "{\"code\":-32603,\"message\":\"The client's answer is too large: "
-                 "max_message_bytes is %zu\"}",
-                 peer->server->engine->max_message);
-        answer.error = sgi_str_of(cut);
-    }
-    return !msg->is_call && msg->id.n &&
-           sgi_question_requests_take_answer(peer, &answer) == SGI_ANSWERED_ONE;
-}
-
-/* ---- questions that are tasks ---- */
-
-/* Frees the question task of a question, and removes the question's request from
- * server->questions. */
-static void drop_asker(sgi_op_question *input)
-{
-    sgi_question_request *question = input->question_request;
-    sgi_question_requests *questions = question ? question->questions : NULL;
-    sgi_question_task *question_task = input->question_task;
-    input->question_task = NULL;
-    sgi_question_task_free(question_task);
-    if (!question)
-        return;
-    forget(question);
-    let_next_go(questions);
-}
-
-static void asker_ended(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,
-                        sgi_json json)
-{
-    sgi_str key = sgi_str_of(input->key);
-    segue_status status = SEGUE_OK;
-    sgi_op_ref(op);
-    if (how == SGI_QUESTION_TASK_ANSWER)
-        status = take_result(op, key, json);
-    else if (how == SGI_QUESTION_TASK_ERROR)
-        status = json.n ? sgi_task_take_error_answer(op, key, json) : SEGUE_E_NOMEM;
-    if (input->question_task)
-        drop_asker(input);
-    settle(op, status);
-    sgi_op_unref(op);
-}
-
-void sgi_question_requests_take_notification(sgi_peer *peer, const sgi_message *msg)
-{
-    sgi_question_request *question;
-    TAILQ_FOREACH(question, &peer->questions->out, link)
-        if (question->input->question_task)
-            sgi_question_task_take_message(question->input->question_task, msg);
-}
-
 /* ---- the end of a question ---- */
 
 void sgi_question_requests_abandon(sgi_question_requests *questions)
@@ -682,7 +305,7 @@ void sgi_question_requests_abandon(sgi_question_requests *questions)
 static bool cancel_task(const sgi_question_request *question)
 {
     sgi_question_task *question_task = question->input->question_task;
-    sgi_conn *conn = question->conn ? way_of(question) : NULL;
+    sgi_conn *conn = question->conn ? sgi_question_request_conversation(question) : NULL;
     if (!question_task || sgi_question_task_number(question_task))
         return false;
     if (conn && question->cancels)
@@ -717,18 +340,25 @@ static void tell_withdrawn(const sgi_question_request *question)
     sgi_send_end(&sending);
 }
 
+void sgi_question_end_task(sgi_op_question *input)
+{
+    sgi_question_request *question = input->question_request;
+    sgi_question_task *question_task = input->question_task;
+    input->question_task = NULL;
+    sgi_question_task_free(question_task);
+    if (question)
+        sgi_question_request_remove(question);
+}
+
 void sgi_question_withdraw_sent(sgi_op_question *input)
 {
     sgi_question_request *question = input->question_request;
     if (question)
         tell_withdrawn(question);
-    if (input->question_task) {
-        drop_asker(input);
-    } else if (question) {
-        sgi_question_requests *questions = question->questions;
-        forget(question);
-        let_next_go(questions);
-    }
+    if (input->question_task)
+        sgi_question_end_task(input);
+    else if (question)
+        sgi_question_request_remove(question);
 }
 
 void sgi_question_requests_withdraw(sgi_op *op)
