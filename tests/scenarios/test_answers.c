@@ -15,9 +15,12 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "engine/cluster/forwarding.h"
 #include "engine/server/late_answer.h"
 
 #define CAPS_FORM "{\"elicitation\":{}}"
+#define CAPS_RESUME "{\"resumableRequests\":{},\"elicitation\":{}}"
+#define POLICY "notifications/requests/resumePolicy"
 #define CREATE "elicitation/create"
 #define RELATED "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"%s\"}"
 #define LEASE_MS 5000
@@ -445,6 +448,52 @@ static void an_answer_that_cannot_be_stored_is_refused(world *w)
     }
 }
 
+/* B forwards as many commands as it may, so it refuses an answer for A. */
+static void an_answer_that_cannot_be_forwarded_is_refused(world *w)
+{
+    char id[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
+    question(a, id);
+    wire *b = beside(&other, a);
+    until(b, task, "input_required"); /* B has the operation in memory */
+    other.server->cluster.forwards += SGI_FORWARDS_MAX;
+    reply(b, id, "more");
+    wire_expect_status(b, 503);
+    other.server->cluster.forwards -= SGI_FORWARDS_MAX;
+    reply(b, id, "there");
+    wire_expect_status(b, 202);
+    says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"there");
+    world_end(&other);
+}
+
+/* The client has resumed its call at B (SEP-975), and B cannot reach the store when the
+ * answer to the call's question comes. */
+static void an_answer_to_a_resumed_call_is_refused(world *w)
+{
+    char id[WIRE_ID], params[256];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_RESUME);
+    call(a, "123");
+    snprintf(params, sizeof params, "\"resumeToken\":%s",
+             json_at(wire_notification(a, POLICY), "params.resumeToken"));
+    question(a, id);
+    wire *b = legacy_connect(&other, "Ada", CAPS_RESUME);
+    wire_ask_plain(b, "123", "requests/resume", params);
+    question(b, id);
+    wire *answers = beside(&other, b);
+    shared_store_away(instance_b, 1);
+    reply(answers, id, "lost");
+    world_run(&other);
+    wire_expect_status(answers, 503);
+    shared_store_away(instance_b, 0);
+    reply(answers, id, "there");
+    says(wire_response(b, "123"), "\"for\\\":\\\"there");
+    wire_expect_status(answers, 202);
+    world_end(&other);
+}
+
 /* The number of answers that are looked up in the store is bounded: beyond it they are
  * refused, and accepted later. */
 static void late_answers_are_bounded(world *w)
@@ -537,6 +586,12 @@ static const scenario leased[] = {
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"an answer that cannot be stored is refused",
      an_answer_that_cannot_be_stored_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"an answer that cannot be forwarded is refused",
+     an_answer_that_cannot_be_forwarded_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"R-975-16 an answer to a resumed call that cannot be stored is refused",
+     an_answer_to_a_resumed_call_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},
     {"a server that was fenced gets letters again", a_server_that_comes_back_gets_letters,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},

@@ -639,6 +639,28 @@ static void an_answer_overtakes_its_question(world *w)
     end();
 }
 
+/* The end of a task is in the store, but A does not know that: the answer of its commit
+ * was lost. The store then refuses the next attempt, so A ends the task with an error,
+ * which the store has behind the end. B reads the first end. */
+static void the_first_of_two_ends_counts(world *w)
+{
+    char id[64];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    snprintf(id, sizeof id, "%s",
+             wire_make_task(a, "1", "story", "\"n\":1,\"delayMs\":300", NULL));
+    shared_store_fail(instance_a, 1, 1);
+    world_advance(w, 300);
+    assert_int_equal(w->server->committer.counts.failures, 1);
+    shared_store_refuse(instance_a, 1, SEGUE_E_STORE_CORRUPT);
+    until_state(a, id, "\"failed\"");
+    world_advance(w, 60000);
+    assert_int_equal(shared_place_finals(place), 2);
+    must_be_story(until_state(b, id, "\"completed\""), 1);
+    end();
+}
+
 /* A is out of reach for less than its lease: no other server runs its task. */
 static void who_is_away_for_less_than_a_lease_goes_on(world *w)
 {
@@ -929,6 +951,8 @@ static const scenario leases[] = {
     {"R-975-13 a request is resumed in the session where its first request waits",
      who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 an answer overtakes its question", an_answer_overtakes_its_question,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 the first of two ends counts", the_first_of_two_ends_counts,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-16 who answers a server that is away is asked again",
      who_answers_a_server_that_is_away_is_asked_again, ONLY_HERE | ONE_DRIVE, NULL},
