@@ -41,7 +41,7 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
                          segue_store_record_fn fn, void *user)
 {
     segue_store_record record;
-    char text[SGI_PG_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     bool stop = false;
     for (int row = 0; row < PQntuples(result) && row < SGI_PG_CLAIM_STEP && !stop;
          row++) {

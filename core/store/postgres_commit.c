@@ -12,42 +12,6 @@
 static const char COMMIT[] = "SELECT @.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
                              "$11, $12, $13, $14, $15, $16, $17)";
 
-static const uint8_t *id_of(const segue_store_write *write)
-{
-    return write->kind == SEGUE_STORE_CREATE ? write->record->id : write->id;
-}
-
-static size_t bytes_of(const segue_store_write *write)
-{
-    size_t data = 0;
-    if (write->kind == SEGUE_STORE_CREATE)
-        data = write->record->data_len + SGI_PG_TASK_MAX;
-    else if (write->kind == SEGUE_STORE_APPEND)
-        data = write->entry.data_len;
-    return data + 128;
-}
-
-static segue_status check_write(const segue_store_write *write)
-{
-    size_t len;
-    switch (write->kind) {
-    case SEGUE_STORE_CREATE:
-        if (!write->record || !write->record->task_id)
-            return SEGUE_E_INVALID;
-        len = strlen(write->record->task_id);
-        return len && len <= SGI_PG_TASK_MAX ? SEGUE_OK : SEGUE_E_INVALID;
-    case SEGUE_STORE_APPEND:
-    case SEGUE_STORE_END:
-    case SEGUE_STORE_DELETE:
-    case SEGUE_STORE_RELEASE:
-    case SEGUE_STORE_DROP:
-    case SEGUE_STORE_TAKEN:
-        return SEGUE_OK;
-    default:
-        return SEGUE_E_INVALID;
-    }
-}
-
 /* Returns the number as an int64_t, which the SQL functions use. A number that is too
  * large becomes INT64_MAX. */
 static int64_t bounded(uint64_t number)
@@ -81,7 +45,7 @@ static void add_write(arrays *a, const segue_store_write *write)
     const segue_store_entry *entry = &write->entry;
     bool append = write->kind == SEGUE_STORE_APPEND;
     sgi_pg_add_int16(a->kinds, (int16_t)write->kind);
-    sgi_pg_add_bytes(a->ids, id_of(write), SEGUE_STORE_ID_SIZE);
+    sgi_pg_add_bytes(a->ids, sgi_store_write_id(write), SEGUE_STORE_ID_SIZE);
     if (write->kind == SEGUE_STORE_CREATE) {
         add_create(a, write->record);
         return;
@@ -163,10 +127,10 @@ segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t c
     PGresult *result;
     size_t bytes = 0, at = 0;
     for (size_t i = 0; i < count; i++) {
-        segue_status status = check_write(&writes[i]);
+        segue_status status = sgi_store_write_check(&writes[i]);
         if (status)
             return status;
-        bytes += bytes_of(&writes[i]);
+        bytes += sgi_store_write_bytes(&writes[i]);
     }
     if (bytes > COMMIT_BYTES)
         return SEGUE_E_TOO_LARGE;
@@ -177,7 +141,8 @@ segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t c
         PQclear(result);
         note_done(store, writes, count);
     } else if (status == SEGUE_E_FENCED && at < count) {
-        sgi_store_feed_note_taken_commands(&store->feed, id_of(&writes[at]), UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed, sgi_store_write_id(&writes[at]),
+                                           UINT64_MAX);
     }
     return status;
 }

@@ -13,11 +13,12 @@
 /* ---- records ---- */
 
 bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *record,
-                        char task_id[SGI_PG_TASK_MAX + 1])
+                        char task_id[SGI_STORE_TASK_MAX + 1])
 {
     size_t task_len = sgi_pg_len(result, row, 1), key_len = sgi_pg_len(result, row, 2);
     bool has_key = !PQgetisnull(result, row, 2);
-    if (task_len > SGI_PG_TASK_MAX || sgi_pg_len(result, row, 0) != SEGUE_STORE_ID_SIZE ||
+    if (task_len > SGI_STORE_TASK_MAX ||
+        sgi_pg_len(result, row, 0) != SEGUE_STORE_ID_SIZE ||
         (has_key && key_len != SEGUE_STORE_HASH_SIZE) ||
         sgi_pg_len(result, row, 3) != SEGUE_STORE_HASH_SIZE)
         return false;
@@ -42,7 +43,7 @@ segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempot
     sgi_pg_store *store = self;
     PGresult *result;
     segue_store_record record;
-    char text[SGI_PG_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     sgi_pg_begin_call(store, task_id ? "SELECT " SGI_PG_RECORD
                                        " FROM @.operation WHERE task_id = $1"
                                      : "SELECT " SGI_PG_RECORD
@@ -124,7 +125,7 @@ static const char LIST_BEHIND[] =
 /* Passes the records of a page to fn. *last receives the last passed record. *more
  * becomes true when another page can follow. */
 static segue_status show_list(const PGresult *result, segue_store_record *last,
-                              char text[SGI_PG_TASK_MAX + 1], bool *more,
+                              char text[SGI_STORE_TASK_MAX + 1], bool *more,
                               segue_store_record_fn fn, void *user)
 {
     *more = PQntuples(result) == LIST_PAGE;
@@ -144,7 +145,7 @@ segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_m
 {
     sgi_pg_store *store = self;
     segue_store_record last = {.task_id = task_id, .created_ms = created_ms};
-    char text[SGI_PG_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     segue_status status = SEGUE_OK;
     for (bool more = true; more && !status;) {
         PGresult *result;

@@ -11,6 +11,7 @@
 #include "store/postgres_link.h"
 #include "store/postgres_url.h"
 #include "store/store.h"
+#include "store/writes.h"
 
 #define SGI_PG_COMMANDS_MAX 64
 #define SGI_PG_FOLLOW_STEP 64
@@ -129,12 +130,11 @@ void sgi_pg_watch_stop(sgi_pg_store *store);
 #define SGI_PG_RECORD                                                                    \
     "id, task_id, idempotency_key, principal, ended, created, purge, data"
 #define SGI_PG_RECORD_COLUMNS 8
-#define SGI_PG_TASK_MAX 1024
 
 /* Fills *record with views into the result. Returns false when the values of the row are
  * not a record. */
 bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *record,
-                        char task_id[SGI_PG_TASK_MAX + 1]);
+                        char task_id[SGI_STORE_TASK_MAX + 1]);
 
 segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t count);
 segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempotency_key,

@@ -4,39 +4,9 @@
  * that it does not know. */
 #include "store/postgres_url.h"
 
+#include "base/percent.h"
+
 #include <stdio.h>
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Copies a text and decodes its percent-encoding. Returns false when the text is too
- * long, is malformed or has a NUL. */
-static bool take(char *to, size_t size, sgi_str from)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < from.n; i++) {
-        char c = from.p[i];
-        if (c == '%') {
-            int high = i + 2 < from.n ? hex_of(from.p[i + 1]) : -1;
-            int low = i + 2 < from.n ? hex_of(from.p[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return false;
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (!c || n + 1 >= size)
-            return false;
-        to[n++] = c;
-    }
-    to[n] = 0;
-    return true;
-}
 
 static bool is_url(const char *text)
 {
@@ -47,7 +17,7 @@ static const char *take_schema(sgi_pg_url *url, sgi_str value)
 {
     static const char why[] = "schema has to be 1 to 40 lower-case letters, digits and "
                               "underscores, and to begin with a letter";
-    if (!take(url->schema, sizeof url->schema, value) || !value.n)
+    if (!sgi_percent_decode(url->schema, sizeof url->schema, value) || !value.n)
         return why;
     for (const char *at = url->schema; *at; at++) {
         bool letter = *at >= 'a' && *at <= 'z';
@@ -62,7 +32,7 @@ static const char *take_sync(sgi_pg_url *url, sgi_str value)
 {
     static const char *const values[] = {"on", "off", "local", "remote_write",
                                          "remote_apply"};
-    if (take(url->sync, sizeof url->sync, value))
+    if (sgi_percent_decode(url->sync, sizeof url->sync, value))
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
             if (!strcmp(url->sync, values[i]))
                 return NULL;
@@ -79,7 +49,8 @@ static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, boo
     if (sgi_str_eq(name, SGI_STR("synchronous_commit")))
         return take_sync(url, value);
     if (sgi_str_eq(name, SGI_STR("listen")))
-        return take(url->listen, sizeof url->listen, value) && is_url(url->listen)
+        return sgi_percent_decode(url->listen, sizeof url->listen, value) &&
+                       is_url(url->listen)
                    ? NULL
                    : "listen has to be a URL that begins with postgresql://, "
                      "percent-encoded";

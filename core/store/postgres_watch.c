@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/backoff.h"
+#include "base/percent.h"
 
 /* number of messages after which the listeners are woken, even if more messages arrive */
 #define HEAR_MOST 256
@@ -142,15 +143,11 @@ static bool beat_once(watch *w)
 
 /* ---- messages ---- */
 
-static int hex_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
 {
     for (size_t i = 0; i < SEGUE_STORE_ID_SIZE; i++) {
-        int high = hex_of(hex[2 * i]), low = high < 0 ? -1 : hex_of(hex[2 * i + 1]);
+        int high = sgi_hex_digit(hex[2 * i]),
+            low = high < 0 ? -1 : sgi_hex_digit(hex[2 * i + 1]);
         if (low < 0)
             return false;
         id[i] = (uint8_t)(high * 16 + low);

@@ -50,7 +50,7 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
                          segue_store_record_fn fn, void *user)
 {
     segue_store_record record;
-    char text[SGI_REDIS_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     bool stop = false;
     for (size_t i = 0; i < reply->elements && i < SGI_REDIS_CLAIM_STEP && !stop; i++) {
         const redisReply *row = reply->element[i];

@@ -66,42 +66,6 @@ static void put_int32(uint8_t to[4], int32_t value)
 
 /* ---- one write ---- */
 
-static const uint8_t *id_of(const segue_store_write *write)
-{
-    return write->kind == SEGUE_STORE_CREATE ? write->record->id : write->id;
-}
-
-static size_t bytes_of(const segue_store_write *write)
-{
-    size_t data = 0;
-    if (write->kind == SEGUE_STORE_CREATE)
-        data = write->record->data_len + SGI_REDIS_TASK_MAX;
-    else if (write->kind == SEGUE_STORE_APPEND)
-        data = write->entry.data_len;
-    return data + 128;
-}
-
-static segue_status check_write(const segue_store_write *write)
-{
-    size_t len;
-    switch (write->kind) {
-    case SEGUE_STORE_CREATE:
-        if (!write->record || !write->record->task_id)
-            return SEGUE_E_INVALID;
-        len = strlen(write->record->task_id);
-        return len && len <= SGI_REDIS_TASK_MAX ? SEGUE_OK : SEGUE_E_INVALID;
-    case SEGUE_STORE_APPEND:
-    case SEGUE_STORE_END:
-    case SEGUE_STORE_DELETE:
-    case SEGUE_STORE_RELEASE:
-    case SEGUE_STORE_DROP:
-    case SEGUE_STORE_TAKEN:
-        return SEGUE_OK;
-    default:
-        return SEGUE_E_INVALID;
-    }
-}
-
 static void add_create(sgi_buf *commands, const segue_store_record *record)
 {
     uint8_t how[9], head[SGI_REDIS_RECORD_HEAD] = {0};
@@ -168,7 +132,7 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
     static const char letters[] = " CAEDRXT";
     uint8_t bytes[8];
     sgi_redis_arg(commands, &letters[write->kind], 1);
-    sgi_redis_arg(commands, id_of(write), SEGUE_STORE_ID_SIZE);
+    sgi_redis_arg(commands, sgi_store_write_id(write), SEGUE_STORE_ID_SIZE);
     switch (write->kind) {
     case SEGUE_STORE_CREATE:
         add_create(commands, write->record);
@@ -301,7 +265,7 @@ static void add_commit(sgi_redis_store *store, const part *p)
     for (size_t i = 0; i < p->count; i++) {
         int32_t kind = nth(p, i)->kind;
         grows = grows || kind == SEGUE_STORE_CREATE || kind == SEGUE_STORE_APPEND;
-        size += bytes_of(nth(p, i));
+        size += sgi_store_write_bytes(nth(p, i));
     }
     sgi_buf_reset(&store->commands, COMMANDS_KEPT);
     sgi_buf_reserve(&store->commands, size);
@@ -334,8 +298,8 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
         note_done(store, p);
     } else if (status == SEGUE_E_FENCED) {
         add_writes(NULL, p, at, &first);
-        sgi_store_feed_note_taken_commands(&store->feed, id_of(nth(p, first)),
-                                           UINT64_MAX);
+        sgi_store_feed_note_taken_commands(&store->feed,
+                                           sgi_store_write_id(nth(p, first)), UINT64_MAX);
     }
     return status;
 }
@@ -358,7 +322,8 @@ static int by_id(const void *a, const void *b, void *user)
 {
     const ranks *r = user;
     size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    int order = memcmp(id_of(&r->writes[i]), id_of(&r->writes[j]), SEGUE_STORE_ID_SIZE);
+    int order = memcmp(sgi_store_write_id(&r->writes[i]),
+                       sgi_store_write_id(&r->writes[j]), SEGUE_STORE_ID_SIZE);
     return order ? order : by_number(i, j);
 }
 
@@ -380,8 +345,9 @@ static void group(const segue_store_write *writes, size_t count, size_t *order,
         order[i] = i;
     qsort_r(order, count, sizeof *order, by_id, &r);
     for (size_t i = 0; i < count; i++) {
-        bool same = i && !memcmp(id_of(&writes[order[i]]), id_of(&writes[order[i - 1]]),
-                                 SEGUE_STORE_ID_SIZE);
+        bool same =
+            i && !memcmp(sgi_store_write_id(&writes[order[i]]),
+                         sgi_store_write_id(&writes[order[i - 1]]), SEGUE_STORE_ID_SIZE);
         first[order[i]] = same ? first[order[i - 1]] : order[i];
     }
     qsort_r(order, count, sizeof *order, by_first, &r);
@@ -393,7 +359,7 @@ static segue_status send_groups(sgi_redis_store *store, part p, const size_t *fi
     for (size_t i = 0; i < p.count;) {
         size_t end = i, more = 0;
         for (; end < p.count && first[p.order[end]] == first[p.order[i]]; end++)
-            more += bytes_of(nth(&p, end));
+            more += sgi_store_write_bytes(nth(&p, end));
         if (more > OPERATION_BYTES)
             return SEGUE_E_TOO_LARGE;
         if (i > begin && (bytes + more > PART_BYTES || end - begin > PART_WRITES)) {
@@ -428,10 +394,10 @@ segue_status sgi_redis_commit(void *self, const segue_store_write *writes, size_
     sgi_redis_store *store = self;
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        segue_status status = check_write(&writes[i]);
+        segue_status status = sgi_store_write_check(&writes[i]);
         if (status)
             return status;
-        bytes += bytes_of(&writes[i]);
+        bytes += sgi_store_write_bytes(&writes[i]);
     }
     part all = {writes, NULL, count, false};
     return count <= PART_WRITES && bytes <= PART_BYTES ? send_part(store, &all)

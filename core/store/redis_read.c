@@ -14,7 +14,7 @@
 /* ---- records ---- */
 
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
-                           char task_id[SGI_REDIS_TASK_MAX + 1])
+                           char task_id[SGI_STORE_TASK_MAX + 1])
 {
     for (int i = 0; i < 4; i++)
         if (!sgi_redis_is_text(shown[i]))
@@ -25,7 +25,7 @@ bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
         return false;
     size_t task_len = (size_t)(uint8_t)bytes[73] << 8 | (uint8_t)bytes[74];
     size_t head = SGI_REDIS_RECORD_HEAD + task_len;
-    if (task_len > SGI_REDIS_TASK_MAX || shown[1]->len < head)
+    if (task_len > SGI_STORE_TASK_MAX || shown[1]->len < head)
         return false;
     *record = (segue_store_record){.task_id = task_id,
                                    .has_key = bytes[8] == 1,
@@ -49,7 +49,7 @@ segue_status sgi_redis_find(void *self, const char *task_id,
     sgi_redis_store *store = self;
     redisReply *reply;
     segue_store_record record;
-    char text[SGI_REDIS_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     sgi_buf_reset(&store->commands, SIZE_MAX);
     sgi_redis_begin_script(store, SGI_REDIS_FIND, 2);
     sgi_redis_arg_text(&store->commands, task_id ? "task" : "key");
@@ -224,7 +224,7 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 
 /* The position at which the next page of a list begins. */
 typedef struct list_end {
-    char bytes[1 + 8 + SGI_REDIS_TASK_MAX + 1 + SEGUE_STORE_ID_SIZE];
+    char bytes[1 + 8 + SGI_STORE_TASK_MAX + 1 + SEGUE_STORE_ID_SIZE];
     size_t len;
 } list_end;
 
@@ -241,7 +241,7 @@ static segue_status show_list(const redisReply *page, list_end *end, bool *more,
                               segue_store_record_fn fn, void *user)
 {
     segue_store_record record;
-    char text[SGI_REDIS_TASK_MAX + 1];
+    char text[SGI_STORE_TASK_MAX + 1];
     *more = false;
     if (!sgi_redis_is_array(page, 0))
         return SEGUE_E_STORE_CORRUPT;
@@ -266,11 +266,11 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     segue_status status = SEGUE_OK;
     list_end end = {.bytes = "+", .len = 1};
     if (task_id) {
-        char place[8 + SGI_REDIS_TASK_MAX + 1];
+        char place[8 + SGI_STORE_TASK_MAX + 1];
         /* with the NUL at its end, the position comes before every entry that has this
          * task id */
         size_t len = strlen(task_id) + 1;
-        if (len > SGI_REDIS_TASK_MAX + 1)
+        if (len > SGI_STORE_TASK_MAX + 1)
             return SEGUE_E_INVALID;
         sgi_redis_write_sortable_int((uint8_t *)place, created_ms);
         memcpy(place + 8, task_id, len);

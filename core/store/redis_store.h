@@ -11,6 +11,7 @@
 #include "store/feed.h"
 #include "store/redis_link.h"
 #include "store/store.h"
+#include "store/writes.h"
 
 #define SGI_REDIS_ME_MAX 40
 #define SGI_REDIS_COMMANDS_MAX 64
@@ -131,12 +132,11 @@ uint64_t sgi_redis_read_sortable_uint(const char *from);
 /* ---- records in the form of the scripts: {id, rec, ended, purge} ---- */
 
 #define SGI_REDIS_RECORD_HEAD 75
-#define SGI_REDIS_TASK_MAX 1024
 
 /* Fills *record with views into the reply. Returns false when the reply has no record
  * because the operation was deleted, or when the bytes are not a record. */
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
-                           char task_id[SGI_REDIS_TASK_MAX + 1]);
+                           char task_id[SGI_STORE_TASK_MAX + 1]);
 
 /* ---- the thread (redis_watch.c) ---- */
 

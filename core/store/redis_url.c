@@ -4,39 +4,9 @@
  * be ignored without notice. */
 #include "store/redis_url.h"
 
+#include "base/percent.h"
+
 #include <stdio.h>
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Copies a text and decodes its percent-encoding. Returns false when the text is too
- * long, is malformed or has a NUL. */
-static bool take(char *to, size_t size, sgi_str from)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < from.n; i++) {
-        char c = from.p[i];
-        if (c == '%') {
-            int high = i + 2 < from.n ? hex_of(from.p[i + 1]) : -1;
-            int low = i + 2 < from.n ? hex_of(from.p[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return false;
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (!c || n + 1 >= size)
-            return false;
-        to[n++] = c;
-    }
-    to[n] = 0;
-    return true;
-}
 
 static bool take_number(sgi_str from, int32_t most, int32_t *out)
 {
@@ -88,7 +58,8 @@ static bool take_option(sgi_redis_url *url, sgi_str name, sgi_str value)
     if (sgi_str_eq(name, SGI_STR("prefix")))
         return take_prefix(url, value);
     if (sgi_str_eq(name, SGI_STR("ca")))
-        return url->tls && value.n && take(url->ca_file, sizeof url->ca_file, value);
+        return url->tls && value.n &&
+               sgi_percent_decode(url->ca_file, sizeof url->ca_file, value);
     if (url->port)
         /* only the URL of a Unix socket has the options below; a URL with a host has the
          * database and the password before the question mark */
@@ -96,9 +67,9 @@ static bool take_option(sgi_redis_url *url, sgi_str name, sgi_str value)
     if (sgi_str_eq(name, SGI_STR("db")))
         return take_number(value, 65535, &url->db);
     if (sgi_str_eq(name, SGI_STR("user")))
-        return take(url->user, sizeof url->user, value);
+        return sgi_percent_decode(url->user, sizeof url->user, value);
     return sgi_str_eq(name, SGI_STR("password")) &&
-           take(url->password, sizeof url->password, value);
+           sgi_percent_decode(url->password, sizeof url->password, value);
 }
 
 static bool take_options(sgi_redis_url *url, sgi_str query)
@@ -124,7 +95,7 @@ static const char *take_host(sgi_redis_url *url, sgi_str place)
     } else {
         split(place, ':', &host, &port);
     }
-    if (!host.n || !take(url->host, sizeof url->host, host))
+    if (!host.n || !sgi_percent_decode(url->host, sizeof url->host, host))
         return "the host is missing or too long";
     url->port = 6379;
     if (port.n && (!take_number(port, 65535, &url->port) || !url->port))
@@ -143,8 +114,8 @@ static const char *take_network(sgi_redis_url *url, sgi_str rest)
         place = (sgi_str){at + 1, place.n - who.n - 1};
         if (!split(who, ':', &user, &password) || !password.n)
             return "user and password have to be written as user:password@ or :password@";
-        if (!take(url->user, sizeof url->user, user) ||
-            !take(url->password, sizeof url->password, password))
+        if (!sgi_percent_decode(url->user, sizeof url->user, user) ||
+            !sgi_percent_decode(url->password, sizeof url->password, password))
             return "user or password is malformed or too long";
     }
     if (db.n && !take_number(db, 65535, &url->db))
@@ -169,7 +140,7 @@ static const char *take_all(sgi_redis_url *url, sgi_str text)
     const char *reason = NULL;
     if (scheme < 2)
         reason = take_network(url, rest);
-    else if (rest.n < 2 || *rest.p != '/' || !take(url->host, 108, rest))
+    else if (rest.n < 2 || *rest.p != '/' || !sgi_percent_decode(url->host, 108, rest))
         reason = "the path of the socket is missing, not absolute or too long";
     if (!reason && !take_options(url, query))
         reason = "an option after the question mark is unknown or malformed";

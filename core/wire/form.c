@@ -3,6 +3,7 @@
  * that later code need not handle NUL or line ends. */
 #include "wire/form.h"
 
+#include "base/percent.h"
 #include "wire/json_read.h"
 
 static bool is_unreserved(char c)
@@ -35,14 +36,6 @@ void sgi_url_form_add(sgi_buf *out, const char *name, sgi_str value)
     sgi_url_form_escape(out, value);
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 32);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes percent escapes, and plus signs as blanks. Returns false when an escape is
  * invalid. */
 static bool decode(sgi_str text, sgi_buf *out)
@@ -52,8 +45,8 @@ static bool decode(sgi_str text, sgi_buf *out)
             sgi_buf_add_char(out, text.p[i] == '+' ? ' ' : text.p[i]);
             continue;
         }
-        int high = i + 2 < text.n ? hex(text.p[i + 1]) : -1;
-        int low = i + 2 < text.n ? hex(text.p[i + 2]) : -1;
+        int high = i + 2 < text.n ? sgi_hex_digit(text.p[i + 1]) : -1;
+        int low = i + 2 < text.n ? sgi_hex_digit(text.p[i + 2]) : -1;
         if (high < 0 || low < 0)
             return false;
         sgi_buf_add_char(out, (char)(high << 4 | low));
