@@ -466,12 +466,19 @@ static void hold_turn(void *user, segue_call *call)
     assert_int_equal(segue_call_hold_turn(call), is_first ? SEGUE_OK : SEGUE_E_STATE);
 }
 
-static void add_held_tool(world *w)
+static void hold(void *user, segue_call *call)
+{
+    (void)user;
+    held = call;
+}
+
+/* Adds a tool whose calls the test makes go on. */
+static void add_held_tool(world *w, segue_call_fn on_call)
 {
     static const char tool[] =
         "{\"name\":\"held\",\"inputSchema\":{\"type\":\"object\"}}";
     segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
-    options.on_call = hold_turn;
+    options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE;
     options.task = SEGUE_TASK_MAY;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
@@ -487,7 +494,7 @@ static void a_first_turn_is_fenced(world *w)
     static const char *const modes[] = {"[\"immediate\"]",
                                         "[\"immediate\",\"streaming\"]"};
     wire *a = legacy_connect(w, "Ada", MODES_ALL);
-    add_held_tool(w);
+    add_held_tool(w, hold_turn);
     for (int i = 0; i < 2; i++) {
         char id[64], task[256];
         held = NULL;
@@ -751,6 +758,86 @@ static void who_asked_before_another_came_and_went(world *w)
     end();
 }
 
+static const char form[] = "{\"mode\":\"form\",\"message\":\"Are you sure?\","
+                           "\"requestedSchema\":{\"type\":\"object\","
+                           "\"properties\":{\"confirm\":{\"type\":\"boolean\"}}}}";
+
+static void on_confirm(void *user, segue_call *call, segue_status status,
+                       const char *json, size_t len)
+{
+    (void)user;
+    (void)json;
+    (void)len;
+    if (status == SEGUE_OK)
+        assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
+}
+
+static void asks(segue_call *call)
+{
+    assert_int_equal(segue_call_require_input(call, NULL, "elicitation/create", form,
+                                              sizeof form - 1, on_confirm, NULL, NULL,
+                                              NULL),
+                     SEGUE_OK);
+}
+
+/* Takes the call that the handler has got since. */
+static segue_call *take_held(void)
+{
+    segue_call *call = held;
+    assert_non_null(call);
+    held = NULL;
+    return call;
+}
+
+/* A asks a question while it cannot reach its store, so the question is never stored. B
+ * takes the task over. Then B asks the same question under the same key, or B leaves and
+ * the next run at A asks it. The answer at A reaches the question that is stored. */
+static void a_question_that_was_not_durable_is_asked_again(world *w, bool b_asks)
+{
+    char id[64];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    world_connect(&other, "Ada"); /* makes B open its store */
+    add_held_tool(w, hold);
+    add_held_tool(&other, hold);
+    held = NULL;
+    snprintf(id, sizeof id, "%s", wire_make_task(a, "1", "held", NULL, CAPS_ALL));
+    segue_call *first = take_held();
+    shared_store_away(instance_a, 1);
+    asks(first);
+    world_advance(w, 3 * LEASE_MS);
+    segue_call *last = take_held();
+    if (!b_asks) {
+        assert_int_equal(segue_call_send_text(last, "b", 1, NULL), SEGUE_OK);
+        world_run(&other);
+        segue_server_close(other.server);
+        segue_call_free(last);
+        world_run(&other);
+        world_stop(&other);
+    }
+    shared_store_away(instance_a, 0);
+    world_advance(w, 3 * LEASE_MS);
+    if (!b_asks)
+        last = take_held();
+    asks(last);
+    until_state(a, id, "\"input_required\"");
+    wire_task(a, "3", "tasks/update", id, b_asks ? ANSWER("input-1") : ANSWER("input-2"));
+    until_state(a, id, "\"completed\"");
+    segue_call_free(first);
+    segue_call_free(last);
+    end();
+}
+
+static void a_question_of_the_new_owner_is_answered(world *w)
+{
+    a_question_that_was_not_durable_is_asked_again(w, true);
+}
+
+static void a_question_is_asked_by_the_next_run(world *w)
+{
+    a_question_that_was_not_durable_is_asked_again(w, false);
+}
+
 /* A client of A answers a question while A cannot reach its store, and B takes the call
  * over. So the answer is never stored. A asks its client again, and the new answer
  * reaches the handler at B. */
@@ -952,6 +1039,10 @@ static const scenario leases[] = {
      who_resumes_where_the_first_request_waits, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 an answer overtakes its question", an_answer_overtakes_its_question,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a question of the new owner is answered",
+     a_question_of_the_new_owner_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a question that was not durable is asked by the next run",
+     a_question_is_asked_by_the_next_run, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 the first of two ends counts", the_first_of_two_ends_counts,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-16 who answers a server that is away is asked again",
