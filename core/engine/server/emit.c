@@ -14,54 +14,6 @@
 #define COMPLETION_MAX 100
 #define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
 
-/* ---- arguments ---- */
-
-segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value)
-{
-    sgi_json params = {call->op->served->params, call->op->served->params_len};
-    sgi_json found = sgi_json_get(sgi_json_get(params, "_meta"), key);
-    if (!found.n)
-        return SEGUE_E_NOT_FOUND;
-    *value = found;
-    return SEGUE_OK;
-}
-
-segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
-{
-    sgi_json found = sgi_json_get(sgi_op_arguments(call->op), name);
-    if (!found.n)
-        return SEGUE_E_NOT_FOUND;
-    *value = found;
-    return SEGUE_OK;
-}
-
-segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text)
-{
-    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
-    sgi_json value = {0};
-    segue_status status = sgi_call_argument(call, name, &value);
-    if (status != SEGUE_OK)
-        return status;
-    sgi_buf bytes;
-    sgi_buf_init(&bytes, mem);
-    if (!sgi_json_decode(value, &bytes)) {
-        sgi_buf_free(&bytes);
-        return SEGUE_E_INVALID;
-    }
-    sgi_decoded_argument *decoded =
-        bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
-    if (decoded) {
-        decoded->len = bytes.len;
-        if (bytes.len)
-            memcpy(decoded->text, bytes.p, bytes.len);
-        decoded->text[bytes.len] = 0;
-        TAILQ_INSERT_TAIL(&call->decoded, decoded, link);
-        *text = (sgi_str){decoded->text, decoded->len};
-    }
-    sgi_buf_free(&bytes);
-    return decoded ? SEGUE_OK : SEGUE_E_NOMEM;
-}
-
 /* ---- appending results ---- */
 
 static segue_status refuse(const segue_call *call, const char *why)
@@ -69,7 +21,8 @@ static segue_status refuse(const segue_call *call, const char *why)
     return sgi_refuse(call->handle.engine, SEGUE_E_INVALID, "%s", why);
 }
 
-static segue_status check_text(const segue_call *call, const char *what, const char *text)
+segue_status sgi_call_check_text(const segue_call *call, const char *what,
+                                 const char *text)
 {
     size_t at = 0;
     return sgi_utf8_valid(sgi_str_of(text), &at)
@@ -443,7 +396,7 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
     if ((taken && !strcmp(name, taken)) || !strcmp(name, "isError") ||
         !strcmp(name, "resultType"))
         return refuse(call, "the library sets this member of the result itself");
-    segue_status status = check_text(call, "the name", name);
+    segue_status status = sgi_call_check_text(call, "the name", name);
     if (status == SEGUE_OK)
         status = sgi_engine_check_json(call->handle.engine, json, len, &value, NULL);
     if (status == SEGUE_OK && call->op->served->kind->ages && !is_hint(name, value))
@@ -493,7 +446,7 @@ segue_status sgi_call_set_completion(segue_call *call, const char *const *values
 
 segue_status sgi_call_set_status(segue_call *call, const char *message)
 {
-    segue_status status = check_text(call, "the message", message);
+    segue_status status = sgi_call_check_text(call, "the message", message);
     if (status == SEGUE_OK)
         status = may_emit(call);
     if (status == SEGUE_OK)
@@ -580,60 +533,4 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     sgi_op_fire_end_waiters(op);
     sgi_call_end_turn(call);
     return SEGUE_OK;
-}
-
-/* True when a handler may send this error code. A handler must not send a code that MCP
- * reserves and does not define (R-0-4). */
-static bool may_send_code(int32_t code)
-{
-    return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
-           code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
-}
-
-/* Ends the operation with the error "Resource not found". The error code depends on the
- * protocol version. The message and the data name the URI. */
-static segue_status fail_not_found(segue_call *call, const char *message)
-{
-    const sgi_op *op = call->op;
-    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
-    sgi_buf data, text;
-    sgi_buf_init(&text, mem);
-    sgi_buf_init(&data, mem);
-    sgi_write_unknown_name(&text, sgi_str_of(message), sgi_str_of(op->served->item_name));
-    sgi_jw w = sgi_jw_to(&data);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "uri", sgi_str_of(op->served->item_name));
-    sgi_jw_close(&w, '}');
-    segue_status status =
-        data.failed || text.failed
-            ? SEGUE_E_NOMEM
-            : sgi_op_fail(call->op, SGI_ENTRY_ERROR, sgi_call_not_found_code(op),
-                          sgi_buf_str(&text), sgi_buf_str(&data));
-    sgi_buf_free(&text);
-    sgi_buf_free(&data);
-    return status;
-}
-
-segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
-                           const char *data, size_t len)
-{
-    sgi_json value = {0};
-    if (call->is_closing || call->lost)
-        return sgi_call_refuse_ended(call);
-    segue_status status = check_text(call, "the message", message);
-    if (status != SEGUE_OK)
-        return status;
-    if (call->op->served->kind == &sgi_call_resource &&
-        code == SGI_RPC_RESOURCE_NOT_FOUND)
-        return fail_not_found(call, message);
-    if (!may_send_code(code))
-        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
-                          "the error code %d is reserved by the protocol", (int)code);
-    if (data)
-        status = sgi_engine_check_json(call->handle.engine, data, len, &value, NULL);
-    if (status != SEGUE_OK)
-        return status;
-    status = sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
-    sgi_call_end_turn(call);
-    return status;
 }

@@ -15,5 +15,8 @@ bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str
 /* Adds the final entry of a result to the list. If the result is too large for a plain
  * call, the function first makes the call a task. */
 bool sgi_emit_add_final(segue_call *call, struct sgi_entry_list *list, bool is_error);
+/* Refuses a text that is not UTF-8. what: names the text in the error's message. */
+segue_status sgi_call_check_text(const segue_call *call, const char *what,
+                                 const char *text);
 
 #endif
