@@ -1,6 +1,7 @@
 /* The error of a client whose operation the server's store refuses: data.reason, one
  * value for each refusal of a store (core/api/reasons.def). */
 #include "support/fault_store.h"
+#include "support/legacy_wire.h"
 #include "support/scratch.h"
 #include "support/world_inside.h"
 
@@ -170,7 +171,42 @@ static void a_call_without_memory(world *w)
     assert_true(ended > 0);
 }
 
+/* A slow reader has the first pieces of a result. The store then fails once to read the
+ * next ones. The client gets an error, because it would add a whole result to the pieces
+ * that it has. When it asks again by its key, it gets all. */
+static void a_piece_that_cannot_be_read(world *w)
+{
+    static const char call[] =
+        "\"name\":\"story\",\"arguments\":{\"n\":1000,\"chunk\":3000,\"delayMs\":1},"
+        "\"_meta\":{\"allowPartial\":true,"
+        "\"dev.segue/idempotencyKey\":\"0123456789abcdef\"}";
+    const char *r;
+    wire *c = legacy_connect(w, NULL, NULL);
+    wire_ask_plain(c, "1", "tools/call", call);
+    world_advance(w, 10);
+    assert_at(wire_response(c, "1"), "result._meta.hasMore", "true");
+    wire_stall(c, 1);
+    world_advance(w, 2000);
+    fault_store_fail_reads(faults, 1);
+    wire_stall(c, 0);
+    do
+        r = wire_response(c, "1");
+    while (!strcmp(json_at(r, "result._meta.hasMore"), "true"));
+    assert_at(r, "error.data.reason", "\"store_failed\"");
+    assert_true(*json_at(r, "error.data.retryAfterMs"));
+    int segments = 0;
+    wire_ask_plain(c, "2", "tools/call", call);
+    do {
+        r = wire_response(c, "2");
+        for (const char *at = r; (at = strstr(at, "segment ")); at++)
+            assert_int_equal(atoi(at + strlen("segment ")), ++segments);
+    } while (!strcmp(json_at(r, "result._meta.hasMore"), "true"));
+    assert_int_equal(segments, 1000);
+}
+
 static const scenario scenarios[] = {
+    {"AS-79 AS-114 a piece that cannot be read ends the call",
+     a_piece_that_cannot_be_read, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a creation that is refused says why", a_creation_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 an end that is refused says why", an_end_that_is_refused,

@@ -32,6 +32,7 @@ struct fault_store {
     int keeps;
     segue_status status;
     int refuse;
+    int unreadable;
     uint64_t trim;
     made *all;
     size_t count;
@@ -185,6 +186,8 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     fault_store *f = self;
     trimmed t = {f, fn, user};
     f->reads++;
+    if (f->unreadable && f->unreadable--)
+        return SEGUE_E_STORE;
     return f->dead ? SEGUE_E_STORE : sgi_store_read(f->inner, id, after, pass_entry, &t);
 }
 
@@ -343,6 +346,11 @@ int fault_store_changed(const fault_store *f)
 int fault_store_finds(const fault_store *f)
 {
     return f->finds;
+}
+
+void fault_store_fail_reads(fault_store *f, int times)
+{
+    f->unreadable = times;
 }
 
 int fault_store_reads(const fault_store *f)
