@@ -56,6 +56,57 @@ static void the_words_of_a_stand_in_may_be_a_tools(void **state)
     kit_end(&k);
 }
 
+#define UNREAD "{\"reason\":\"store_failed\",\"retryAfterMs\":1000}"
+
+/* The server cannot read the next segments of a task that runs, with or without a pause
+ * in its error. The client pulls the rest. */
+static void a_stream_that_the_store_cannot_read_is_pulled(void **state)
+{
+    static const char *const errors[] = {UNREAD, "{\"reason\":\"store_failed\"}"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_error(&k, call, -32603, errors[i]);
+        assert_int_equal(r->completed, 0);
+        kit_result(&k, segments_expect_pull(&k, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
+        segments_assert_abc(r);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* The task has failed, and its result cannot be read now: the client asks for it again.
+ * An error without a pause is the result of the task. */
+static void an_end_that_the_store_cannot_read_is_asked_for_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    kit_start(&k, "tools/list", NULL, NULL);
+    kit_list_tools(&k);
+    record *r = segments_call(&k, NULL, &call);
+    kit_result(&k, call, "%s", CREATED_2025("T"));
+    kit_advance(&k, 1200);
+    kit_result(&k, kit_expect(&k, "tasks/get"), "%s", TASK_2025("T", "failed"));
+    for (int i = 0; i < 3; i++) {
+        kit_error(&k, kit_expect(&k, "tasks/result"), -32603, UNREAD);
+        assert_int_equal(r->completed, 0);
+        kit_advance(&k, 800);
+        kit_expect_silence(&k);
+        kit_advance(&k, 1000);
+    }
+    kit_error(&k, kit_expect(&k, "tasks/result"), -32603,
+              "{\"reason\":\"store_failed\"}");
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 /* When the task of a broken stream asks a question, its result is pulled: a server may
  * ask only while a client waits for the result. The tool goes on when it has its
  * answer. */
@@ -469,6 +520,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
         cmocka_unit_test(the_words_of_a_stand_in_may_be_a_tools),
+        cmocka_unit_test(a_stream_that_the_store_cannot_read_is_pulled),
+        cmocka_unit_test(an_end_that_the_store_cannot_read_is_asked_for_again),
         cmocka_unit_test(a_broken_stream_that_asks_is_waited_for),
         cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
         NAMED("R-1905-34 the whole says what was replaced",
