@@ -7,31 +7,48 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/rsa.h>
+
+#include <errno.h>
+#include <sys/random.h>
 
 int32_t sgi_crypto_random(void *user, void *bytes, size_t len)
 {
+    uint8_t *at = bytes;
     (void)user;
-    return len <= INT32_MAX && RAND_bytes(bytes, (int)len) == 1 ? 0 : -1;
-}
-
-sgi_hasher *sgi_crypto_hasher_new(void)
-{
-    EVP_MD *sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    ERR_clear_error();
-    return (sgi_hasher *)sha256;
+    /* This is not RAND_bytes, because OpenSSL takes much memory when it is first used. */
+    while (len) {
+        ssize_t got = getrandom(at, len, 0);
+        if (got < 0 && errno != EINTR)
+            return -1;
+        if (got > 0) {
+            at += got;
+            len -= (size_t)got;
+        }
+    }
+    return 0;
 }
 
 void sgi_crypto_hasher_free(sgi_hasher *hasher)
 {
-    EVP_MD_free((EVP_MD *)hasher);
+    EVP_MD_free(hasher->sha256);
+    hasher->sha256 = NULL;
 }
 
-bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+/* Returns the digest algorithm, and keeps it in the hasher. */
+static const EVP_MD *algorithm_of(sgi_hasher *hasher)
+{
+    if (hasher && !hasher->sha256) {
+        hasher->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+        ERR_clear_error();
+    }
+    return hasher && hasher->sha256 ? hasher->sha256 : EVP_sha256();
+}
+
+bool sgi_crypto_digest(sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count)
 {
-    const EVP_MD *sha256 = hasher ? (const EVP_MD *)hasher : EVP_sha256();
+    const EVP_MD *sha256 = algorithm_of(hasher);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool ok = context && EVP_DigestInit_ex(context, sha256, NULL);
     for (size_t i = 0; ok && i < count; i++) {

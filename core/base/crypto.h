@@ -9,17 +9,18 @@
 
 /* Fills `bytes` with random bytes from the operating system. Returns 0 on success. */
 int32_t sgi_crypto_random(void *user, void *bytes, size_t len);
-/* The digest algorithm. It is looked up once, because the look-up costs more than the
- * digest of a key. The object never changes, so threads can share it. OpenSSL owns its
- * memory. sgi_crypto_hasher_new returns NULL when out of memory. */
-typedef struct sgi_hasher sgi_hasher;
-sgi_hasher *sgi_crypto_hasher_new(void);
-/* Frees the hasher. hasher may be NULL. */
+/* The digest algorithm. The first digest looks it up and keeps it, because the look-up
+ * costs more than the digest of a key, and OpenSSL takes much memory when it is first
+ * used. A hasher of zeros is valid. One thread at a time may use a hasher. OpenSSL owns
+ * the memory of the algorithm. */
+typedef struct sgi_hasher {
+    void *sha256; /* NULL = not looked up */
+} sgi_hasher;
 void sgi_crypto_hasher_free(sgi_hasher *hasher);
 /* Computes SHA-256 of the parts. The length of each part comes before the part, so two
  * different lists never have the same input. hasher: NULL = this call looks the algorithm
  * up. Returns false when OpenSSL is out of memory. */
-bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+bool sgi_crypto_digest(sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
 /* True when two byte strings are equal. The duration of the comparison depends only on
  * len. */

@@ -19,7 +19,7 @@ typedef struct sgi_committer sgi_committer;
 
 /* Hashes parts of a text to a digest. The runtime gives the engine this function, which
  * is that of base/crypto.c. */
-typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+typedef bool (*sgi_digest_fn)(sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                               const sgi_str *parts, size_t count);
 
 /* Functions of the host (the runtime) that the engine calls. The engine calls them under

@@ -3,11 +3,14 @@
  * parent of processes that the program leaves behind (PR_SET_CHILD_SUBREAPER). A signal
  * reports to the guard that the proxy has ended (PR_SET_PDEATHSIG). So no process of an
  * upstream outlives the proxy, not even a grandchild that keeps the pipe open. */
-#include "proxy.h"
+#include "guard.h"
+
+#include "limits.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 1000 /* the pause in ms between SIGTERM and SIGKILL */
-#define STEP_MS 10
 
 /* Sends a signal to each child of this process. Returns the number of children. */
 static int signal_children(int number)
@@ -65,9 +65,9 @@ static bool reap(pid_t main_child, int *status)
 static void end_all(pid_t main_child, int *status, long patience_ms)
 {
     if (patience_ms && signal_children(SIGTERM)) {
-        for (long ms = 0; ms < patience_ms && signal_children(0); ms += STEP_MS) {
+        for (long ms = 0; ms < patience_ms && signal_children(0); ms += GUARD_STEP_MS) {
             reap(main_child, status);
-            wait_ms(STEP_MS);
+            wait_ms(GUARD_STEP_MS);
         }
     }
     while (signal_children(SIGKILL)) {
@@ -129,6 +129,14 @@ int guard_run(long parent, char **argv)
     while ((number == SIGCHLD && !reap(child, &how)) ||
            (number == SIGHUP && getppid() == parent))
         number = next_signal(&set);
-    end_all(child, &how, number == SIGHUP ? 0 : number == SIGCHLD ? 0 : PATIENCE_MS);
+    end_all(child, &how,
+            number == SIGHUP    ? 0
+            : number == SIGCHLD ? 0
+                                : GUARD_PATIENCE_MS);
     return exit_status(how);
+}
+
+int guard_run_arguments(int count, char **arguments)
+{
+    return count > 1 ? guard_run(strtol(arguments[0], NULL, 10), arguments + 1) : 2;
 }

@@ -8,15 +8,14 @@
  * task, and the client's call is answered with the id of this task. */
 #include "handle.h"
 
+#include "limits.h"
+
 #include <segue/segue_util.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDLE_TTL_MS ((int64_t)24 * 60 * 60 * 1000)
-#define NOTE_SIZE 400
-#define HANDLE_MAX 200
 /* the member of _meta that names the relay of a call that an errand makes */
 #define RELAY_META "dev.segue/relay"
 
@@ -37,7 +36,7 @@ typedef struct errand {
     segue_call *call; /* the client's call; NULL = it was answered, or the relay has it */
     /* MAKE: the relay that waits for the call of the errand; NULL = it has the call */
     relay *relay;
-    char note[NOTE_SIZE];
+    char note[NOTE_BYTES];
 } errand;
 
 static const char *const tools[] = {
@@ -153,7 +152,7 @@ static void say(errand *e, const char *words)
 
 static void say_running(errand *e)
 {
-    char words[NOTE_SIZE + HANDLE_MAX + 200];
+    char words[NOTE_BYTES + HANDLE_MAX + 200];
     snprintf(words, sizeof words,
              "The call still runs%s%s. Ask again with segue_proxy_result, handle %s.",
              e->note[0] ? ": " : "", e->note, segue_task_id(e->task));

@@ -1,6 +1,7 @@
 /* segue-proxy: a proxy between clients and MCP servers. core/docs/proxy.md is its
  * guide. */
 #include "client.h"
+#include "guard.h"
 #include "options.h"
 #include "peek.h"
 
@@ -129,17 +130,12 @@ static int run(proxy *p)
     return p->status;
 }
 
-static int run_guard(int argc, char **argv)
-{
-    return argc > 3 ? guard_run(strtol(argv[2], NULL, 10), argv + 3) : 2;
-}
-
 int main(int argc, char **argv)
 {
     proxy p = {.status = 0};
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     if (argc > 1 && !strcmp(argv[1], "--guard"))
-        return run_guard(argc, argv);
+        return guard_run_arguments(argc - 2, argv + 2);
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;

@@ -4,6 +4,8 @@
  * proxy. The message stays in the pipe. */
 #include "peek.h"
 
+#include "limits.h"
+
 #include <segue/segue_util.h>
 
 #include <errno.h>
@@ -14,11 +16,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-/* the largest part of the first message that is examined, in bytes */
-#define PEEK_MAX ((size_t)64 * 1024)
-#define PATIENCE_MS 10000
-#define STEP_MS 2
 
 /* Copies the content of a pipe without removing it. Returns the length of the copy; -1
  * when the descriptor is not a pipe. */
@@ -45,9 +42,9 @@ static ssize_t peek(int fd, char *room)
 static size_t peek_line(int fd, char *room)
 {
     struct pollfd wait = {fd, POLLIN, 0};
-    struct timespec step = {0, STEP_MS * 1000000L};
-    for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
-        if (poll(&wait, 1, PATIENCE_MS) <= 0)
+    struct timespec step = {0, PEEK_STEP_MS * 1000000L};
+    for (int ms = 0; ms < PEEK_PATIENCE_MS; ms += PEEK_STEP_MS) {
+        if (poll(&wait, 1, PEEK_PATIENCE_MS) <= 0)
             return 0;
         ssize_t got = peek(fd, room);
         char *end = got > 0 ? memchr(room, '\n', (size_t)got) : NULL;

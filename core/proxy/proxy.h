@@ -9,6 +9,7 @@
 #define PROXY_H
 
 #include "config.h"
+#include "limits.h"
 
 #include <segue/segue_ext.h>
 
@@ -18,9 +19,6 @@ typedef struct upstream upstream;
 typedef struct item item;
 typedef struct client client;
 typedef struct watched watched;
-
-#define STDERR_LINES 20
-#define STDERR_LINE 400
 
 /* The features that an upstream declares in its capabilities. */
 typedef struct features {
@@ -257,12 +255,6 @@ void relay_tool(void *user, segue_call *call);
 void relay_resource(void *user, segue_call *call);
 void relay_prompt(void *user, segue_call *call);
 void relay_completion(void *user, segue_call *call);
-
-/* ---- the guard of a child (guard.c) ---- */
-
-/* Runs argv as a child process. When the process `parent` ends, ends the child and all of
- * its descendants. Returns the exit status. */
-int guard_run(long parent, char **argv);
 
 /* ---- log (log.c) ---- */
 

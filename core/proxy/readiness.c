@@ -3,8 +3,6 @@
  * answers. While there are no requests of clients, the proxy asks the upstream itself. */
 #include "proxy.h"
 
-#define PROBE_MS 5000
-
 static bool is_usable(const source *s)
 {
     return s->settled && !s->failed && !s->upstreams->lost;

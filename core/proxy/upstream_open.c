@@ -1,10 +1,13 @@
 /* Opens the transport to an upstream: starts its program, or connects to its URL. */
 #include "proxy.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define GUARD "segue-proxy-guard"
 
 extern char **environ;
 
@@ -37,11 +40,40 @@ static const char **make_env(char *const *more)
     return env;
 }
 
+/* Returns the path of the guard's program: the file GUARD beside this program, or where
+ * the installation puts it. NULL = there is no such file, and this program is the guard,
+ * too. room has PATH_MAX bytes. */
+static const char *find_guard(char *room)
+{
+    static const char *const places[] = {GUARD, "../libexec/segue/" GUARD};
+    ssize_t len = readlink("/proc/self/exe", room, PATH_MAX - 1);
+    while (len > 0 && room[len - 1] != '/')
+        len--;
+    for (size_t i = 0; len > 0 && i < sizeof places / sizeof *places; i++) {
+        int n = snprintf(room + len, PATH_MAX - (size_t)len, "%s", places[i]);
+        if (n < PATH_MAX - len && !access(room, X_OK))
+            return room;
+    }
+    return NULL;
+}
+
+/* Writes the command that starts the guard. Returns its number of words. */
+static size_t write_guard(const char **argv, char *room, const char *parent)
+{
+    size_t n = 0;
+    const char *program = find_guard(room);
+    argv[n++] = program ? program : "/proc/self/exe";
+    if (!program)
+        argv[n++] = "--guard";
+    argv[n++] = parent;
+    return n;
+}
+
 static segue_status spawn(upstream *u, segue_transport **out, segue_error **error)
 {
     const source_config *c = u->source->config;
     segue_spawn_options options = SEGUE_SPAWN_OPTIONS_INIT;
-    char parent[24];
+    char parent[24], guard[PATH_MAX];
     size_t count = 0;
     while (c->argv[count])
         count++;
@@ -50,11 +82,9 @@ static segue_status spawn(upstream *u, segue_transport **out, segue_error **erro
     segue_status status = SEGUE_E_NOMEM;
     if (argv && (env || !c->env)) {
         snprintf(parent, sizeof parent, "%ld", (long)getpid());
-        argv[0] = "/proc/self/exe";
-        argv[1] = "--guard";
-        argv[2] = parent;
+        size_t first = write_guard(argv, guard, parent);
         for (size_t i = 0; i <= count; i++)
-            argv[3 + i] = c->argv[i];
+            argv[first + i] = c->argv[i];
         options.argv = argv;
         options.env = env;
         options.working_dir = c->dir;

@@ -127,7 +127,7 @@ static void destroy(segue_runtime *rt)
 {
     sgi_mem mem = rt->mem;
     sgi_engine_free(&rt->engine);
-    sgi_crypto_hasher_free(rt->engine.hasher);
+    sgi_crypto_hasher_free(&rt->hasher);
     pthread_cond_destroy(&rt->dispatch.left);
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
@@ -272,7 +272,7 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
     sgi_loop_fill_host_functions(&host);
     sgi_stores_fill_host_functions(&host);
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
-    rt->engine.hasher = sgi_crypto_hasher_new();
+    rt->engine.hasher = &rt->hasher;
     rt->engine.log_level = options->log_level;
     sgi_engine_set_limits(&rt->engine,
                           options->max_message_bytes > 0

@@ -132,6 +132,7 @@ struct segue_runtime {
     pthread_mutex_t mutex;
     int64_t refs; /* number of references; protected by the lock */
     sgi_engine engine;
+    sgi_hasher hasher; /* the engine uses it under the lock */
     /* the hooks of the options: the clocks, and the random generator if it was injected;
      * clocks that were NULL have their defaults */
     segue_hooks given;

@@ -1,6 +1,7 @@
 // npm runs this script when npm has installed the package. If the addon of the package
 // can be loaded, the script does nothing more. Otherwise the script builds an addon, and
-// the program segue-proxy, from the C sources in native/ with the system's libraries.
+// the program segue-proxy with its guard, from the C sources in native/ with the system's
+// libraries.
 // npm_config_build_from_source=true always builds them.
 "use strict";
 const { spawnSync } = require("node:child_process");
@@ -65,10 +66,8 @@ function build() {
     run("cmake", ["--build", work, "--target", ...targets, "--parallel", jobs]);
     fs.mkdirSync(release, { recursive: true });
     fs.copyFileSync(path.join(work, "bindings", "node", "segue.node"), wanted);
-    fs.copyFileSync(
-        path.join(work, "proxy", "segue-proxy"),
-        path.join(release, "segue-proxy"),
-    );
+    for (const program of ["segue-proxy", "segue-proxy-guard"])
+        fs.copyFileSync(path.join(work, "proxy", program), path.join(release, program));
     fs.rmSync(work, { recursive: true, force: true });
 }
 

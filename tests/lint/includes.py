@@ -65,6 +65,7 @@ LIBRARIES = {
     "sqlite3*.h": ("core/store/sqlite*",),
     "hiredis/*": ("core/store/redis*",),
     "libpq-fe.h": ("core/store/postgres*",),
+    "sys/random.h": ("core/base/crypto.c", "core/proxy/*", "tests/*"),
     "ev.h": ("core/runtime/*", "core/transport/*"),
 }
 

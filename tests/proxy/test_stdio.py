@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -207,20 +208,38 @@ class Passing(unittest.TestCase):
             self.assertIn("grown", [tool["name"] for tool in tools])
 
 
+def parent_of(pid):
+    """Returns the parent of a process, and the name of the file that the parent runs."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    parent = stat.rpartition(")")[2].split()[1]
+    return parent, os.path.basename(os.readlink(f"/proc/{parent}/exe"))
+
+
 class Processes(unittest.TestCase):
     def pid_of(self, client):
         client.begin("tools/call", {"name": "sleep", "_meta": {"progressToken": 1}})
         note = client.wait_note("notifications/progress")
         return int(note["params"]["message"].split()[1])
 
+    def kill(self, client, guard):
+        """Kills the proxy and waits for the end of all that it has started."""
+        left = int(client.tool("leave_child")["result"]["content"][0]["text"])
+        pid = self.pid_of(client)
+        self.assertEqual(parent_of(pid)[1], guard)
+        client.process.kill()
+        client.process.wait()
+        peers.wait_until_gone(pid)
+        peers.wait_until_gone(left)
+
     def test_no_process_outlives_a_killed_proxy(self):
         with peers.proxy() as client:
-            left = int(client.tool("leave_child")["result"]["content"][0]["text"])
-            pid = self.pid_of(client)
-            client.process.kill()
-            client.process.wait()
-            peers.wait_until_gone(pid)
-            peers.wait_until_gone(left)
+            self.kill(client, "segue-proxy-guard")
+
+    def test_without_the_program_of_the_guard_the_proxy_is_the_guard(self):
+        with tempfile.TemporaryDirectory() as place:
+            alone = shutil.copy(peers.PROXY, place)
+            with peers.Client([alone, "--", *peers.UPSTREAM]) as client:
+                self.kill(client, "segue-proxy")
 
     def test_no_process_outlives_a_proxy_that_ends(self):
         with peers.proxy() as client:

@@ -123,8 +123,8 @@ static void release(void *user)
 }
 
 /* Makes a digest of all bytes, which is not secret. */
-static bool digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
-                   const sgi_str *parts, size_t count)
+static bool digest(sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts,
+                   size_t count)
 {
     uint64_t seed[2] = {count, 0};
     (void)hasher;
