@@ -290,6 +290,86 @@ static void slow_reader(world *w)
     assert_true(most < (size_t)8 * 1024 * 1024);
 }
 
+/* ---- fields that are larger than the room for unsent output ---- */
+
+#define FIELDS 3
+#define FIELD_BYTES ((size_t)600 * 1024)
+
+typedef struct writer {
+    int fields, texts; /* what was accepted */
+    char *value;
+} writer;
+
+static void write_more(void *user, segue_call *call)
+{
+    writer *t = user;
+    segue_status status = SEGUE_OK;
+    while (status == SEGUE_OK && t->texts < 2) {
+        char name[8];
+        snprintf(name, sizeof name, "f%d", t->fields);
+        bool is_field = t->fields < FIELDS;
+        status = is_field ? segue_call_set_field(call, name, t->value, FIELD_BYTES, NULL)
+                          : segue_call_send_text(call, "text", 4, NULL);
+        t->fields += is_field && status == SEGUE_OK;
+        t->texts += !is_field && status == SEGUE_OK;
+    }
+    if (status == SEGUE_E_WOULD_BLOCK)
+        return; /* until on_drain */
+    assert_int_equal(status, SEGUE_OK);
+    segue_call_complete(call, NULL, NULL);
+    segue_call_free(call);
+}
+
+static void free_writer(void *user)
+{
+    writer *t = user;
+    free(t->value);
+    free(t);
+}
+
+static void write_fields(void *user, segue_call *call)
+{
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
+    writer *t = calloc(1, sizeof *t);
+    (void)user;
+    assert_non_null(t);
+    t->value = malloc(FIELD_BYTES);
+    assert_non_null(t->value);
+    memset(t->value, 'x', FIELD_BYTES);
+    t->value[0] = t->value[FIELD_BYTES - 1] = '"';
+    events.user = t;
+    events.free_user = free_writer;
+    events.on_drain = write_more;
+    assert_int_equal(segue_call_watch(call, &events), SEGUE_OK);
+    write_more(t, call);
+}
+
+/* A producer waits for what its client has still to read. Fields that were read wait for
+ * nobody, although they stay in memory. */
+static void fields_hold_nobody_up(world *w)
+{
+    static const char tool[] =
+        "{\"name\":\"wide\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
+    options.on_call = write_fields;
+    options.flags = SEGUE_TOOL_INCREMENTAL;
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
+                                      &options, NULL),
+                     SEGUE_OK);
+    wire *c = legacy_connect(w, NULL, NULL);
+    ask_plain(c, "1", "wide", NULL, ALLOW);
+    world_advance(w, 1000);
+    const char *r;
+    int texts = 0;
+    do {
+        r = wire_response(c, "1");
+        for (const char *at = r; (at = strstr(at, "\"text\":\"text\"")); at++)
+            texts++;
+    } while (has_more(r));
+    assert_int_equal(texts, 2);
+    assert_true(*json_at(r, "result.f2"));
+}
+
 /* Checks a call in which an allocation failed after its reader went on: its pieces have
  * no gap, and an end comes only after all of them. Returns 1 when the call was cut. */
 static int assert_no_hole(wire *c, int n)
@@ -363,6 +443,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, little_is_collected},
     {"AS-89 a large result passes a slow reader", slow_reader, ONLY_HERE | ONE_DRIVE,
      NULL},
+    {"R-776-7 fields that were read hold nobody up", fields_hold_nobody_up,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-C-16 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
