@@ -1,7 +1,7 @@
 /* The error of a client whose operation the server's store refuses: data.reason, one
  * value for each refusal of a store (core/api/reasons.def). */
+#include "support/draft_wire.h"
 #include "support/fault_store.h"
-#include "support/legacy_wire.h"
 #include "support/scratch.h"
 #include "support/world_inside.h"
 
@@ -114,6 +114,32 @@ static void a_cancel_that_is_refused(world *w)
     }
 }
 
+/* Clients see that the task has failed, but the store does not have this end. A server
+ * that continues the task does not know of it, so a cancel is not refused because of the
+ * end, as long as the store does not have it. */
+static void an_end_that_is_not_stored_stops_no_cancel(world *w)
+{
+    for (int draft = 0; draft < 2; draft++) {
+        char id[64], more[160] = "";
+        wire *c = draft ? draft_connect(w, NULL, NULL) : legacy_connect(w, NULL, NULL);
+        snprintf(id, sizeof id, "%s",
+                 draft ? draft_make_task(c, "1", "hang", NULL)
+                       : legacy_make_task(c, "1", "hang", NULL, NULL));
+        if (draft)
+            snprintf(more, sizeof more, "\"requestState\":%s",
+                     draft_state_of(legacy_task(c, "2", "tasks/get", id, NULL)));
+        const char *state = draft ? more : NULL;
+        fault_store_refuse(faults, SEGUE_E_STORE_FULL, 1000);
+        assert_code(legacy_task(c, "3", "tasks/cancel", id, state), -32603);
+        assert_at(legacy_task(c, "4", "tasks/get", id, state), "result.status",
+                  "\"failed\"");
+        assert_code(legacy_task(c, "5", "tasks/cancel", id, state), -32603);
+        fault_store_refuse(faults, SEGUE_OK, 0);
+        world_advance(w, 60000);
+        assert_code(legacy_task(c, "6", "tasks/cancel", id, state), -32602);
+    }
+}
+
 /* The same call with the same key, in another process: it finds its operation, and no
  * warning is logged. */
 static void a_retry_by_its_key(world *w)
@@ -215,6 +241,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a cancel that is refused is not acknowledged", a_cancel_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 an end that is not stored stops no cancel",
+     an_end_that_is_not_stored_stops_no_cancel, ONLY_HERE | ONE_DRIVE, draft_on},
     {"AS-38a a retry by its key causes no warning", a_retry_by_its_key,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a call without memory is not left in the store", a_call_without_memory,

@@ -464,6 +464,14 @@ static inline bool sgi_op_is_broken(const sgi_op *op)
     return op->stored == SGI_STORED_BROKEN;
 }
 
+/* True when clients see an end that the store does not have yet. A server that continues
+ * the operation does not know of the end, so no request may be acknowledged or refused
+ * because of it. */
+static inline bool sgi_op_has_unstored_end(const sgi_op *op)
+{
+    return sgi_op_is_broken(op) && op->durable + 1 < op->head.next_log;
+}
+
 /* Returns the horizon of the operation: the position of the last entry that a peer may
  * see. */
 static inline uint64_t sgi_op_horizon(const sgi_op *op)

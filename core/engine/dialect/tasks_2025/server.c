@@ -185,8 +185,10 @@ static void tasks_get(const sgi_inbound *in)
 static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    (void)status;
-    sgi_task_refuse_cancel(reply, status_of(op, NULL));
+    if (status != SEGUE_OK)
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    else
+        sgi_task_refuse_cancel(reply, status_of(op, NULL));
     sgi_reply_close(reply);
 }
 
@@ -215,7 +217,9 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancelled;
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
-    status = sgi_op_has_ended(op) ? SEGUE_OK : sgi_task_cancel(op);
+    status = sgi_op_has_unstored_end(op) ? SEGUE_E_STORE
+             : sgi_op_has_ended(op)      ? SEGUE_OK
+                                         : sgi_task_cancel(op);
     if (status == SEGUE_OK) {
         sgi_op_wait_for_requested_changes(op, &reply->waiter);
     } else {

@@ -306,17 +306,24 @@ static void refuse_unstored(sgi_reply *reply, segue_status status)
     sgi_reply_close(reply);
 }
 
-/* True when the task can be shown. A task has failed when the store has refused to store
- * the client's request; the client is told so by the task itself. */
-static bool can_be_shown(const sgi_op *op, segue_status status)
+/* Returns the status of a request whose entries the log has. When the store has refused
+ * the entries, the task has failed. The task is shown only when its end is stored:
+ * otherwise a server that continues the task knows neither of the request nor of the
+ * end. */
+static segue_status status_of_request(const sgi_op *op, segue_status status)
 {
-    return status == SEGUE_OK || sgi_op_is_broken(op);
+    if (!sgi_op_is_broken(op))
+        return status;
+    if (!sgi_op_has_unstored_end(op))
+        return SEGUE_OK;
+    return status == SEGUE_OK ? SEGUE_E_STORE : status;
 }
 
 static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    if (can_be_shown(op, status))
+    status = status_of_request(op, status);
+    if (status == SEGUE_OK)
         show(reply, op);
     else
         refuse_unstored(reply, status);
@@ -384,7 +391,8 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    if (!can_be_shown(op, status)) {
+    status = status_of_request(op, status);
+    if (status != SEGUE_OK) {
         refuse_unstored(reply, status);
         return;
     }
@@ -398,6 +406,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    status = status_of_request(op, status);
     if (status != SEGUE_OK) {
         refuse_unstored(reply, status);
         return;

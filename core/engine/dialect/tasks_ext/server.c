@@ -99,17 +99,10 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_reply_close(reply);
 }
 
-/* True when clients see an end that the store does not have yet. A server that continues
- * the task does not know of the end, so nothing may be acknowledged because of it. */
-static bool has_unstored_end(const sgi_op *op)
-{
-    return sgi_op_is_broken(op) && op->durable + 1 < op->head.next_log;
-}
-
 /* Acknowledges a request when all entries that the log has now are durable. */
 static void ack_when_durable(sgi_reply *reply, sgi_op *op)
 {
-    if (has_unstored_end(op)) {
+    if (sgi_op_has_unstored_end(op)) {
         sgi_reply_store_error(reply, SGI_UNSTORED, SEGUE_E_STORE);
         sgi_reply_close(reply);
         return;
