@@ -243,6 +243,22 @@ static const char *wrong_request_option(const segue_request_options *o)
     return NULL;
 }
 
+/* Checks the capabilities of a request, and skips white space before them. */
+static segue_status check_capabilities(sgi_engine *engine, segue_request_options *options)
+{
+    sgi_json value = {0};
+    const char *given = options->capabilities;
+    if (!given)
+        return SEGUE_OK;
+    segue_status status =
+        sgi_engine_check_json(engine, given, strlen(given), &value, NULL);
+    if (status == SEGUE_OK && sgi_json_kind_of(value) != SGI_JSON_OBJECT)
+        status = sgi_refuse(engine, SEGUE_E_INVALID,
+                            "the request option capabilities is not a JSON object");
+    options->capabilities = value.p;
+    return status;
+}
+
 static segue_status take_request_structs(sgi_engine *engine,
                                          segue_request_options *options,
                                          const segue_request_options *given_options,
@@ -260,7 +276,7 @@ static segue_status take_request_structs(sgi_engine *engine,
                             !strcmp(wrong, "idempotency_key")
                                 ? "not 16 to 128 bytes of UTF-8"
                                 : "out of range")
-               : SEGUE_OK;
+               : check_capabilities(engine, options);
 }
 
 segue_status segue_request_start(segue_session *session, const char *method,

@@ -78,6 +78,17 @@ char *client_capabilities(const proxy *p, uint64_t number)
     return out.p;
 }
 
+char *client_call_capabilities(const proxy *p, const segue_call *call)
+{
+    json declared = {NULL, 0};
+    text out = {.p = NULL};
+    if (segue_call_meta(call, "io.modelcontextprotocol/clientCapabilities", &declared.p,
+                        &declared.n) != SEGUE_OK)
+        return client_capabilities(p, segue_call_client(call));
+    peek_write_questions(&out, declared);
+    return out.p;
+}
+
 /* ---- subscriptions ---- */
 
 /* Asks the source of the resource to report its changes. */

@@ -16,6 +16,9 @@ char *client_key(const proxy *p, uint64_t number, const char *principal);
 /* Returns the capabilities that an upstream of one session should see, as JSON, or NULL
  * when the session is not known. The caller frees the text. */
 char *client_capabilities(const proxy *p, uint64_t number);
+/* Like client_capabilities, for an upstream that learns with each request what it may
+ * ask. Returns NULL when the client of the call is not known any more. */
+char *client_call_capabilities(const proxy *p, const segue_call *call);
 
 /* Returns the lowest level of log messages to ask the upstream for during a call; NULL =
  * the upstream decides. */

@@ -217,17 +217,22 @@ static void on_status(void *user, segue_request *request, const char *status,
         segue_call_set_status(r->call, message, NULL);
 }
 
-static void on_task(void *user, segue_request *request, const char *task_id)
+static void on_resumable(void *user, segue_request *request)
 {
     relay *r = user;
-    (void)task_id;
     r->request = r->request ? r->request : request;
     relay_checkpoint(r);
 }
 
-static void on_resumable(void *user, segue_request *request)
+/* A task of the upstream becomes a task of the proxy at once, if the client supports
+ * tasks. */
+static void on_task(void *user, segue_request *request, const char *task_id)
 {
-    on_task(user, request, NULL);
+    relay *r = user;
+    (void)task_id;
+    if (r->call)
+        segue_call_defer(r->call, 0, NULL);
+    on_resumable(user, request);
 }
 
 static void on_cancel(void *user, segue_call *call)
@@ -326,6 +331,8 @@ static void start_request(relay *r, const char *token)
     options.timeout_ms = r->item ? r->item->timeout_ms : 0;
     options.on_timeout = 1;
     options.log_level = client_log_level(r->up, r->call);
+    char *capabilities = client_call_capabilities(r->up->source->proxy, r->call);
+    options.capabilities = capabilities;
     if (!relay_has_key(r))
         options.no_idempotency = 1;
     else if (!token)
@@ -337,6 +344,7 @@ static void start_request(relay *r, const char *token)
             ? segue_request_resume(session, token, &options, &events, &r->request, &error)
             : segue_request_start(session, r->method, r->params.p, r->params.len,
                                   &options, &events, &r->request, &error);
+    free(capabilities);
     if (status != SEGUE_OK) {
         r->refs--;
         relay_fail(r, token ? "outcome_unknown" : "upstream_failed",

@@ -63,6 +63,22 @@ static void on_answer(void *user, segue_call *call, segue_status status,
     }
 }
 
+/* Asks the client under the key that the upstream has given the question. The library
+ * chooses another key when the call has used this one, or when it is no valid key. */
+static segue_status ask(question *q, const char *method, const char *params, size_t len,
+                        segue_error **error)
+{
+    segue_call *call = q->relay->call;
+    segue_status status = segue_call_require_input(call, q->key, method, params, len,
+                                                   on_answer, q, free_question, error);
+    if (status != SEGUE_E_EXISTS && status != SEGUE_E_INVALID)
+        return status;
+    segue_error_free(*error);
+    *error = NULL;
+    return segue_call_require_input(call, NULL, method, params, len, on_answer, q,
+                                    free_question, error);
+}
+
 void relay_question(void *user, segue_request *request, const char *key,
                     const char *method, const char *params, size_t len)
 {
@@ -76,8 +92,7 @@ void relay_question(void *user, segue_request *request, const char *key,
     }
     r->refs++;
     *q = (question){r, copy_string(key)};
-    if (segue_call_require_input(r->call, NULL, method, params, len, on_answer, q,
-                                 free_question, &error) == SEGUE_OK)
+    if (ask(q, method, params, len, &error) == SEGUE_OK)
         return;
     refuse(r, request, key, -32601, segue_error_read(error)->message, (json){NULL, 0});
     segue_error_free(error);

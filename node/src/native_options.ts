@@ -229,4 +229,6 @@ export type RequestOptions = Members<{
     responseModes: number;
     seen: number;
     noIdempotency: number;
+    /** JSON object, declared by the request in 2026-07-28 */
+    capabilities: string;
 }>;

@@ -60,6 +60,65 @@ static void the_retry_has_the_answers_and_the_state(void **state)
     kit_end(&k);
 }
 
+/* Each message of the request declares them, a retry with answers too. The next request
+ * declares those of the session. In 2025-11-25 the session has declared its own. */
+static void a_request_may_declare_other_capabilities(void **state)
+{
+    static const char declared[] = "\"io.modelcontextprotocol/clientCapabilities\":{"
+                                   "\"sampling\":{\"tools\":{}}";
+    (void)state;
+    kit k = {0};
+    segue_session_options own = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    own.capabilities = "{\"roots\":{}}";
+    options.capabilities = " {\"sampling\":{\"tools\":{}}} ";
+    kit_begin_modern(&k, &own, SERVER_PLAIN);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    const char *line = kit_expect(&k, "tools/call");
+    assert_non_null(strstr(line, declared));
+    assert_false(json_mentions(line, "roots"));
+    assert_true(json_mentions(line, "io.modelcontextprotocol/tasks"));
+    kit_result(&k, line, ROUND(QUESTION("k")));
+    answer(r, "k");
+    line = kit_expect(&k, "tools/call");
+    assert_non_null(strstr(line, declared));
+    kit_result(&k, line, DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_call(&k, "t");
+    line = kit_expect(&k, "tools/call");
+    assert_true(json_mentions(line, "roots"));
+    assert_false(json_mentions(line, "sampling"));
+    kit_result(&k, line, DONE);
+    kit_end(&k);
+
+    k = (kit){0};
+    kit_begin_2025(&k, &own, "{\"tools\":{}}");
+    kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    line = kit_expect(&k, "tools/call");
+    assert_false(json_mentions(line, "sampling"));
+    kit_result(&k, line, "\"content\":[]");
+    kit_end(&k);
+}
+
+static void capabilities_of_a_request_are_checked(void **state)
+{
+    static const char params[] = "{\"name\":\"t\"}";
+    (void)state;
+    kit k = {0};
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    options.capabilities = "[]";
+    assert_int_equal(segue_request_start(k.session, "tools/call", params, strlen(params),
+                                         &options, NULL, NULL, NULL),
+                     SEGUE_E_INVALID);
+    options.capabilities = "{";
+    assert_int_equal(segue_request_start(k.session, "tools/call", params, strlen(params),
+                                         &options, NULL, NULL, NULL),
+                     SEGUE_E_JSON);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 static void a_state_is_not_kept_beyond_its_round(void **state)
 {
     (void)state;
@@ -425,6 +484,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"the retry has the answers and the state, and another id",
          the_retry_has_the_answers_and_the_state, 0, 0, 0},
+        {"a request may declare other capabilities",
+         a_request_may_declare_other_capabilities, 0, 0, 0},
+        {"capabilities of a request are checked", capabilities_of_a_request_are_checked,
+         0, 0, 0},
         {"a state is not kept beyond its round", a_state_is_not_kept_beyond_its_round, 0,
          0, 0},
         {"any method may be answered so", any_method_may_be_answered_so, 0, 0, 0},

@@ -290,7 +290,7 @@ void sgi_emitter_note_sign_of_life(sgi_emitter *emitter)
 
 /* ---- sending ---- */
 
-/* True for a member of _meta that every request of 2026-07-28 has. handshake.c writes
+/* True for a member of _meta that every request of 2026-07-28 has. declarations.c writes
  * these members. */
 static bool is_of_session(const sgi_json_member *member)
 {
@@ -332,6 +332,15 @@ static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool stateless
         sgi_trace_write(emitter->request, w);
 }
 
+/* Returns what a message declares: a request may declare other capabilities than its
+ * session. */
+static sgi_str declared(const sgi_emitter *emitter)
+{
+    const segue_request *request = emitter->request;
+    return request && request->meta ? sgi_str_of(request->meta)
+                                    : sgi_buf_str(&emitter->session->meta);
+}
+
 static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                        sgi_json user)
 {
@@ -346,7 +355,7 @@ static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
     if (stateless) {
-        sgi_buf_add_str(w->buf, sgi_buf_str(&session->meta));
+        sgi_buf_add_str(w->buf, declared(emitter));
         w->comma = true;
     }
     if (extra.n) {

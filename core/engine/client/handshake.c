@@ -17,84 +17,6 @@
 
 #define META "io.modelcontextprotocol/"
 
-/* ---- what this client declares ---- */
-
-static void write_client_info(sgi_jw *w, const segue_session *session, const char *name)
-{
-    sgi_jw_key(w, name);
-    sgi_jw_open(w, '{');
-    sgi_jw_member_string(w, "name", sgi_str_of(session->options.name));
-    sgi_jw_member_string(w, "version", sgi_str_of(session->options.version));
-    sgi_jw_close(w, '}');
-}
-
-/* Writes the application's capabilities (given), and adds the library's tasks extension
- * to the member `extensions` of these capabilities. */
-static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
-{
-    sgi_json extensions = sgi_json_get(given, "extensions");
-    sgi_jw_open(w, '{');
-    sgi_cli_write_modern_capabilities(session, given, "extensions", w);
-    if (extensions.n || !session->options.no_tasks) {
-        sgi_jw_key(w, "extensions");
-        sgi_jw_open(w, '{');
-        sgi_jw_copy_members(w, extensions, SGI_JSON_NAMES(META "tasks"));
-        if (!session->options.no_tasks)
-            sgi_jw_member_raw(w, META "tasks", SGI_STR("{}"));
-        sgi_jw_close(w, '}');
-    }
-    sgi_jw_close(w, '}');
-}
-
-/* Writes the experimental capabilities of the application, and then those of the
- * dialects. */
-static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json given)
-{
-    bool some = sgi_cli_declares_experimental(session, given);
-    sgi_json own = sgi_json_get(given, "experimental");
-    if (!some && !own.n)
-        return;
-    sgi_jw_key(w, "experimental");
-    if (!some || (own.n && sgi_json_kind_of(own) != SGI_JSON_OBJECT)) {
-        sgi_jw_raw(w, own);
-        return;
-    }
-    sgi_jw_open(w, '{');
-    sgi_cli_write_experimental(session, given, own, w);
-    sgi_jw_copy_members(w, own, NULL);
-    sgi_jw_close(w, '}');
-}
-
-/* Writes the capabilities for initialize. If the application declares the capability
- * `tasks`, the application's declaration is used. */
-static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
-                                      sgi_json given)
-{
-    sgi_jw_open(w, '{');
-    sgi_cli_write_capabilities(session, given, w);
-    sgi_question_host_write_questions(w, session, given);
-    sgi_cli_write_empty_capabilities(session, given, w);
-    write_experimental(w, session, given);
-    sgi_jw_copy_members(w, given, SGI_JSON_NAMES("experimental"));
-    sgi_jw_close(w, '}');
-}
-
-bool sgi_handshake_write_declarations(segue_session *session, sgi_json capabilities)
-{
-    sgi_jw w = sgi_jw_to(&session->meta);
-    sgi_jw_member_string(&w, META "protocolVersion",
-                         sgi_str_of(sgi_version_name(SGI_VERSION_MODERN)));
-    write_client_info(&w, session, META "clientInfo");
-    sgi_jw_key(&w, META "clientCapabilities");
-    write_capabilities(&w, session, capabilities);
-    w = sgi_jw_to(&session->handshake.capabilities);
-    write_legacy_capabilities(&w, session, capabilities);
-    if (!session->handshake.capabilities.failed)
-        sgi_cli_note_declared_capabilities(session,
-                                           sgi_buf_str(&session->handshake.capabilities));
-    return !session->meta.failed && !session->handshake.capabilities.failed;
-}
-
 /* ---- what the server declares ---- */
 
 static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabilities,
@@ -422,7 +344,7 @@ static void send_initialize(segue_session *session)
                          sgi_str_of(sgi_version_name(version_to_offer(session))));
     sgi_jw_member_raw(&sending.w, "capabilities",
                       sgi_buf_str(&session->handshake.capabilities));
-    write_client_info(&sending.w, session, "clientInfo");
+    sgi_declare_client_info(&sending.w, session, "clientInfo");
     if (send_it(emitter, &sending))
         session->handshake.shaking = emitter;
 }

@@ -15,6 +15,20 @@ static void take_clean_result(segue_request *request, sgi_json result);
 
 /* ---- making a request ---- */
 
+/* Writes the capabilities that the request declares in place of those of its session.
+ * capabilities: a JSON object; NULL = those of the session. */
+static bool declare(segue_request *request, const char *capabilities)
+{
+    sgi_buf meta;
+    if (!capabilities)
+        return true;
+    sgi_buf_init(&meta, sgi_engine_mem(request->engine));
+    if (sgi_declare_modern(request->session, sgi_str_of(capabilities), &meta))
+        request->meta = sgi_text_dup(sgi_engine_mem(request->engine), sgi_buf_str(&meta));
+    sgi_buf_free(&meta);
+    return request->meta != NULL;
+}
+
 static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
@@ -32,6 +46,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     request->options = *options;
     request->options.idempotency_key = NULL;
     request->options.log_level = NULL;
+    request->options.capabilities = NULL;
     if (options->log_level &&
         !(request->log_level = sgi_text_dup(mem, sgi_str_of(options->log_level))))
         return false;
@@ -44,7 +59,8 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     request->params_len = spec->params.n;
     request->method = sgi_text_dup(mem, spec->method);
     request->tries.method = request->method;
-    return request->method && sgi_cli_restore_resumed_request(request, spec);
+    return request->method && declare(request, options->capabilities) &&
+           sgi_cli_restore_resumed_request(request, spec);
 }
 
 static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)

@@ -75,6 +75,9 @@ struct segue_request {
     size_t params_len;
     segue_request_options options;
     char *log_level;
+    /* the members of _meta that declare the capabilities of the request in 2026-07-28;
+     * NULL = those of the session */
+    char *meta;
     sgi_idempotency_key key;
     /* number of pages of tools/list that were fetched after the server refused the
      * headers of the call */

@@ -15,6 +15,7 @@ void sgi_request_free(segue_request *request)
     if (request->params)
         sgi_free(mem, request->params, request->params_len + 1);
     sgi_text_free(mem, request->log_level);
+    sgi_text_free(mem, request->meta);
     sgi_text_free(mem, request->key.text);
     sgi_cli_dialect_states_free(request);
     sgi_text_free(mem, request->task_id);

@@ -64,7 +64,7 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
     session->conn = sgi_conn_new(session->engine, &asking, session, transport);
     if (!session->conn || !copy_texts(session) ||
         !sgi_cli_dialect_session_states_new(session) ||
-        !sgi_handshake_write_declarations(session, capabilities))
+        !sgi_declare(session, capabilities))
         return SEGUE_E_NOMEM;
     /* cleared, because the application may free the host before the session */
     session->options.host = NULL;

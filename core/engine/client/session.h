@@ -328,9 +328,17 @@ void sgi_session_set_first_log_level(segue_session *session, sgi_json capabiliti
 /* Sets the log level again, because another server process has taken over the session. */
 void sgi_session_set_log_level_again(segue_session *session);
 
+/* ---- declarations.c ---- */
+/* Writes what the session declares. capabilities: those of the application. */
+bool sgi_declare(segue_session *session, sgi_json capabilities);
+/* Writes the members of _meta that declare these capabilities in 2026-07-28. */
+bool sgi_declare_modern(const segue_session *session, sgi_json capabilities,
+                        sgi_buf *out);
+/* Writes the name and the version of the client as a member with this name. */
+void sgi_declare_client_info(sgi_jw *w, const segue_session *session, const char *name);
+
 /* ---- handshake.c ---- */
 void sgi_handshake_begin(segue_session *session);
-bool sgi_handshake_write_declarations(segue_session *session, sgi_json capabilities);
 /* Sends the waiting requests. Called when the session can be used. */
 void sgi_session_on_opened(segue_session *session);
 /* Ends the session with an error, because it cannot be used. */

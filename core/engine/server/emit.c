@@ -377,13 +377,12 @@ static bool is_hint(const char *name, sgi_json value)
     return strcmp(name, "cacheScope") != 0 || sgi_cache_scope_read(value, &scope);
 }
 
-/* True for a cache hint in an answer of a version before 2026-07-28. Such answers have no
- * cache hints, so the field is not written. */
-static bool is_untold(const sgi_op *op, const char *name)
+bool sgi_emit_is_untold(const sgi_op *op, sgi_str name)
 {
     return op->served->kind->ages && op->served->reply &&
            !sgi_facts(op->served->reply->version)->has_cache_hints &&
-           (!strcmp(name, "ttlMs") || !strcmp(name, "cacheScope"));
+           (sgi_str_eq(name, SGI_STR("ttlMs")) ||
+            sgi_str_eq(name, SGI_STR("cacheScope")));
 }
 
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
@@ -404,7 +403,7 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
                               "\"private\" or \"public\"");
     if (status == SEGUE_OK)
         status = may_emit(call);
-    if (status != SEGUE_OK || is_untold(call->op, name))
+    if (status != SEGUE_OK || sgi_emit_is_untold(call->op, sgi_str_of(name)))
         return status;
     if (!sgi_emit_add_field(mem, &list, sgi_str_of(name), value)) {
         sgi_entry_list_free(mem, &list);

@@ -4,6 +4,7 @@
 #include "engine/input/answer_form.h"
 #include "engine/server/call.h"
 #include "engine/server/carried_answers.h"
+#include "engine/server/question_wire.h"
 #include "engine/server/rounds.h"
 #include "engine/server/task.h"
 
@@ -182,12 +183,36 @@ static segue_status ask_or_recall(sgi_op *op, const char *key, const char *metho
     return fits(*out, answer) ? append_answer(op, *out, "response", answer) : SEGUE_OK;
 }
 
+/* Finds the question in an earlier run of the handler, or asks it. params: without the
+ * members about tasks. */
+static segue_status begin_question(sgi_op *op, const char *key, const char *method,
+                                   sgi_json params, sgi_op_question **out)
+{
+    if (sgi_question_required_caps(method, params) & ~op->served->caps)
+        return sgi_refuse(op->engine, SEGUE_E_UNSUPPORTED,
+                          "the client has not declared that it answers %s of this kind",
+                          method);
+    *out = asked_before(op, key, method, params);
+    if (!*out && key && sgi_op_find_question(op, sgi_str_of(key)))
+        return sgi_refuse(op->engine, SEGUE_E_EXISTS,
+                          "the call has already asked another question with the key %s",
+                          key);
+    segue_status status = op->served->is_task || op->served->lasting || op->served->asks
+                              ? SEGUE_OK
+                              : sgi_round_new(op);
+    if (status == SEGUE_OK && !*out)
+        status = ask_or_recall(op, key, method, params, out);
+    return status;
+}
+
 segue_status sgi_call_require_input(segue_call *call, const char *key, const char *method,
                                     const char *params, size_t len,
                                     segue_input_fn on_input, void *user,
                                     segue_free_fn free_user)
 {
     sgi_op *op = call->op;
+    sgi_op_question *input = NULL;
+    sgi_buf kept;
     sgi_json value = SGI_STR("{}");
     sgi_engine *engine = call->handle.engine;
     if (sgi_call_is_over(call))
@@ -205,20 +230,13 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
             return sgi_refuse(engine, SEGUE_E_INVALID,
                               "the params of the question are not a JSON object");
     }
-    if (sgi_question_required_caps(method, value) & ~op->served->caps)
-        return sgi_refuse(engine, SEGUE_E_UNSUPPORTED,
-                          "the client has not declared that it answers %s of this kind",
-                          method);
-    sgi_op_question *input = asked_before(op, key, method, value);
-    if (!input && key && sgi_op_find_question(op, sgi_str_of(key)))
-        return sgi_refuse(engine, SEGUE_E_EXISTS,
-                          "the call has already asked another question with the key %s",
-                          key);
-    segue_status status = op->served->is_task || op->served->lasting || op->served->asks
-                              ? SEGUE_OK
-                              : sgi_round_new(op);
-    if (status == SEGUE_OK && !input)
-        status = ask_or_recall(op, key, method, value, &input);
+    /* _meta names the task of this operation, and not a task of another server from which
+     * the question comes */
+    sgi_buf_init(&kept, sgi_engine_mem(engine));
+    value = sgi_question_strip_task_members(value, &kept);
+    segue_status status =
+        kept.failed ? SEGUE_E_NOMEM : begin_question(op, key, method, value, &input);
+    sgi_buf_free(&kept);
     if (status != SEGUE_OK)
         return status;
     input->bound = true;

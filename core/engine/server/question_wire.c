@@ -49,14 +49,14 @@ void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
     sgi_jw_close(w, '}');
 }
 
-sgi_json sgi_question_strip_task_members(sgi_json result, sgi_buf *out)
+sgi_json sgi_question_strip_task_members(sgi_json value, sgi_buf *out)
 {
-    sgi_json meta = sgi_json_get(result, "_meta");
+    sgi_json meta = sgi_json_get(value, "_meta");
     if (!sgi_json_get(meta, SGI_RELATED_TASK).n)
-        return result;
+        return value;
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');
-    sgi_jw_copy_members(&w, result, SGI_JSON_NAMES("_meta"));
+    sgi_jw_copy_members(&w, value, SGI_JSON_NAMES("_meta"));
     size_t mark = out->len;
     sgi_jw_key(&w, "_meta");
     sgi_jw_open(&w, '{');

@@ -17,9 +17,9 @@ bool sgi_question_is_sent_as_task(const sgi_op *op, const sgi_op_question *input
 void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
                              const sgi_question_target *where);
 
-/* Removes the members about tasks from a result, so that the handler gets the answer in
- * the same form in each protocol version. Returns the new text in `out`, or `result` if
- * nothing was removed. When out of memory, out->failed is true. */
-sgi_json sgi_question_strip_task_members(sgi_json result, sgi_buf *out);
+/* Removes the members about tasks from the params of a question or from its answer, so
+ * that both have the same form in each protocol version. Returns the new text in `out`,
+ * or `value` if nothing was removed. When out of memory, out->failed is true. */
+sgi_json sgi_question_strip_task_members(sgi_json value, sgi_buf *out);
 
 #endif

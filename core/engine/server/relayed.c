@@ -25,17 +25,18 @@ static bool add_list(const sgi_op *op, struct sgi_entry_list *list, sgi_json blo
     return true;
 }
 
-/* Adds the member _meta to the list, without the member by which the other server names
- * itself. */
+/* Adds the member _meta to the list, without the members by which the other server names
+ * itself and its task. */
 static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
 {
     sgi_buf text;
-    if (!sgi_json_get(meta, SERVER_INFO).n)
+    if (!sgi_json_get(meta, SERVER_INFO).n && !sgi_json_get(meta, SGI_RELATED_TASK).n)
         return sgi_emit_add_field(mem, list, SGI_STR("_meta"), meta);
     sgi_buf_init(&text, mem);
     sgi_jw w = sgi_jw_to(&text);
     sgi_jw_open(&w, '{');
-    bool some = sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO));
+    bool some =
+        sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO, SGI_RELATED_TASK));
     sgi_jw_close(&w, '}');
     bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
                                                            sgi_buf_str(&text)));
@@ -43,12 +44,22 @@ static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json m
     return ok;
 }
 
+/* Adds a member with this name (decoded), unless the version of the call does not know
+ * the member. */
+static bool add_field(const sgi_op *op, struct sgi_entry_list *list, sgi_str name,
+                      sgi_json value)
+{
+    return sgi_emit_is_untold(op, name) ||
+           sgi_emit_add_field(sgi_engine_mem(op->engine), list, name, value);
+}
+
 /* Adds a member of the result, except the list of blocks. The member "resultType" is left
  * out, because each protocol version writes its own value. The member "isError" with the
  * value true only sets *is_error. */
-static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
+static bool add_member(const sgi_op *op, struct sgi_entry_list *list,
                        const sgi_json_member *member, bool *is_error)
 {
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_buf name;
     if (sgi_json_key_is(member, "resultType"))
         return true;
@@ -60,11 +71,11 @@ static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
             return true;
     }
     if (!member->escaped)
-        return sgi_emit_add_field(mem, list, member->key, member->value);
+        return add_field(op, list, member->key, member->value);
     sgi_buf_init(&name, mem);
     sgi_json quoted = {member->key.p - 1, member->key.n + 2};
     bool ok = sgi_json_decode(quoted, &name) && !name.failed &&
-              sgi_emit_add_field(mem, list, sgi_buf_str(&name), member->value);
+              add_field(op, list, sgi_buf_str(&name), member->value);
     sgi_buf_free(&name);
     return ok;
 }
@@ -99,7 +110,7 @@ segue_status sgi_call_complete_json(segue_call *call, const char *json, size_t l
     for (size_t at = 0; ok && sgi_json_next_member(result, &at, &member);)
         ok = blocks && sgi_json_key_is(&member, blocks)
                  ? add_list(call->op, &list, member.value)
-                 : add_member(mem, &list, &member, &is_error);
+                 : add_member(call->op, &list, &member, &is_error);
     if (ok && sgi_emit_add_final(call, &list, is_error))
         return sgi_call_end(call, &list);
     sgi_entry_list_free(mem, &list);

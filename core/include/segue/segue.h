@@ -1233,7 +1233,8 @@ SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *messa
  * key       name of the question, unique in the operation: 1 to 64 of A-Z a-z 0-9 . _ -;
  *           NULL = the library makes one. A later run that asks with the same key gets
  *           the first run's answer.
- * method    method of the question; params: its parameters, JSON text.
+ * method    method of the question; params: its parameters, JSON text. A task that _meta
+ *           names is left out: the library names the task of the call.
  * on_input  called once with the answer, before free_user(user).
  * Returns   SEGUE_E_EXISTS for a key that was used, SEGUE_E_UNSUPPORTED when the client
  *           does not support the question, SEGUE_E_LIMIT when max_inputs, or for a plain
@@ -1562,8 +1563,13 @@ typedef struct segue_request_options {
                      segment that the application has handled. Segments up to this number
                      are not delivered again, even if the token does not cover them;
                      default 0 */
-    int32_t no_idempotency; /* 1 = send no idempotency key, so that the call is sent at
+    int32_t no_idempotency;   /* 1 = send no idempotency key, so that the call is sent at
                                most once */
+    const char *capabilities; /* JSON object: in 2026-07-28 the request declares these
+                                 capabilities in place of those of the session; the
+                                 library adds its own, as it does for the session. No
+                                 effect in other revisions. NULL = those of the
+                                 session */
 } segue_request_options;
 #define SEGUE_REQUEST_OPTIONS_INIT SEGUE_INIT(segue_request_options)
 

@@ -102,7 +102,9 @@ SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
 
 /* Ends the call with a whole result that another server made. The list of blocks (or
  * contents, or messages) and all other members pass unchanged, even blocks of unknown
- * types and members of later revisions. The result is not checked against a schema.
+ * types and members of later revisions. The result is not checked against a schema. What
+ * belongs to the other server is left out: its name and its task in _meta, and before
+ * 2026-07-28 ttlMs and cacheScope of a resource.
  *
  * json      the result, an object. "resultType" is set as the client's revision requires.
  * Returns   as segue_call_complete; SEGUE_E_JSON. */

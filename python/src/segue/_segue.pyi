@@ -421,6 +421,7 @@ class RequestOptions(TypedDict, total=False):
     response_modes: int | None
     seen: int | None  # number of the last segment that the application has handled
     no_idempotency: bool | None  # True = send no idempotency key
+    capabilities: str | None  # JSON object, declared by the request in 2026-07-28
 
 # StoreRecord has the members of a store's record: id (16 bytes), task id, idempotency key
 # (32 bytes) or None, principal (32 bytes), ended, created_ms, purge_ms, data. StoreEntry
