@@ -560,6 +560,33 @@ static void news_makes_the_client_look(void **state)
     end_well(&k, r, get);
 }
 
+/* A server whose store fails reports that the task has failed, and another server
+ * continues the task. The end stays the end, so the client gives up. */
+static void an_end_that_is_contradicted_ends_the_request(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options = offering();
+    options.max_reconnects = 3;
+    kit_begin(&k, &options);
+    shake_hands(&k);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), "%s", MADE("T"));
+    kit_say(&k, STATUS(HEAD("T", "failed")));
+    /* the first poll is older than the notification */
+    for (int i = 0; i < 2; i++)
+        kit_result(&k, kit_expect(&k, "tasks/get"), ASKS("T", QUESTION("k")));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r->completed, 0);
+        kit_result(&k, look(&k), ASKS("T", QUESTION("k")));
+    }
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    kit_advance(&k, 5000);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 static void news_of_a_question_makes_it_look(void **state)
 {
     (void)state;
@@ -711,6 +738,8 @@ int main(void)
         cmocka_unit_test(a_round_has_its_older_name),
         cmocka_unit_test(many_refused_answers_are_too_many),
         NAMED("AS-69 an end that was reported stays the end", news_makes_the_client_look),
+        NAMED("R-2557-47 an end that is contradicted ends the request",
+              an_end_that_is_contradicted_ends_the_request),
         cmocka_unit_test(news_of_a_question_makes_it_look),
         cmocka_unit_test(progress_goes_on),
         NAMED("AS-54 a refused cancel is followed by tasks/get",

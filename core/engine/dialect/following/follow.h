@@ -62,6 +62,9 @@ struct sgi_task_follow {
      * exchange is under way */
     sgi_emitter *cancelling;
     segue_status cancel_status;
+    /* number of answers to tasks/get in a row that contradict the end which a
+     * notification has reported */
+    int32_t contradictions;
     bool look_due; /* true when tasks/get must be sent, even if a stream is open */
     /* true while on_task has not run; the client must send no message about the task
      * before on_task has run (R-2557-60) */

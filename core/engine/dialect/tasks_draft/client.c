@@ -112,12 +112,26 @@ static bool take_status(segue_request *request, sgi_json task)
 }
 
 /* True when the answer to tasks/get is older than a notification, so that it is not used.
- * tasks/get is then sent again, now or after the poll interval. */
+ * tasks/get is then sent again, now or after the poll interval. An end never changes
+ * (R-2557-47). A server whose store failed may have reported an end that another server
+ * does not know. So the request fails when max_reconnects answers in a row contradict the
+ * end. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
-    if (!sgi_task_description_is_stale(request, task))
+    sgi_task_follow *follow = request->follow;
+    if (!sgi_task_description_is_stale(request, task)) {
+        follow->contradictions = 0;
         return false;
-    if (request->follow->look_due)
+    }
+    bool contradicts = sgi_task_state_is_terminal(follow->state) && !follow->look_due;
+    if (contradicts &&
+        ++follow->contradictions > request->session->options.max_reconnects) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the server has reported the end of the task, but tasks/get "
+                         "still reports another status");
+        return true;
+    }
+    if (follow->look_due)
         sgi_follow_send_tasks_get(request);
     else if (!sgi_tries_is_waiting(&request->tries))
         sgi_task_poll_later(request);
