@@ -36,18 +36,24 @@ static segue_status next_claim(sgi_pg_store *store, PGresult **result)
     return status;
 }
 
-/* Passes the claimed operations to fn. Returns true when fn has stopped the claim. */
+/* Passes the claimed operations to fn. Returns true when fn has stopped the claim. An
+ * unreadable operation is acknowledged like the others, because the next claim would
+ * return it again. *unreadable is true then. */
 static bool show_claimed(sgi_pg_store *store, const PGresult *result,
-                         segue_store_record_fn fn, void *user)
+                         segue_store_record_fn fn, void *user, bool *unreadable)
 {
     segue_store_record record;
     char text[SGI_STORE_TASK_MAX + 1];
     bool stop = false;
     for (int row = 0; row < PQntuples(result) && row < SGI_PG_CLAIM_STEP && !stop;
          row++) {
-        if (!sgi_pg_fill_record(result, row, &record, text))
+        /* the first column is a uuid, so it always has this size */
+        memcpy(store->shown[store->shown_count++], PQgetvalue(result, row, 0),
+               SEGUE_STORE_ID_SIZE);
+        if (!sgi_pg_fill_record(result, row, &record, text)) {
+            *unreadable = true;
             continue;
-        memcpy(store->shown[store->shown_count++], record.id, SEGUE_STORE_ID_SIZE);
+        }
         if (sgi_pg_get_bool(result, row, SGI_PG_RECORD_COLUMNS))
             record.ended = SEGUE_STORE_TORN;
         /* forgets which commands were delivered, so that the new owner gets all of them
@@ -79,7 +85,7 @@ static void end_claim(sgi_pg_store *store)
 segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
 {
     sgi_pg_store *store = self;
-    bool any = false, stop = false;
+    bool any = false, stop = false, unreadable = false;
     while (!stop) {
         PGresult *result;
         segue_status status = next_claim(store, &result);
@@ -92,7 +98,7 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
             break;
         }
         bool over = !PQntuples(result);
-        stop = show_claimed(store, result, fn, user);
+        stop = show_claimed(store, result, fn, user, &unreadable);
         any = any || store->shown_count;
         PQclear(result);
         if (over)
@@ -104,7 +110,7 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
      * operations */
     if (any)
         sgi_store_feed_wake(&store->feed);
-    return SEGUE_OK;
+    return unreadable ? SEGUE_E_STORE_CORRUPT : SEGUE_OK;
 }
 
 /* ---- purge ---- */

@@ -74,21 +74,23 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
 }
 
 /* Passes the operations of the list to fn, until fn stops. *count receives the number of
- * operations that were handled. */
+ * operations that were handled. An unreadable operation does not hold up the others: this
+ * instance owns it until the store closes. The status then is SEGUE_E_STORE_CORRUPT. */
 static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_op_list *list,
                              size_t *count, segue_store_record_fn fn, void *user)
 {
-    bool stop = false;
+    bool stop = false, unreadable = false;
     for (*count = 0; *count < list->count && !stop; ++*count) {
         sqlite3_bind_int64(store->statements[SGI_SQLITE_FIND_NUMBER], 1,
                            list->ops[*count]);
         segue_status status =
             sgi_sqlite_pass_record(store, SGI_SQLITE_FIND_NUMBER, fn, user, &stop);
+        unreadable |= status == SEGUE_E_STORE_CORRUPT;
         /* SEGUE_E_NOT_FOUND means that another process has just purged the operation */
-        if (status && status != SEGUE_E_NOT_FOUND)
+        if (status && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
             return status;
     }
-    return SEGUE_OK;
+    return unreadable ? SEGUE_E_STORE_CORRUPT : SEGUE_OK;
 }
 
 /* Gives back the operations of the list from index `from` on. If giving back fails, this

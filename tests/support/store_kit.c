@@ -176,10 +176,16 @@ static int32_t count_record(void *user, const segue_store_record *record)
     return 0;
 }
 
+segue_status test_claim_status(segue_store *store, size_t *count)
+{
+    *count = 0;
+    return sgi_store_claim(store, count_record, count);
+}
+
 size_t test_claim_count(segue_store *store)
 {
-    size_t count = 0;
-    assert_int_equal(sgi_store_claim(store, count_record, &count), SEGUE_OK);
+    size_t count;
+    assert_int_equal(test_claim_status(store, &count), SEGUE_OK);
     return count;
 }
 

@@ -60,5 +60,7 @@ test_seen test_must_find(segue_store *store, uint32_t n);
 segue_status test_read_status(segue_store *store, uint32_t n);
 /* Returns how many operations a claim hands over. */
 size_t test_claim_count(segue_store *store);
+/* Claims operations, and returns the status. *count is the number that came. */
+segue_status test_claim_status(segue_store *store, size_t *count);
 
 #endif

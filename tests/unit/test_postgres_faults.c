@@ -416,12 +416,34 @@ static void lapsed_owner_is_fenced(void **state)
     sgi_store_unref(theirs);
 }
 
+/* A claim hands over all operations but the unreadable one, and says that there is one. */
+static void unreadable_record_holds_up_no_claim(void **state)
+{
+    size_t count;
+    (void)state;
+    segue_store *store = must_open(postgres_server_unix_url(server), LASTING_MS);
+    for (uint32_t n = 1; n <= 5; n++)
+        test_must_create(store, n);
+    sgi_store_unref(store);
+    assert_int_equal(postgres_server_do(
+                         server, "UPDATE segue.operation SET principal = '\\x0102' WHERE "
+                                 "op = (SELECT op FROM segue.operation ORDER BY op "
+                                 "LIMIT 1 OFFSET 1)"),
+                     0);
+    store = must_open(postgres_server_unix_url(server), LASTING_MS);
+    assert_int_equal(test_claim_status(store, &count), SEGUE_E_STORE_CORRUPT);
+    assert_int_equal(count, 4);
+    assert_int_equal(test_claim_count(store), 0);
+    sgi_store_unref(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(malformed_urls_are_refused),
         cmocka_unit_test_setup(another_isolation_is_refused, clear),
         cmocka_unit_test_setup(newer_format_is_refused, clear),
+        cmocka_unit_test_setup(unreadable_record_holds_up_no_claim, clear),
         cmocka_unit_test_setup(who_may_not_create_is_told, clear),
         cmocka_unit_test(servers_that_start_together_all_open),
         cmocka_unit_test_setup(lost_answers_are_resolved, clear),

@@ -393,6 +393,26 @@ static void record_of_the_wrong_shape_is_damage(void **state)
     sgi_store_unref(store);
 }
 
+/* A claim hands over all operations but the unreadable one, and says that there is one. */
+static void unreadable_record_holds_up_no_claim(void **state)
+{
+    size_t count;
+    (void)state;
+    segue_store *store = test_must_open("db");
+    for (uint32_t n = 1; n <= 5; n++)
+        test_must_create(store, n);
+    sgi_store_unref(store);
+    sqlite3 *db = test_connect("db");
+    test_exec(db, "UPDATE operation SET principal = x'0102' "
+                  "WHERE op = (SELECT op FROM operation ORDER BY op LIMIT 1 OFFSET 1)");
+    sqlite3_close(db);
+    store = test_must_open("db");
+    assert_int_equal(test_claim_status(store, &count), SEGUE_E_STORE_CORRUPT);
+    assert_int_equal(count, 4);
+    assert_int_equal(test_claim_count(store), 0);
+    sgi_store_unref(store);
+}
+
 static void missing_table_or_counter_is_refused(void **state)
 {
     (void)state;
@@ -736,6 +756,7 @@ int main(void)
         cmocka_unit_test_setup(damage_inside_a_tree_is_said_when_met,
                                test_directory_setup),
         cmocka_unit_test_setup(record_of_the_wrong_shape_is_damage, test_directory_setup),
+        cmocka_unit_test_setup(unreadable_record_holds_up_no_claim, test_directory_setup),
         cmocka_unit_test_setup(missing_table_or_counter_is_refused, test_directory_setup),
         cmocka_unit_test_setup(new_instance_is_looked_for_now_and_then,
                                test_directory_setup),
