@@ -22,7 +22,7 @@ HERE = peers.HERE
 OUT = os.path.abspath("build/interop")
 PYTHON = peers.PYTHON
 RUN_SECONDS = 300
-THROUGH_SECONDS = 900
+THROUGH_SECONDS = 1800
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
 LANES = 1 + (os.cpu_count() or 1)
@@ -309,10 +309,11 @@ def through_the_proxy():
         row = (f"segue-proxy before {upstream.name}", "through")
         if "--short" in sys.argv and not upstream.short or not is_wanted(row):
             continue
-        if is_of_this_half(upstream.place is not None):
-            yield partial(cells, row, [
-                *PYTHON, f"{HERE}/through.py", proxy,
-                *["--short"] * ("--short" in sys.argv), upstream.name], THROUGH_SECONDS)
+        if upstream.place and not is_of_this_half(True):
+            continue
+        options = [word for word in sys.argv[1:] if word.startswith("--")]
+        yield partial(cells, row, [*PYTHON, f"{HERE}/through.py", proxy, *options,
+                                   upstream.name], THROUGH_SECONDS)
 
 
 def main():

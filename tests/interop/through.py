@@ -1,10 +1,11 @@
 """Clients and servers that nobody here wrote, with segue-proxy between them: each step
 gives what it gives without the proxy.
 
-    through.py PROXY [--short] UPSTREAM
+    through.py PROXY [--short] [--packages | --others] UPSTREAM
 
-Prints one line of JSON per step, as cells.py does. through_upstreams.py has the servers
-and the steps. The client that is not connected through the proxy is the reference; it
+Prints one line of JSON per step, as cells.py does. through_upstreams.py has the servers,
+the clients and the steps. --packages and --others select clients and servers as run
+does. The client that is not connected through the proxy is the reference; it
 has the same era where the server knows it, otherwise legacy. A step fails when the
 answers differ in anything but DIFFERENCES.
 """
@@ -17,11 +18,12 @@ import sys
 import tempfile
 import threading
 
+import peers
 import through_upstreams as table
 
 IN_FRONT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "../proxy/in_front.py")
-SECONDS = 120
+STEP_SECONDS = 60  # the time that the clients give each step
 # Members that belong to the connection, not to the answer. The proxy offers any call as a
 # task, so it has an "execution" of its own.
 DIFFERENCES = {"resultType", "ttlMs", "cacheScope", "nextCursor", "execution"}
@@ -79,23 +81,29 @@ def common(value):
 def record(client, era, target, steps):
     """Returns what a client got, one object per step, and why it ended early."""
     child = subprocess.run([*client, era, *target], input=json.dumps(steps), text=True,
-                           capture_output=True, timeout=SECONDS)
+                           capture_output=True,
+                           timeout=STEP_SECONDS * (len(steps) + 2))
     lines = [json.loads(line) for line in child.stdout.splitlines()]
     said = child.stderr.strip().splitlines()
     return lines, said[-1] if said else f"it ended with {child.returncode}"
 
 
+def steps_of(upstream, client):
+    return [step for step in upstream.steps
+            if client.one_session or step[-1] not in upstream.remembered]
+
+
 class Play:
     """A server in a directory of its own; used once, because calls change things."""
 
-    def __init__(self, upstream, page):
+    def __init__(self, upstream, page, client):
         self.directory = tempfile.TemporaryDirectory(prefix="segue-through.")
         path = os.path.realpath(self.directory.name)
         if upstream.prepare:
             upstream.prepare(path)
         self.places = {"dir": path, "page": page, "python": sys.executable}
         self.command = fill(upstream.command, self.places)
-        self.steps = fill(upstream.steps, self.places)
+        self.steps = fill(steps_of(upstream, client), self.places)
 
     def __enter__(self):
         return self
@@ -112,23 +120,24 @@ class Play:
 
 
 def directly(upstream, page, client, era):
-    with Play(upstream, page) as play:
-        return play.read(record(client, era, play.command, play.steps))
+    with Play(upstream, page, client) as play:
+        return play.read(record(client.command, era, play.command, play.steps))
 
 
 def over_stdio(upstream, page, client, era, proxy):
-    with Play(upstream, page) as play:
-        return play.read(record(client, era, [proxy, "--", *play.command], play.steps))
+    with Play(upstream, page, client) as play:
+        return play.read(record(client.command, era, [proxy, "--", *play.command],
+                                play.steps))
 
 
 def over_http(upstream, page, client, era, proxy):
-    with Play(upstream, page) as play:
+    with Play(upstream, page, client) as play:
         front = subprocess.Popen(
             [sys.executable, "-B", IN_FRONT, proxy, "--", "stdio", *play.command],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             url = front.stdout.readline().strip()
-            return play.read(record(client, era, [url], play.steps))
+            return play.read(record(client.command, era, [url], play.steps))
         finally:
             front.terminate()
             front.communicate()
@@ -153,10 +162,10 @@ def is_same(upstream, step, wanted, got):
     return wanted == got
 
 
-def compare(upstream, wanted, got):
+def compare(upstream, steps, wanted, got):
     """Yields (what, reason) for each step; the reason is None when it is well."""
     (wanted, problem), (got, why) = wanted, got
-    for number, step in enumerate(upstream.steps):
+    for number, step in enumerate(steps):
         what = " ".join(str(word) for word in step[:2])
         if number >= len(wanted):
             yield what, f"missing: without the proxy: {problem}"
@@ -169,19 +178,38 @@ def compare(upstream, wanted, got):
                          f"{json.dumps(wanted[number])[:700]}")
 
 
-def plays(upstream, short):
-    """Yields (client, era, transport): all in the long form. In the short form two of
-    them, one for each era and one for each transport; the upstreams take turns with
-    the clients."""
+PACKAGES = [client for client in table.CLIENTS if not client.place]
+OTHERS = [client for client in table.CLIENTS if client.place]
+
+
+def short_plays(upstream, options):
+    """Yields two plays with clients that are packages, one for each era and one for each
+    transport, and one play with another client; the upstreams take turns with clients
+    and eras."""
     at = table.UPSTREAMS.index(upstream)
-    if short:
-        yield "typescript", "modern", ("stdio", "http")[at % 2]
-        yield tuple(table.CLIENTS)[at % 4], "legacy", ("http", "stdio")[at % 2]
+    transports = ("stdio", "http")
+    if is_of_this_half(upstream.place, options):
+        yield PACKAGES[1], "modern", transports[at % 2]
+        yield PACKAGES[at % len(PACKAGES)], "legacy", transports[(at + 1) % 2]
+    if "--packages" not in options:
+        turn = at // len(OTHERS)
+        yield OTHERS[at % len(OTHERS)], peers.BOTH[turn % 2], transports[(at + turn) % 2]
+
+
+def is_of_this_half(needs_more, options):
+    return ("--packages" if needs_more else "--others") not in options
+
+
+def plays(upstream, options):
+    """Yields (client, era, transport): all of them, or in the short form a few."""
+    if "--short" in options:
+        yield from short_plays(upstream, options)
         return
-    for name, (_, eras) in table.CLIENTS.items():
-        for era in eras:
+    for client in table.CLIENTS:
+        for era in client.eras:
             for transport in ("stdio", "http"):
-                yield name, era, transport
+                if is_of_this_half(upstream.place or client.place, options):
+                    yield client, era, transport
 
 
 def say(what, reason):
@@ -195,22 +223,25 @@ def say(what, reason):
 
 def main():
     proxy, *rest = sys.argv[1:]
-    short = "--short" in rest
     upstream = next(one for one in table.UPSTREAMS if one.name == rest[-1])
     if upstream.lack:
         say("all cells", "missing: " + upstream.lack)
         return
     page = serve_page()
     references = {}
-    for name, era, transport in plays(upstream, short):
-        client = table.CLIENTS[name][0]
+    for client, era, transport in plays(upstream, rest):
+        row = f"{client.name} {era} | {transport}"
+        if client.lack:
+            say(f"{row} | all cells", "missing: " + client.lack)
+            continue
         known = era if upstream.modern else "legacy"
-        if (name, known) not in references:
-            references[name, known] = directly(upstream, page, client, known)
+        if (client.name, known) not in references:
+            references[client.name, known] = directly(upstream, page, client, known)
         through = over_stdio if transport == "stdio" else over_http
         got = through(upstream, page, client, era, proxy)
-        for what, reason in compare(upstream, references[name, known], got):
-            say(f"{name} {era} | {transport} | {what}", reason)
+        steps = steps_of(upstream, client)
+        for what, reason in compare(upstream, steps, references[client.name, known], got):
+            say(f"{row} | {what}", reason)
 
 
 main()

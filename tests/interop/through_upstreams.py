@@ -26,6 +26,8 @@ class Upstream:
     prepare: object = None  # called with the directory
     place: str = None  # as of peers.Peer
     short: bool = True  # whether the short form has it
+    # What the server keeps in its memory: the second words of steps.
+    remembered: tuple = ()
     # Whether it offers more to a client that answers questions, as the proxy does.
     offers_more: bool = False
 
@@ -100,7 +102,7 @@ UPSTREAMS = (
         call("read_query", query="SELECT * FROM t ORDER BY a"), call("list_tables"),
         call("read_query", query="SELECT * FROM nowhere"),
         call("append_insight", insight="two rows"),
-        ["resources/read", "memo://insights"]]),
+        ["resources/read", "memo://insights"]], remembered=("memo://insights",)),
     Upstream("playwright", [f"{NPM}/playwright-mcp"], LISTS),
     Upstream("fastmcp", [f"{PIP}/python", "-B", f"{peers.HERE}/fastmcp_server.py"], [
         *LISTS, *ITEMS, call("add", a=40, b=2), call("steps", n=3), call("fail"),
@@ -125,10 +127,30 @@ UPSTREAMS = (
 )
 PY = f"{peers.HERE}/through_record.py"
 TS = f"{peers.NODE}/through_record.mjs"
-# name: (command, eras)
-CLIENTS = {
-    "python": ([sys.executable, "-B", PY], peers.BOTH),
-    "typescript": (["node", TS], peers.BOTH),
-    "typescript 1": (["node", TS, "--sdk1"], ("legacy",)),
-    "fastmcp": ([f"{PIP}/python", "-B", PY, "--fastmcp"], ("legacy",)),
-}
+INSPECTOR = f"{peers.DEPS}/inspector"
+
+
+@dataclass
+class Client:
+    name: str
+    command: list
+    eras: tuple = peers.BOTH
+    place: str = None  # as of peers.Peer
+    # Whether all steps are in one session. Otherwise a server that is started for each
+    # session has forgotten what an earlier step has told it.
+    one_session: bool = True
+
+    lack = peers.Peer.lack
+
+
+CLIENTS = (
+    Client("python", [sys.executable, "-B", PY]),
+    Client("typescript", ["node", TS]),
+    Client("typescript 1", ["node", TS, "--sdk1"], ("legacy",)),
+    Client("fastmcp", [f"{PIP}/python", "-B", PY, "--fastmcp"], ("legacy",)),
+    Client("go", [f"{peers.DEPS}/go/peer", "record"], place=f"{peers.DEPS}/go"),
+    Client("rust", [f"{peers.DEPS}/rust/debug/peer", "record"],
+           place=f"{peers.DEPS}/rust"),
+    Client("inspector", [sys.executable, "-B", f"{peers.HERE}/through_inspector.py",
+                         INSPECTOR], place=INSPECTOR, one_session=False),
+)

@@ -474,11 +474,14 @@ func (j *judgeClient) cells() []cell {
 		}})
 }
 
-func judge(era string, server []string) {
-	version := modernVersion
+func versionOf(era string) string {
 	if era == "legacy" {
-		version = legacyVersion
+		return legacyVersion
 	}
-	j := &judgeClient{version: version, server: server}
+	return modernVersion
+}
+
+func judge(era string, server []string) {
+	j := &judgeClient{version: versionOf(era), server: server}
 	runCells(j.cells())
 }

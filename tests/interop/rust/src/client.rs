@@ -30,7 +30,7 @@ const LEGACY: &str = "2025-11-25";
 const BIG: usize = 8 << 20;
 const ODD: &str = "snow \u{2603}, emoji \u{1F600}, tab\t, newline\n, nul \0, quote \" \\ \u{2028}";
 
-struct Judge {
+pub struct Judge {
     modern: bool,
     server: Vec<String>, // a command or one URL
     notes: Notes,
@@ -78,9 +78,24 @@ impl Judge {
         self.open(how, notes).await
     }
 
+    pub fn new(era: &str, server: &[String]) -> Self {
+        Judge {
+            modern: era == "modern",
+            server: server.to_vec(),
+            notes: Notes::default(),
+            session: None,
+        }
+    }
+
+    /// Opens a session of the judge's era.
+    pub async fn open_own(&self) -> Result<Session, Problem> {
+        self.open_as(if self.modern { MODERN } else { LEGACY })
+            .await
+    }
+
     async fn connect(&mut self) -> Outcome {
         let name = if self.modern { MODERN } else { LEGACY };
-        let session = self.open_as(name).await?;
+        let session = self.open_own().await?;
         let about = serde_json::to_value(session.peer_info().ok_or_else(|| failed("no peer"))?)?;
         self.session = Some(session);
         equal(
@@ -368,7 +383,11 @@ impl Judge {
             peer.call_tool(params("steps", json!({"n": 20, "delayMs": 100})))
                 .await
         });
-        until(|| !seen.lock().expect("a lock").is_empty(), "the first step").await?;
+        until(
+            || !seen.lock().expect("a lock").is_empty(),
+            "the first step",
+        )
+        .await?;
         cut_connections(&self.server[0]).await?;
         match slow.await? {
             Ok(_) if self.modern => return Err(failed("the call has an answer")),
@@ -491,11 +510,5 @@ impl Judge {
 }
 
 pub async fn judge(era: &str, server: &[String]) {
-    let mut judge = Judge {
-        modern: era == "modern",
-        server: server.to_vec(),
-        notes: Notes::default(),
-        session: None,
-    };
-    judge.run().await;
+    Judge::new(era, server).run().await;
 }

@@ -26,12 +26,12 @@ pub fn resources(with_extra: bool) -> ListResourcesResult {
     if with_extra {
         all.push(json!({"uri": "test://extra", "name": "extra"}));
     }
-    to(json!({"resources": all}))
+    ListResourcesResult::with_all_items(to(json!(all)))
 }
 
 pub fn templates() -> ListResourceTemplatesResult {
-    to(json!({"resourceTemplates": [
-        {"uriTemplate": "test://template/{id}/data", "name": "template"}]}))
+    ListResourceTemplatesResult::with_all_items(to(json!([
+        {"uriTemplate": "test://template/{id}/data", "name": "template"}])))
 }
 
 pub fn read(uri: &str) -> Result<ReadResourceResponse, ErrorData> {
@@ -63,7 +63,7 @@ pub fn prompts(with_extra: bool) -> ListPromptsResult {
     if with_extra {
         all.push(json!({"name": "extra"}));
     }
-    to(json!({"prompts": all}))
+    ListPromptsResult::with_all_items(to(json!(all)))
 }
 
 pub fn prompt(request: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
