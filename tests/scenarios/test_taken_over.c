@@ -735,6 +735,30 @@ static void who_is_away_while_another_came_and_went(world *w)
     }
 }
 
+/* The same when the store has one more segment of A than A knows, because the answer of
+ * its commit was lost. So B's segments begin behind this one. */
+static void who_was_away_behind_a_lost_answer(world *w)
+{
+    char id[64];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    world_connect(&other, "Ada"); /* makes B open its store */
+    snprintf(id, sizeof id, "%s",
+             wire_make_task(a, "1", "story", "\"n\":12,\"delayMs\":300", NULL));
+    world_advance(w, 400);
+    shared_store_fail(instance_a, 1, 1);
+    world_advance(w, 200);
+    assert_int_equal(w->server->committer.counts.failures, 1);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    world_stop(&other);
+    shared_store_away(instance_a, 0);
+    must_be_story(until_state(a, id, "\"completed\""), 12);
+    assert_int_equal(shared_place_finals(place), 1);
+    end();
+}
+
 /* The same while a handler waits for an answer. The answer reaches the new handler, even
  * if the earlier one has not ended yet. */
 static void who_asked_before_another_came_and_went(world *w)
@@ -1033,6 +1057,8 @@ static const scenario leases[] = {
      who_is_away_for_a_lease_is_fenced, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that was away continues behind another that came and went",
      who_is_away_while_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a server that was away continues behind a segment of its own",
+     who_was_away_behind_a_lost_answer, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a question of before another server came and went is answered",
      who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-13 a request is resumed in the session where its first request waits",

@@ -306,20 +306,29 @@ static void go_on(void *user, sgi_op *op, segue_status status)
 
 /* ---- operations that another server may have continued meanwhile ---- */
 
+static bool is_same(const sgi_entry *own, const sgi_entry *stored)
+{
+    return own && own->seq == stored->seq && own->kind == stored->kind &&
+           own->at_ms == stored->at_ms && own->len == stored->len &&
+           memcmp(own->data, stored->data, own->len) == 0;
+}
+
 /* True when another server has written to the operation: the store has an entry behind
  * the last entry that this server knows to be durable, and this server did not make that
- * entry. An entry that this server made can also be in the store, when the store's answer
+ * entry. Entries that this server made can also be in the store, when the store's answer
  * to the commit was lost. */
 static bool has_moved_on(const sgi_op *op, const sgi_store_job *job)
 {
-    const sgi_entry *stored = TAILQ_FIRST(&job->entries), *own;
-    if (!stored || stored->seq <= op->durable)
-        return false;
-    for (own = op->pending; own && own->seq < stored->seq; own = TAILQ_NEXT(own, link))
-        ;
-    return !own || own->seq != stored->seq || own->kind != stored->kind ||
-           own->at_ms != stored->at_ms || own->len != stored->len ||
-           memcmp(own->data, stored->data, own->len) != 0;
+    const sgi_entry *stored, *own = op->pending;
+    TAILQ_FOREACH(stored, &job->entries, link) {
+        if (stored->seq <= op->durable)
+            continue;
+        while (own && own->seq < stored->seq)
+            own = TAILQ_NEXT(own, link);
+        if (!is_same(own, stored))
+            return true;
+    }
+    return false;
 }
 
 static bool read_behind(sgi_cluster *cluster, const sgi_op *op,
@@ -331,7 +340,8 @@ static bool read_behind(sgi_cluster *cluster, const sgi_op *op,
         return false;
     memcpy(job->id, op->id, sizeof job->id);
     job->after = op->durable;
-    job->max_bytes = 1;
+    /* when the store has all entries that this server made, the next entry is read too */
+    job->max_bytes = op->pending_bytes + 1;
     sgi_cluster_ref(cluster);
     sgi_committer_add_job(cluster->committer, job);
     return true;
