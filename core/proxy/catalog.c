@@ -365,7 +365,11 @@ static void next_list(source *s)
         if (!has_list(s, list) || !ask_page(s, (json){NULL, 0}))
             s->reading = -1;
     }
-    if (s->reading < 0 && !s->settled) {
+    if (s->reading >= 0)
+        return;
+    if (s->settled) {
+        readiness_update(s->proxy); /* a source that had failed can be used now */
+    } else {
         s->settled = true;
         source_settled(s);
     }

@@ -23,8 +23,8 @@ LISTS = {
 def program(place):
     node = f"{place}/node_modules/.bin/node"
     launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher"
-    return [node if os.path.exists(node) else "node", f"{place}/{launcher}/build/index.js",
-            "--cli"]
+    return [node if os.path.exists(node) else "node",
+            f"{place}/{launcher}/build/index.js", "--cli"]
 
 
 def options(method, name=None, given=None):

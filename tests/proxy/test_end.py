@@ -88,6 +88,34 @@ class Ends(unittest.TestCase):
         self.assertEqual(client.tool("odd")["result"], upstream.ODD)
         self.assertEqual(proxy.end(), 0)
 
+    def test_the_only_upstream_may_fail_at_the_start(self):
+        program = self.place / "server"
+        program.write_text(f"#!/bin/sh\nexec {' '.join(peers.UPSTREAM)}\n")
+        program.chmod(0)
+        proxy = self.serve(upstream=[str(program)])
+        self.assertEqual(self.checks(proxy), [200, 503])
+        client = web.Web(proxy.url)
+        self.assertEqual(client.call("tools/list")["result"]["tools"], [])
+        program.chmod(0o755)
+        proxy.wait_line("ready: an upstream can be used again")
+        self.assertEqual(self.checks(proxy), [200, 200])
+        tools = client.call("tools/list")["result"]["tools"]
+        self.assertIn("odd", [tool["name"] for tool in tools])
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_the_only_upstream_may_be_away_at_the_start(self):
+        above = self.serve()
+        port = above.url.split(":")[2].split("/")[0]
+        url = above.url
+        above.end(signal.SIGKILL)
+        proxy = self.serve("--start-timeout", "1s", url, upstream=None)
+        self.assertEqual(self.checks(proxy), [200, 503])
+        self.serve(port=port)
+        proxy.wait_line("ready: an upstream can be used again")
+        self.assertEqual(self.checks(proxy), [200, 200])
+        self.assertEqual(web.Web(proxy.url).tool("odd")["result"], upstream.ODD)
+
     def test_an_upstream_over_http_is_asked_until_it_answers(self):
         above = self.serve()
         port = above.url.split(":")[2].split("/")[0]
