@@ -14,8 +14,6 @@
 
 #define PATIENCE_MS 20000
 
-static int ended; /* number of exchanges that ended since start_ranking */
-
 static int64_t now_ms(void)
 {
     struct timespec now;
@@ -227,13 +225,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     x->status = status;
     x->code = segue_error_read(error)->rpc_code;
     x->json = strdup(json ? json : "");
-    x->rank = ended++;
     x->done++;
-}
-
-void start_ranking(void)
-{
-    ended = 0;
 }
 
 static void listen_to(peer *p, exchange *x, segue_request_events *events)

@@ -43,7 +43,6 @@ typedef struct exchange {
     int asked; /* number of the server's questions */
     int tasks; /* number of tasks that it has become */
     char task_id[128];
-    int rank; /* how many ended before it */
 } exchange;
 
 /* Returns a reason for a failed check; the text lives until the next call. */
@@ -66,8 +65,6 @@ int close_session(peer *p);
 int wait_for(peer *p, const int *counter, int target);
 void run_for(peer *p, int64_t ms);
 
-/* Restarts the ranks of exchanges that end. */
-void start_ranking(void);
 segue_status start(peer *p, exchange *x, const char *method, const char *params,
                    const segue_request_options *options);
 /* Follows a task to its end. */

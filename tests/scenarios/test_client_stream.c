@@ -306,6 +306,36 @@ static void a_stream_that_was_left_is_no_part_of_the_next(void **state)
     kit_end(&k);
 }
 
+/* The token was taken before the last event of the stream that was left. A further event
+ * of that stream is not a hole in the resumed one. */
+static void a_stream_that_was_left_is_no_hole_of_the_resumed_one(void **state)
+{
+    (void)state;
+    kit k = {0};
+    char token[4096];
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    for (int seq = 0; seq < 2; seq++)
+        kit_segment(&k, "T", seq, seq + 1, "x");
+    strcpy(token, r->token);
+    kit_segment(&k, "T", 2, 3, "x");
+    assert_int_equal(segue_request_detach(r->request), SEGUE_OK);
+    kit_run(&k);
+    r = kit_resume(&k, token, NULL);
+    kit_expect(&k, "notifications/cancelled");
+    assert_at(kit_expect(&k, "tasks/stream"), "params.after", "1");
+    kit_expect(&k, "tasks/get");
+    kit_expect_silence(&k);
+    kit_segment(&k, "T", 3, 4, "of the stream that was left");
+    assert_int_equal(r->segments, 0);
+    kit_expect_silence(&k); /* the stream is not opened again */
+    for (int seq = 2; seq < 5; seq++)
+        kit_segment(&k, "T", seq, seq + 1, "x");
+    assert_int_equal(r->segments, 3);
+    assert_int_equal(r->last_segment, 5);
+    kit_end(&k);
+}
+
 /* When an event that may be of the stream that was left was passed over, the merged
  * events are not the result. */
 static void what_was_passed_over_is_in_the_result(void **state)
@@ -736,6 +766,8 @@ int main(void)
         cmocka_unit_test(events_of_the_stream_that_was_cut_do_no_harm),
         NAMED("R-E-7 a stream that was left does not hide another",
               a_stream_that_was_left_does_not_hide_another),
+        NAMED("R-E-7 a stream that was left is no hole of the resumed one",
+              a_stream_that_was_left_is_no_hole_of_the_resumed_one),
         NAMED("R-E-7 a stream that was left is no part of the next",
               a_stream_that_was_left_is_no_part_of_the_next),
         cmocka_unit_test(what_was_passed_over_is_in_the_result),

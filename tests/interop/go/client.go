@@ -298,28 +298,32 @@ func (j *judgeClient) cancel(ctx context.Context) error {
 
 func (j *judgeClient) concurrency(ctx context.Context) error {
 	const calls = 20
-	var group sync.WaitGroup
-	var lock sync.Mutex
-	var ended []string
-	problems := make([]error, calls+1)
-	run := func(at int, tool string, arguments given, want string) {
-		defer group.Done()
-		problems[at] = j.expect(ctx, tool, arguments, want)
-		lock.Lock()
-		defer lock.Unlock()
-		ended = append(ended, tool)
-	}
-	group.Add(calls + 1)
-	go run(calls, "slow_compute", given{"seconds": 1, "label": "slow"}, "Computed: slow")
+	var group, slow sync.WaitGroup
+	problems := make([]error, calls)
+	// the slow call lasts until all the others have ended
+	until, stop := context.WithCancel(ctx)
+	defer stop()
+	var slowProblem error
+	slow.Add(1)
+	go func() {
+		defer slow.Done()
+		_, slowProblem = j.call(until, "hang_plain", nil)
+	}()
+	group.Add(calls)
 	for at := range calls {
 		name := fmt.Sprint("n", at)
-		go run(at, "greet", given{"name": name}, "Hello, "+name+"!")
+		go func() {
+			defer group.Done()
+			problems[at] = j.expect(ctx, "greet", given{"name": name}, "Hello, "+name+"!")
+		}()
 	}
 	group.Wait()
-	if err := errors.Join(problems...); err != nil {
-		return err
+	stop()
+	slow.Wait()
+	if slowProblem == nil {
+		return errors.New("the slow call was not cancelled")
 	}
-	return equal(ended[calls], "slow_compute", "the last to end")
+	return errors.Join(problems...)
 }
 
 func (j *judgeClient) bigResult(ctx context.Context) error {

@@ -37,10 +37,10 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
 }
 
 /* Handles an event that came although earlier events are missing. Returns true when the
- * caller must not use the event. The client then opens the stream again, once per gap. If
- * the events are still missing after that, they will not come, and the function skips
- * them. On a byte stream, late events of the dropped stream may still arrive; the caller
- * must not use them. */
+ * caller must not use the event: it may belong to an earlier, dropped stream of the same
+ * task, or the client opens the stream again, once per gap. If the events are still
+ * missing after that, they will not come, and the function skips them. On a byte stream,
+ * late events of the dropped stream may still arrive; the caller must not use them. */
 static bool waits_for_hole(segue_request *request, uint64_t seq)
 {
     bool is_left =
@@ -51,6 +51,10 @@ static bool waits_for_hole(segue_request *request, uint64_t seq)
         else
             sgi_task_stream_skip_lost_events(request, seq);
         return is_left;
+    }
+    if (sgi_task_stream_is_stale_event(request, seq)) {
+        sgi_task_stream_of(request)->unsure = true;
+        return true;
     }
     request->engine->warnings++;
     sgi_task_stream_of(request)->gap = sgi_task_stream_of(request)->next;

@@ -94,7 +94,8 @@ bool sgi_task_stream_needs_polling(const segue_request *request);
 /* Drops the stream and opens it again after the last received event. */
 void sgi_task_stream_reopen(segue_request *request);
 /* True when the event may belong to an earlier stream of the task that was dropped.
- * Called for the first event of a stream that was opened without a cursor. */
+ * Called for the first event of a stream that was opened without a cursor, and for an
+ * event that does not follow the last one. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq);
 
 /* ---- follow_events.c ---- */
