@@ -136,8 +136,40 @@ class Killed(unittest.TestCase):
         with self.serve("--trust-hints", hints=True):
             self.assertEqual(self.log.wait(2)[0], "work")
 
-    def begin_plain(self, proxy, name, arguments):
-        connection = web.Web(proxy.url).begin("tools/call", {
+    def test_a_call_that_asks_for_a_task_is_in_the_store_from_the_start(self):
+        with self.serve("--task-after", "1h") as first:
+            self.begin_plain(first, "work", {}, web.Modern(first.url, web.TASKS))
+            first.end(signal.SIGKILL)
+        with self.serve("--log-level", "info") as second:
+            line = second.wait_line("outcome unknown")
+            self.assertIn("tools/call work: outcome_unknown", line)
+            self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_call_that_asks_for_a_task_and_may_run_twice_is_sent_again(self):
+        with self.serve("--task-after", "1h", "--trust-hints", hints=True) as first:
+            self.begin_plain(first, "work", {}, web.Modern(first.url, web.TASKS))
+            first.end(signal.SIGKILL)
+        with self.serve("--trust-hints", hints=True):
+            self.assertEqual(self.log.wait(2)[0], "work")
+
+    def test_a_stored_call_that_became_a_task_is_one_in_the_next_proxy(self):
+        with self.serve("--task-after", "50ms", "--trust-hints", hints=True) as first:
+            client = web.Modern(first.url, web.TASKS)
+            made = client.tool("work", {"go": str(self.go)})["result"]
+            self.assertEqual(made["resultType"], "task")
+            self.log.wait(1)
+            first.end(signal.SIGKILL)
+        self.go.touch()
+        with self.serve("--trust-hints", hints=True) as second:
+            client = web.Modern(second.url, web.TASKS)
+            self.log.wait(2)
+            task = {"status": "working"}
+            while task["status"] == "working":
+                task = client.call("tasks/get", {"taskId": made["taskId"]})["result"]
+            self.assertEqual(task["result"]["content"][0]["text"], "worked")
+
+    def begin_plain(self, proxy, name, arguments, client=None):
+        connection = (client or web.Web(proxy.url)).begin("tools/call", {
             "name": name, "arguments": arguments})
         self.addCleanup(connection.close)
         self.log.wait(1)

@@ -173,9 +173,12 @@ class Stream:
         self.connection.close()
 
 
+TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
 class Modern(Web):
     """A client of 2026-07-28, which has no sessions: what it can do is in each request.
-    It supports no tasks."""
+    It supports tasks if its capabilities say so (TASKS)."""
 
     def __init__(self, url, capabilities=None):
         self.where = urllib.parse.urlsplit(url)
@@ -194,7 +197,7 @@ class Modern(Web):
         message["params"] = {**params, "_meta": {**meta, **params.get("_meta", {})}}
         self.headers["Mcp-Method"] = message["method"]
         self.headers.pop("Mcp-Name", None)
-        if name := params.get("name", params.get("uri")):
+        if name := params.get("name", params.get("uri", params.get("taskId"))):
             self.headers["Mcp-Name"] = name
         return super().post(message)
 

@@ -316,7 +316,7 @@ sgi_op *fake_task_new(segue_server *server)
     sgi_random(&server->engine->env, op->id, sizeof op->id);
     op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
     op->ttl_ms = op->served->item->options.ttl_ms;
-    op->served->is_task = true;
+    op->head.tasking = SGI_TASKING_YES;
     op->served->dialect = &sgi_srv_tasks_ext;
     if (!op->task_id || sgi_op_turn_into_stored(op) != SEGUE_OK) {
         sgi_op_unref(op);
@@ -406,6 +406,9 @@ const char *fake_op_difference(const sgi_op *a, const sgi_op *b)
         return "the checkpoint";
     if (a->head.updated_ms != b->head.updated_ms)
         return "the last update";
+    if (a->head.tasking != b->head.tasking || a->head.task_seq != b->head.task_seq ||
+        a->ttl_ms != b->ttl_ms)
+        return "the task";
     return input_difference(a, b);
 }
 

@@ -101,7 +101,7 @@ static uint64_t add_op(uint64_t hash, const sgi_op *op)
     if (!op)
         return add(hash, 2);
     hash = add(hash, (uint64_t)op->refs);
-    hash = add(hash, (uint64_t)(op->served->is_task | sgi_op_is_logged(op) << 1 |
+    hash = add(hash, (uint64_t)(sgi_op_is_task(op) | sgi_op_is_logged(op) << 1 |
                                 (op->writing == SGI_WRITING_DIRTY) << 2 |
                                 (op->writing == SGI_WRITING_NOW) << 3 |
                                 sgi_op_is_created(op) << 4 | sgi_op_is_broken(op) << 5 |

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "engine/dialect/rows.h"
 #include "engine/log/reader.h"
 #include "engine/server/task.h"
 #include "support/fake_host.h"
@@ -537,6 +538,47 @@ static void what_could_not_be_written_leaves_no_trace(void **state)
     assert_replays();
 }
 
+static sgi_op *new_stored_call(void)
+{
+    sgi_op *call = fake_op_new(server);
+    call->head.tasking = SGI_TASKING_MAY;
+    call->served->dialect = &sgi_srv_tasks_ext;
+    assert_int_equal(sgi_op_store_without_task(call), SEGUE_OK);
+    return call;
+}
+
+static void a_stored_call_becomes_a_task_by_its_log(void **state)
+{
+    (void)state;
+    op = new_stored_call();
+    append(SGI_ENTRY_SEGMENT, "1");
+    fake_store_settle(&host);
+    assert_false(sgi_op_is_task(op));
+    assert_int_equal(sgi_op_turn_into_task(op, 5000), SEGUE_OK);
+    assert_true(sgi_op_is_task(op));
+    assert_int_equal(op->ttl_ms, 5000);
+    assert_int_equal(op->served->who->live_tasks, 1);
+    append(SGI_ENTRY_SEGMENT, "2");
+    fake_store_settle(&host);
+    assert_replays();
+    sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}"));
+    fake_store_settle(&host);
+    assert_int_equal(op->served->who->live_tasks, 0);
+}
+
+static void a_stored_call_whose_change_could_not_be_written_is_no_task(void **state)
+{
+    (void)state;
+    op = new_stored_call();
+    fake_store_settle(&host);
+    assert_int_equal(sgi_op_turn_into_task(op, 5000), SEGUE_OK);
+    fake_store_commit(&host, SEGUE_E_STORE_FULL);
+    assert_false(sgi_op_is_task(op));
+    assert_int_equal(op->head.task_seq, 0);
+    fake_store_settle(&host);
+    assert_int_equal(op->served->who->live_tasks, 0);
+}
+
 static void a_full_store_and_no_memory_at_once_end_it_all_the_same(void **state)
 {
     (void)state;
@@ -605,7 +647,8 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
         {SGI_ENTRY_CHECKPOINT, 1, 0},
         {0, 0, 1},
         {-1, 0, 1},
-        {SGI_ENTRY_ANEW + 1, 0, 0},
+        {SGI_ENTRY_TASK, 0, 0}, /* of an operation that cannot become a task */
+        {SGI_ENTRY_TASK + 1, 0, 0},
         {INT32_MAX, 0, 0},
     };
     op = fake_op_new(server);
@@ -951,6 +994,8 @@ int main(void)
         CASE(those_that_wait_when_it_goes_are_told),
         CASE(an_operation_that_was_not_created_never_was),
         CASE(what_could_not_be_written_leaves_no_trace),
+        CASE(a_stored_call_becomes_a_task_by_its_log),
+        CASE(a_stored_call_whose_change_could_not_be_written_is_no_task),
         CASE(a_full_store_and_no_memory_at_once_end_it_all_the_same),
         CASE(a_log_with_a_hole_or_behind_its_end_is_corrupt),
         CASE(counters_that_do_not_fit_are_corrupt),

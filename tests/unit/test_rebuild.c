@@ -120,7 +120,20 @@ static sgi_op *new_keyed(void)
     sgi_op *op = new_op();
     key[0]++;
     assert_true(sgi_op_set_idempotency_key(op, key, digest));
-    op->served->is_task = true;
+    op->head.tasking = SGI_TASKING_YES;
+    op->served->dialect = &sgi_srv_tasks_ext;
+    op->ttl_ms = 3600 * 1000;
+    log_it(op);
+    return op;
+}
+
+/* A call of dialect X that was stored before it became a task. */
+static sgi_op *new_stored_call(void)
+{
+    static const uint8_t digest[SGI_DIGEST_SIZE] = {3};
+    sgi_op *op = new_op();
+    assert_true(sgi_op_set_idempotency_key(op, digest, digest));
+    op->head.tasking = SGI_TASKING_MAY;
     op->served->dialect = &sgi_srv_tasks_ext;
     op->ttl_ms = 3600 * 1000;
     log_it(op);
@@ -135,6 +148,11 @@ static const line begun_anew[] = {{SGI_ENTRY_SEGMENT, "\"1\""},
                                   {SGI_ENTRY_REPLACE, "{}"},
                                   {SGI_ENTRY_SEGMENT, "\"3\""},
                                   {SGI_ENTRY_CHECKPOINT, "c"}};
+static const line turned[] = {{SGI_ENTRY_SEGMENT, "\"1\""},
+                              {SGI_ENTRY_TASK, "{\"ttl\":60000}"},
+                              {SGI_ENTRY_SEGMENT, "\"2\""},
+                              {SGI_ENTRY_SEGMENT, "\"3\""},
+                              {SGI_ENTRY_CHECKPOINT, "c"}};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The server ends, and another one starts. */
@@ -217,6 +235,22 @@ static void a_keyed_one_goes_on_once(void **state)
     (void)state;
     nothing_is_written_or_run_before_all_is_read(new_keyed, begun_anew,
                                                  COUNT(begun_anew));
+}
+
+static void a_stored_call_goes_on_as_the_task_that_it_became(void **state)
+{
+    (void)state;
+    sgi_op *op = new_stored_call();
+    append_all(op, turned, COUNT(turned));
+    leave(op, 1);
+    sgi_server_start_recovery(server);
+    fake_store_settle(&host);
+    op = known();
+    assert_true(sgi_op_is_task(op));
+    assert_int_equal(op->head.task_seq, 2);
+    assert_int_equal(op->ttl_ms, 60000);
+    assert_int_equal(op->served->who->live_tasks, 1);
+    must_go_on_from(3);
 }
 
 /* ---- meanwhile ---- */
@@ -489,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_resumable_one_goes_on_once),
         CASE(a_keyed_one_goes_on_once),
+        CASE(a_stored_call_goes_on_as_the_task_that_it_became),
         CASE(who_asks_meanwhile_gets_the_same),
         CASE(one_that_was_asked_for_first_is_taken_over),
         CASE(a_torn_one_that_was_asked_for_first_ends),

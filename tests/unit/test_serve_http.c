@@ -323,7 +323,7 @@ static void strangers_get_no_tasks(void **state)
     t.a.head.stranger = true;
     assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 0);
     segue_call *call = http_wire_call(t.server);
-    assert_false(call->op->served->is_task);
+    assert_false(sgi_op_is_task(call->op));
     sgi_call_complete(call, NULL);
     assert_true(http_wire_says(&t.a, "\"resultType\":\"complete\""));
     sgi_call_free(call);
@@ -355,7 +355,7 @@ static void strangers_get_no_tasks_of_a_session(void **state)
     assert_false(http_wire_says(&t.a, "taskSupport"));
     assert_int_equal(http_wire_legacy(&t.a, "2", "tools/call", CALL ",\"task\":{}"), 0);
     segue_call *call = http_wire_call(t.server);
-    assert_false(call->op->served->is_task);
+    assert_false(sgi_op_is_task(call->op));
     sgi_call_complete(call, NULL);
     assert_true(http_wire_says(&t.a, "\"result\":{\"content\""));
     sgi_call_free(call);

@@ -3,7 +3,8 @@
  * operation, and the state of an operation is a fold over its log (R-C-1).
  *
  * An operation is stored when a client can ask for it after its request: a task, a call
- * with an idempotency key, or a call that can be resumed. Mailboxes are stored too. Other
+ * with an idempotency key, or a call that can be resumed. Calls of tools with
+ * SEGUE_TOOL_STORED and mailboxes are stored too. Other
  * operations do not use the store. Peers may see only the durable part of a stored
  * operation: `durable` is the horizon of every projection (R-C-2). A plain operation is
  * never stored, so its whole log is visible at once.
@@ -59,7 +60,11 @@ typedef enum sgi_entry_kind {
     /* Data {}. Only for tasks that send segments (SEP-1905). The handler starts again and
      * counts blocks from 0. All earlier blocks stay valid. Clients do not receive this
      * entry. */
-    SGI_ENTRY_ANEW = 14
+    SGI_ENTRY_ANEW = 14,
+    /* {"ttl"}: a stored call becomes a task with this time to live in ms (-1 =
+     * unlimited). Only in the log of an operation that was SGI_TASKING_MAY when it was
+     * created. */
+    SGI_ENTRY_TASK = 15
 } sgi_entry_kind;
 
 static inline bool sgi_entry_is_final(int32_t kind)
@@ -69,7 +74,7 @@ static inline bool sgi_entry_is_final(int32_t kind)
 
 static inline bool sgi_entry_is_known(int32_t kind)
 {
-    return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_ANEW;
+    return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_TASK;
 }
 
 /* The ways in which an operation can end. Each dialect has its own names for these ways
@@ -90,6 +95,16 @@ typedef enum sgi_state {
     SGI_STATE_FAILED,
     SGI_STATE_CANCELLED
 } sgi_state;
+
+/* Says whether an operation is a task. The numbers are stored, so they must never
+ * change. */
+typedef enum sgi_tasking {
+    SGI_TASKING_NO = 0, /* a plain call, or a stored call that answers its request */
+    SGI_TASKING_YES = 1,
+    /* a call that asks for a task and began as a plain call. It can become a task until
+     * it ends. */
+    SGI_TASKING_MAY = 2
+} sgi_tasking;
 
 /* Says which server owns and runs an operation. Code that writes, runs or reports an
  * operation must check this state first. */
@@ -197,6 +212,10 @@ typedef struct sgi_op_head {
     /* wall clock time in ms of the last visible change */
     int64_t updated_ms;
     int64_t ended_ms;
+    sgi_tasking tasking;
+    /* position of the TASK entry; 0 = the operation is no task, or was a task when it was
+     * created */
+    uint64_t task_seq;
     size_t log_bytes;
     /* like log_bytes, including the bytes of entries that have left the log */
     uint64_t appended_bytes;
@@ -492,6 +511,11 @@ static inline bool sgi_op_runs_elsewhere(const sgi_op *op)
 static inline bool sgi_op_has_ended(const sgi_op *op)
 {
     return op->head.final != SGI_FINAL_NONE;
+}
+
+static inline bool sgi_op_is_task(const sgi_op *op)
+{
+    return op->head.tasking == SGI_TASKING_YES;
 }
 
 /* Returns the wall clock time in ms at which the operation's time to live is over;

@@ -257,6 +257,13 @@ static void apply_replace(sgi_op *op, const sgi_entry *entry)
     sgi_text_blocks_reset(&op->head.texts, 0);
 }
 
+static void apply_task(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    op->head.tasking = SGI_TASKING_YES;
+    op->head.task_seq = seq;
+    sgi_json_read_int(sgi_json_get(payload, "ttl"), &op->ttl_ms);
+}
+
 bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
@@ -285,6 +292,9 @@ bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry)
         break;
     case SGI_ENTRY_ANEW:
         op->head.anew = op->head.blocks;
+        break;
+    case SGI_ENTRY_TASK:
+        apply_task(op, entry->seq, payload);
         break;
     default:
         if (sgi_entry_is_final(entry->kind))
@@ -399,7 +409,8 @@ segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
                 (continues(op, entry) || fails_behind_hole(op, entry) ||
                  (sgi_op_log_can_have_gaps(op) && continues_behind_gap(op, entry)));
-    if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)))
+    if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)) ||
+        (entry->kind == SGI_ENTRY_TASK && op->head.tasking != SGI_TASKING_MAY))
         return SEGUE_E_STORE_CORRUPT;
     if (!sgi_op_head_apply_entry(op, entry))
         return SEGUE_E_NOMEM;
@@ -489,6 +500,10 @@ void sgi_op_head_revert(sgi_op *op)
     }
     if (op->head.first_fields > op->durable)
         op->head.first_fields = 0;
+    if (op->head.task_seq > op->durable) {
+        op->head.tasking = SGI_TASKING_MAY;
+        op->head.task_seq = 0;
+    }
 }
 
 /* ---- exchanging heads ---- */
@@ -535,6 +550,9 @@ void sgi_op_head_swap(sgi_op *op, sgi_op *fresh)
     op->head.next_log = fresh->head.next_log;
     op->head.next_seg = fresh->head.next_seg;
     op->head.next_evt = fresh->head.next_evt;
+    op->head.tasking = fresh->head.tasking;
+    op->head.task_seq = fresh->head.task_seq;
+    op->ttl_ms = fresh->ttl_ms;
     op->durable = fresh->durable;
     op->head.first_fields = fresh->head.first_fields;
     op->head.voided_seq = fresh->head.voided_seq;

@@ -16,8 +16,9 @@ bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry);
  * becomes the time of the last change. */
 void sgi_op_head_note_visible(sgi_op *op, const sgi_entry *entry);
 /* Undoes the effect of the entries after `durable` as far as the failure of the operation
- * needs this: questions, status messages, the end. The checkpoint and the blocks are not
- * restored, because only another run of the handler would use them. */
+ * needs this: questions, status messages, the end, the change into a task. The checkpoint
+ * and the blocks are not restored, because only another run of the handler would use
+ * them. */
 void sgi_op_head_revert(sgi_op *op);
 void sgi_op_head_free(sgi_op *op);
 /* Swaps the heads (states) of the operation and of `fresh`, which was rebuilt from the

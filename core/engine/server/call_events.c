@@ -156,13 +156,13 @@ static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);
     return server->stage >= SGI_SERVER_CLOSED && sgi_op_is_known(call->op) &&
-           (call->op->served->is_task || server->idempotency);
+           (sgi_op_is_task(call->op) || server->idempotency);
 }
 
 static void let_go_in_store(segue_call *call)
 {
     call->lost = true;
-    if (!call->op->served->is_task)
+    if (!sgi_op_is_task(call->op))
         sgi_call_cut_connections(call->op);
     sgi_server_op_release(call->op);
 }

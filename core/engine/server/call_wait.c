@@ -140,7 +140,7 @@ static void call_withdrawn(sgi_reply *reply)
 
 void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
 {
-    bool as_task = op->served->is_task && caps & SGI_CAP_TASKS;
+    bool as_task = sgi_op_is_task(op) && caps & SGI_CAP_TASKS;
     if (!as_task) {
         sgi_reply_await_end(reply, op, call_ended);
         return;
@@ -148,7 +148,7 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
     /* a call that is a task sends no pieces of a plain result (R-776-20) */
     sgi_pieces_drop(reply);
     reply->waiter.fire = task_created;
-    sgi_op_wait_until_visible(op, &reply->waiter, 0);
+    sgi_op_wait_until_visible(op, &reply->waiter, op->head.task_seq);
 }
 
 void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op)
@@ -176,14 +176,15 @@ static void became_task(segue_call *call)
 segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
 {
     sgi_op *op = call->op;
-    if (op->served->is_task)
+    if (sgi_op_is_task(op))
         return SEGUE_OK;
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
     if (!op->served->item || op->served->item->options.task == SEGUE_TASK_NEVER)
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the tool never runs as a task");
-    if (sgi_op_is_logged(op))
+    if (sgi_op_is_logged(op) &&
+        (op->head.tasking != SGI_TASKING_MAY || op->served->lasting))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the call has an idempotency key or can be resumed, so it "
                           "cannot become a task");

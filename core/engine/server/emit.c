@@ -107,7 +107,7 @@ static bool fits_plain(const sgi_op *op, size_t more)
 static segue_status turn_in_time(segue_call *call, size_t more)
 {
     const sgi_op *op = call->op;
-    if (!op->served->may_turn || op->served->is_task || sgi_op_is_logged(op) ||
+    if (op->head.tasking != SGI_TASKING_MAY || sgi_op_is_logged(op) ||
         fits_plain(op, more))
         return SEGUE_OK;
     segue_status status = sgi_call_defer(call, op->served->asked_ttl_ms);

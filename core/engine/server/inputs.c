@@ -197,7 +197,7 @@ static segue_status begin_question(sgi_op *op, const char *key, const char *meth
         return sgi_refuse(op->engine, SEGUE_E_EXISTS,
                           "the call has already asked another question with the key %s",
                           key);
-    segue_status status = op->served->is_task || op->served->lasting || op->served->asks
+    segue_status status = sgi_op_is_task(op) || op->served->lasting || op->served->asks
                               ? SEGUE_OK
                               : sgi_round_new(op);
     if (status == SEGUE_OK && !*out)

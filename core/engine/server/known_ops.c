@@ -147,6 +147,10 @@ int64_t sgi_server_purge_time(const sgi_op *op)
         return sgi_op_has_ended(op)
                    ? sgi_time_add(kept_ms, lasting->form->kept_ms(lasting))
                    : INT64_MAX;
+    /* a call that can become a task can get a longer time to live, and the store learns
+     * the time of the purge again at the end only */
+    if (op->head.tasking == SGI_TASKING_MAY && !sgi_op_has_ended(op))
+        return INT64_MAX;
     if (op->head.final == SGI_FINAL_EXPIRED)
         return kept_ms;
     if (op->ttl_ms < 0)
@@ -179,6 +183,8 @@ void sgi_server_start_ttl(sgi_op *op)
         sgi_engine_set_timer(
             op->engine, &op->shared->timer,
             sgi_time_sub(sgi_op_expiry(op), sgi_wall_now(&op->engine->env)), on_timer);
+    else
+        sgi_engine_clear_timer(op->engine, &op->shared->timer);
 }
 
 bool sgi_server_keep_ended_op(sgi_op *op)

@@ -123,7 +123,7 @@ void sgi_lasting_call_free(sgi_op *op);
  * call is durable, and the handler's progress and log messages are written to the log. */
 static inline bool sgi_op_is_lasting_call(const sgi_op *op)
 {
-    return op->served->lasting && !op->served->is_task;
+    return op->served->lasting && !sgi_op_is_task(op);
 }
 
 /* sgi_lasting_call_join_peer adds the call to the peer's list of lasting calls (calls

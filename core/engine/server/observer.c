@@ -61,7 +61,7 @@ static void became_visible(sgi_op *op)
         op->shared->stale = false;
     }
     /* only the server that ran the task logs the end of the task */
-    if (op->served->counted && op->served->is_task)
+    if (op->served->counted && sgi_op_is_task(op))
         sgi_task_log_end(op);
     uncount(op);
     /* questions are withdrawn before the client gets the end */

@@ -65,7 +65,7 @@ static bool is_about(const sgi_op *op, sgi_json result)
     sgi_json related = sgi_json_get(sgi_json_get(result, "_meta"), SGI_RELATED_TASK);
     sgi_json id = sgi_json_get(related, "taskId");
     return !id.n ||
-           (op->served->is_task && sgi_json_string_is(id, sgi_str_of(op->task_id)));
+           (sgi_op_is_task(op) && sgi_json_string_is(id, sgi_str_of(op->task_id)));
 }
 
 static segue_status take(sgi_op *op, const sgi_op_question *input, bool is_error,

@@ -335,7 +335,7 @@ static void tell_withdrawn(const sgi_question_request *question)
                           &question->id,
                           question_task ? sgi_question_task_number(question_task) : 0,
                           room));
-    if (question->op->served->is_task)
+    if (sgi_op_is_task(question->op))
         sgi_task_write_related(&sending.w, question->op);
     sgi_send_end(&sending);
 }

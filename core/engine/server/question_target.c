@@ -75,8 +75,8 @@ bool sgi_question_target_is_awaited(const sgi_op *op,
     while ((reply = sgi_srv_find_reading_reply(op, reply)))
         if (is_read_in(reply, questions))
             return true;
-    while ((reply = op->served->is_task ? sgi_srv_find_waiting_reply(op, reply)
-                                        : sgi_call_find_stream_reply(op, reply)))
+    while ((reply = sgi_op_is_task(op) ? sgi_srv_find_waiting_reply(op, reply)
+                                       : sgi_call_find_stream_reply(op, reply)))
         if (is_read_in(reply, questions))
             return true;
     return false;
@@ -99,14 +99,14 @@ bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found)
     const sgi_reply *reply = NULL;
     if (op->served->asks)
         return sgi_client_question_target(op->served->asks, found);
-    if (op->served->is_task ? find_by_origin(op->served->creator, found)
-                            : find_reading_call(op, found))
+    if (sgi_op_is_task(op) ? find_by_origin(op->served->creator, found)
+                           : find_reading_call(op, found))
         return true;
-    while ((reply = op->served->is_task ? sgi_srv_find_waiting_reply(op, reply)
-                                        : sgi_call_find_stream_reply(op, reply)))
-        if (find_in(reply->peer, op->served->is_task, found))
+    while ((reply = sgi_op_is_task(op) ? sgi_srv_find_waiting_reply(op, reply)
+                                       : sgi_call_find_stream_reply(op, reply)))
+        if (find_in(reply->peer, sgi_op_is_task(op), found))
             return true;
-    while (op->served->is_task && (reply = sgi_srv_find_reading_reply(op, reply)))
+    while (sgi_op_is_task(op) && (reply = sgi_srv_find_reading_reply(op, reply)))
         if (find_in(reply->peer, true, found))
             return true;
     return false;

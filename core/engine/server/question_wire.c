@@ -12,8 +12,8 @@ void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_op_questio
     sgi_json params = {input->params, input->params_len};
     sgi_buf related;
     sgi_jw_copy_members(w, params,
-                        SGI_JSON_NAMES("task", op->served->is_task ? "_meta" : NULL));
-    if (!op->served->is_task)
+                        SGI_JSON_NAMES("task", sgi_op_is_task(op) ? "_meta" : NULL));
+    if (!sgi_op_is_task(op))
         return;
     sgi_buf_init(&related, sgi_engine_mem(op->engine));
     sgi_jw_key(w, "_meta");

@@ -94,7 +94,7 @@ static bool has_handler(const sgi_op *op)
 bool sgi_round_is_due(const sgi_op *op)
 {
     const sgi_op_question *input;
-    if (!op->served->round || op->served->is_task || sgi_op_has_ended(op) ||
+    if (!op->served->round || sgi_op_is_task(op) || sgi_op_has_ended(op) ||
         !has_handler(op) || sgi_op_server(op)->stage == SGI_SERVER_DEAD ||
         !first_open(op))
         return false;
@@ -165,7 +165,7 @@ static bool put_out(sgi_round *round)
 
 void sgi_round_send_followed(sgi_op *op)
 {
-    if (op->served->is_task || sgi_op_has_ended(op) || !first_open(op) ||
+    if (sgi_op_is_task(op) || sgi_op_has_ended(op) || !first_open(op) ||
         !sgi_call_find_round_reply(op))
         return;
     if (sgi_round_new(op) == SEGUE_OK)

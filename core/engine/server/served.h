@@ -82,9 +82,6 @@ typedef struct sgi_served_op_data {
     /* ---- how the operation is represented ---- */
     /* the dialect of the task; NULL = the operation cannot be a task */
     const sgi_srv_dialect *dialect;
-    bool is_task;
-    /* the operation began as a plain call and can still become a task */
-    bool may_turn;
     /* for a task with segments (SEP-1905): the segments are sent to the client while the
      * handler runs */
     bool streams;
@@ -147,8 +144,10 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
 segue_status sgi_served_op_from_record(sgi_committer *committer,
                                        const segue_store_record *record, sgi_json data,
                                        sgi_op **out);
-/* True when the record is readable and belongs to a task of this dialect. */
-bool sgi_record_is_task_of_dialect(sgi_engine *engine, const segue_store_record *record,
-                                   const sgi_srv_dialect *dialect);
+/* True when the record is readable and belongs to an operation of this dialect that is a
+ * task, or that can have become a task since the record was written. */
+bool sgi_record_may_be_task_of_dialect(sgi_engine *engine,
+                                       const segue_store_record *record,
+                                       const sgi_srv_dialect *dialect);
 
 #endif

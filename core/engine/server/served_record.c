@@ -21,7 +21,7 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
         sgi_jw_member_int(w, "question", 1);
     sgi_jw_member_raw(w, "params", (sgi_str){op->served->params, op->served->params_len});
     sgi_jw_member_int(w, "caps", op->served->caps);
-    sgi_jw_member_int(w, "task", op->served->is_task);
+    sgi_jw_member_int(w, "task", op->head.tasking);
     if (op->served->dialect)
         sgi_jw_member_string(w, "dialect", sgi_str_of(op->served->dialect->name));
     sgi_jw_member_int(w, "streams", op->served->streams);
@@ -43,6 +43,13 @@ static int64_t number(sgi_json object, const char *name)
     int64_t value = 0;
     sgi_json_read_int(sgi_json_get(object, name), &value);
     return value;
+}
+
+static sgi_tasking tasking(sgi_json data)
+{
+    int64_t value = number(data, "task");
+    return value == SGI_TASKING_YES || value == SGI_TASKING_MAY ? (sgi_tasking)value
+                                                                : SGI_TASKING_NO;
 }
 
 /* Reads the name and the scopes of the owner ("by", "scopes"). Returns false when out of
@@ -95,7 +102,7 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     if (!read_owner(op, record) || !read_caller(op, data))
         return SEGUE_E_NOMEM;
     served->caps = (uint32_t)number(data, "caps");
-    served->is_task = number(data, "task") != 0;
+    op->head.tasking = tasking(data);
     served->streams = number(data, "streams") != 0;
     if (sgi_json_plain_string(sgi_json_get(data, "dialect"), &name))
         served->dialect = sgi_srv_dialect_named(name);
@@ -105,7 +112,7 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
         served->lasting || (served->dialect && !sgi_srv_is_modern(served->dialect));
     op->ttl_ms = number(data, "ttl");
     served->poll_ms = number(data, "poll");
-    if (served->is_task && served->dialect && served->dialect->retains)
+    if (op->head.tasking != SGI_TASKING_NO && served->dialect && served->dialect->retains)
         sgi_op_limit_retained_events(op);
     sgi_served_set_item(op, sgi_item_find(sgi_op_server(op),
                                           sgi_call_is_question(served->kind)
@@ -140,12 +147,13 @@ segue_status sgi_served_op_from_record(sgi_committer *committer,
     return status;
 }
 
-bool sgi_record_is_task_of_dialect(sgi_engine *engine, const segue_store_record *record,
-                                   const sgi_srv_dialect *dialect)
+bool sgi_record_may_be_task_of_dialect(sgi_engine *engine,
+                                       const segue_store_record *record,
+                                       const sgi_srv_dialect *dialect)
 {
     sgi_json data;
     return sgi_engine_check_json(engine, record->data, record->data_len, &data, NULL) ==
                SEGUE_OK &&
-           number(data, "task") != 0 &&
+           tasking(data) != SGI_TASKING_NO &&
            sgi_json_string_is(sgi_json_get(data, "dialect"), sgi_str_of(dialect->name));
 }

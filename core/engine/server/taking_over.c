@@ -35,7 +35,7 @@ void sgi_server_on_op_taken_over(sgi_op *op)
         bool restartable =
             op->served->item && op->served->item->options.flags & SEGUE_TOOL_RESTARTABLE;
         sgi_op_server(op)->counts.taken_over++;
-        if (op->served->is_task || lasting) {
+        if (sgi_op_is_task(op) || lasting) {
             op->served->who->live_tasks++;
             op->served->counted = true;
         }

@@ -4,6 +4,8 @@
 #include "engine/server/dialects.h"
 #include "engine/server/rounds.h"
 
+#include <stdio.h>
+
 static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
 {
     int64_t most = sgi_op_server(op)->options.max_ttl_ms;
@@ -23,8 +25,11 @@ static int64_t round_ttl(const sgi_op *op, int64_t ttl_ms)
     return ttl_ms - ttl_ms % unit + unit;
 }
 
-static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
+/* Gives the operation an id, and stores the operation. tasking: the new value of the
+ * head's member. */
+static segue_status give_identity(sgi_op *op, int64_t ttl_ms, sgi_tasking tasking)
 {
+    sgi_tasking before = op->head.tasking;
     char id[SGI_RANDOM_TEXT + 1];
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     if (!sgi_engine_random_text(op->engine, id) ||
@@ -34,24 +39,36 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
     if (!op->task_id)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
-    if (op->served->lasting && !as_task && !op->key)
+    if (op->served->lasting && tasking != SGI_TASKING_YES && !op->key)
         /* the dialect limits how long a lasting call (its client can leave and come back)
          * lives, so the operation itself has no time limit */
         op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
-    op->served->is_task = as_task;
+    op->head.tasking = tasking;
     segue_status status = sgi_op_turn_into_stored(op);
     if (status != SEGUE_OK) {
         sgi_text_free(mem, op->task_id);
         op->task_id = NULL;
-        op->served->is_task = false;
+        op->head.tasking = before;
         return status;
     }
-    if (as_task && op->served->dialect && op->served->dialect->retains)
+    if (tasking != SGI_TASKING_NO && op->served->dialect && op->served->dialect->retains)
         sgi_op_limit_retained_events(op);
     sgi_server_put_in_maps(op);
     sgi_server_start_ttl(op);
     return SEGUE_OK;
+}
+
+/* Logs that a stored call becomes a task. */
+static segue_status append_task(sgi_op *op, int64_t ttl_ms)
+{
+    char text[40];
+    snprintf(text, sizeof text, "{\"ttl\":%lld}",
+             (long long)round_ttl(op, clamp_ttl(op, ttl_ms)));
+    segue_status status = sgi_op_append(op, SGI_ENTRY_TASK, sgi_str_of(text));
+    if (status == SEGUE_OK)
+        sgi_server_start_ttl(op);
+    return status;
 }
 
 segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms)
@@ -59,7 +76,9 @@ segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms)
     int32_t others = op->served->who->live_tasks - (op->served->round != NULL);
     if (others >= sgi_op_server(op)->options.max_tasks)
         return SEGUE_E_LIMIT;
-    segue_status status = give_identity(op, ttl_ms, true);
+    segue_status status = sgi_op_is_logged(op)
+                              ? append_task(op, ttl_ms)
+                              : give_identity(op, ttl_ms, SGI_TASKING_YES);
     if (status == SEGUE_OK) {
         sgi_round_end(op);
         sgi_op_server(op)->counts.tasks++;
@@ -73,7 +92,7 @@ segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms)
 
 segue_status sgi_op_store_without_task(sgi_op *op)
 {
-    segue_status status = give_identity(op, 0, false);
+    segue_status status = give_identity(op, 0, op->head.tasking);
     if (status == SEGUE_OK && op->served->lasting) {
         op->served->who->live_tasks++;
         op->served->counted = true;

@@ -6,7 +6,8 @@
 
 #include "engine/log/op.h"
 
-/* Makes the operation a task with an id and a time to live, and stores the operation.
+/* Makes the operation a task with a time to live. Stores an operation that is not stored.
+ * Logs the change of one that is: it must be SGI_TASKING_MAY.
  * ttl_ms: the time to live in ms; 0 = the time that the tool sets; -1 = unlimited.
  * Returns SEGUE_E_LIMIT when the principal has too many tasks. */
 segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms);
@@ -16,8 +17,8 @@ segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms);
 void sgi_task_log_begin(const sgi_op *op);
 void sgi_task_log_end(const sgi_op *op);
 
-/* Stores an operation that is not a task, because it has an idempotency key or its client
- * can leave and come back (a lasting call). */
+/* Stores an operation that is not a task, because it has an idempotency key, its client
+ * can leave and come back (a lasting call), or its tool has SEGUE_TOOL_STORED. */
 segue_status sgi_op_store_without_task(sgi_op *op);
 
 /* ---- changes (task_change.c) ---- */

@@ -128,8 +128,9 @@ bool sgi_task_read_id(const sgi_inbound *in, sgi_str *id)
 bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
                          const sgi_srv_dialect *dialect)
 {
-    return op && op->served->is_task && sgi_op_is_created(op) &&
-           op->served->who == peer->who && op->served->dialect == dialect;
+    return op && sgi_op_is_task(op) && sgi_op_is_created(op) &&
+           op->head.task_seq <= sgi_op_horizon(op) && op->served->who == peer->who &&
+           op->served->dialect == dialect;
 }
 
 sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,

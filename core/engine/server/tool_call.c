@@ -71,17 +71,30 @@ static bool open_result(sgi_op *op, sgi_verdict verdict)
     return ok;
 }
 
-/* Gives the operation the idempotency key of the request. A plain call of a tool with
- * SEGUE_TOOL_STORED gets a random key instead, which no request can name, so that the
- * call is stored. Returns false when out of memory or without random bytes. */
+/* True when the call asks for a task and can begin as a plain call. The result can then
+ * be the answer. */
+static bool begins_plain(const sgi_op *op, const sgi_call_request *request)
+{
+    if (request->verdict != SGI_VERDICT_TASK || request->has_key)
+        return false;
+    if (op->served->dialect && op->served->dialect->begins_plain)
+        return op->served->dialect->begins_plain(op);
+    return op->served->item->options.promote_after_ms > 0 &&
+           op->served->item->options.task == SEGUE_TASK_MAY;
+}
+
+/* Gives the operation the idempotency key of the request. A call of a tool with
+ * SEGUE_TOOL_STORED that begins as a plain call gets a random key instead, which no
+ * request can name, so that the call is stored. Returns false when out of memory or
+ * without random bytes. */
 static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request)
 {
     uint8_t key[SGI_DIGEST_SIZE];
     if (request->has_key)
         return sgi_op_set_idempotency_key(op, request->key, request->digest);
     if (!(request->tool->options.flags & SEGUE_TOOL_STORED) ||
-        request->verdict != SGI_VERDICT_PLAIN || request->lasting ||
-        (in->peer->server->forgets && in->peer->conn->sole))
+        (request->verdict == SGI_VERDICT_TASK && op->head.tasking != SGI_TASKING_MAY) ||
+        request->lasting || (in->peer->server->forgets && in->peer->conn->sole))
         return true;
     return sgi_random(&op->engine->env, key, sizeof key) &&
            sgi_op_set_idempotency_key(op, key, key);
@@ -107,6 +120,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->streams = request->kind->list && sgi_srv_streams_segments(request);
     op->served->refuses_arguments = sgi_facts(in->version)->refuses_arguments;
     op->served->only_objects = !sgi_facts(in->version)->has_any_output;
+    if (begins_plain(op, request))
+        op->head.tasking = SGI_TASKING_MAY;
     if (!give_key(op, in, request)) {
         sgi_op_unref(op);
         return NULL;
@@ -114,25 +129,13 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     return op;
 }
 
-/* True when a call that asks for a task can begin as a plain call. The result can then be
- * the answer. */
-static bool begins_plain(const sgi_op *op)
-{
-    if (op->key)
-        return false;
-    if (op->served->dialect && op->served->dialect->begins_plain)
-        return op->served->dialect->begins_plain(op);
-    return op->served->item->options.promote_after_ms > 0 &&
-           op->served->item->options.task == SEGUE_TASK_MAY;
-}
-
 /* True when a call that asks for a task stays a plain call for promote_after_ms. A call
  * that can stream becomes a task at once (SEP-1905, "Server Response Decision
  * Process"). */
 static bool takes_its_time(const sgi_op *op)
 {
-    return begins_plain(op) && op->served->item->options.promote_after_ms > 0 &&
-           !op->served->streams;
+    return op->head.tasking == SGI_TASKING_MAY &&
+           op->served->item->options.promote_after_ms > 0 && !op->served->streams;
 }
 
 /* Makes the operation a task or a stored call if needed, and starts its handler. A call
@@ -146,13 +149,13 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
     segue_status status = open_result(op, verdict) ? SEGUE_OK : SEGUE_E_NOMEM;
     if (status != SEGUE_OK)
         return status;
-    if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
+    if (verdict == SGI_VERDICT_TASK && op->head.tasking != SGI_TASKING_MAY)
         status = sgi_op_turn_into_task(op, op->served->asked_ttl_ms);
     else if (op->key || op->served->lasting)
         status = sgi_op_store_without_task(op);
     if (status == SEGUE_OK && !op->key && !sgi_op_is_lasting_call(op))
         status = sgi_call_start(op, false);
-    if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)
+    if (status == SEGUE_OK && later)
         sgi_engine_set_timer(op->engine, &op->served->promote, promote_ms, promote);
     return status;
 }
@@ -188,11 +191,8 @@ void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
     if (!op || !sgi_carried_answers_read(op, in) || !make_handles(op, reply, request)) {
         sgi_tool_call_fail_no_memory(reply, op);
     } else {
-        if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
-            !takes_its_time(op))
+        if (op->head.tasking == SGI_TASKING_MAY && !takes_its_time(op))
             reply->turned = turned_without_end;
-        op->served->may_turn =
-            request->verdict == SGI_VERDICT_TASK && !op->served->is_task;
         begin_waiting(reply, op, request);
     }
     if (op)

@@ -30,7 +30,7 @@ bool sgi_call_key_is_withdrawn(const segue_server *server,
 
 static void cancel(sgi_op *op)
 {
-    if (sgi_op_has_ended(op) || (op->served->is_task && sgi_task_is_unstoppable(op)))
+    if (sgi_op_has_ended(op) || (sgi_op_is_task(op) && sgi_task_is_unstoppable(op)))
         return;
     if (sgi_task_cancel(op) != SEGUE_OK)
         sgi_engine_log(op->engine, SEGUE_LOG_WARNING,

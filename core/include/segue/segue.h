@@ -817,9 +817,10 @@ enum segue_tool_flag {
     SEGUE_TOOL_RESUMABLE = 8,   /* before 2026-07-28, a client that declares
                                    resumableRequests may fetch the answer to a call after
                                    it lost its connection (SEP-975) */
-    /* a plain call is stored like a call with an idempotency key: it continues when its
-     * client's connection is lost, has checkpoints, and after a crash it is restarted or
-     * ended. No effect over segue_transport_stdio with a memory store */
+    /* each call is stored before its handler runs, also while it is no task yet
+     * (promote_after_ms): it continues when its client's connection is lost, has
+     * checkpoints, and after a crash it is restarted or ended. No effect over
+     * segue_transport_stdio with a memory store */
     SEGUE_TOOL_STORED = 16
 };
 

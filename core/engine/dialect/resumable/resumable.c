@@ -358,7 +358,7 @@ static void make_room(sgi_lasting_call *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_op *op = lasting->op;
-    if (op->head.log_bytes + bytes > limit / 2 && !op->served->is_task &&
+    if (op->head.log_bytes + bytes > limit / 2 && !sgi_op_is_task(op) &&
         sgi_droppable_entries_drop_upto(&r->pieces, r->lasting.confirmed,
                                         &op->head.log_bytes))
         sgi_op_drop_entries(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
@@ -416,7 +416,7 @@ static void joined(sgi_lasting_call *lasting, const sgi_entry *entry)
     if (is_note || entry->kind == SGI_ENTRY_INPUT_ASK ||
         sgi_entry_is_final(entry->kind) ||
         (entry->kind == SGI_ENTRY_SEGMENT &&
-         (r->lasting.pieces || r->lasting.op->served->is_task)))
+         (r->lasting.pieces || sgi_op_is_task(r->lasting.op))))
         r->last_message = entry->seq;
 }
 

@@ -19,7 +19,7 @@ void sgi_resumable_close(sgi_resumable *r, const char *why)
     r->closed = why;
     sgi_lasting_call_leave_peer(&r->lasting);
     sgi_engine_clear_timer(op->engine, &r->clock);
-    if (op->served->is_task || op->key)
+    if (sgi_op_is_task(op) || op->key)
         return;
     op->deleting = true;
     sgi_committer_mark_dirty(op->committer, op);
@@ -41,7 +41,7 @@ static void time_over(sgi_timer *timer)
     if (sgi_op_has_ended(op))
         sgi_resumable_close(r, "expired");
     /* a task does not expire here, because it has its own time to live (C-8) */
-    else if (!op->served->is_task)
+    else if (!sgi_op_is_task(op))
         sgi_task_expire(op);
     sgi_op_unref(op);
 }
@@ -145,7 +145,7 @@ static int64_t left_of(const sgi_resumable *r)
 bool sgi_resumable_client_is_away_too_long(const sgi_lasting_call *lasting)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
-    return r->detached && !r->closed && !lasting->op->served->is_task && left_of(r) <= 0;
+    return r->detached && !r->closed && !sgi_op_is_task(lasting->op) && left_of(r) <= 0;
 }
 
 void sgi_resumable_close_if_away_too_long(sgi_lasting_call *lasting)

@@ -54,9 +54,9 @@ static const char *what_became(const sgi_op *op)
     bool visible = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
     if (sgi_resumable_of(op)->closed)
         return sgi_resumable_of(op)->closed;
-    if (visible && !op->served->is_task && op->head.final == SGI_FINAL_CANCELLED)
+    if (visible && !sgi_op_is_task(op) && op->head.final == SGI_FINAL_CANCELLED)
         return "cancelled";
-    return visible && !op->served->is_task && op->head.final == SGI_FINAL_EXPIRED
+    return visible && !sgi_op_is_task(op) && op->head.final == SGI_FINAL_EXPIRED
                ? "expired"
                : NULL;
 }
@@ -68,7 +68,7 @@ static const char *what_became(const sgi_op *op)
 static const char *refusal_of(const looking *look, const sgi_op *op)
 {
     const char *closed = sgi_resumable_of(op)->closed;
-    bool again = look->says_has && op->key && !op->served->is_task && closed &&
+    bool again = look->says_has && op->key && !sgi_op_is_task(op) && closed &&
                  !strcmp(closed, "completed");
     return again ? NULL : what_became(op);
 }
@@ -189,7 +189,7 @@ static void go_on(const looking *look, sgi_op *op)
 {
     sgi_reply *reply = look->reply;
     sgi_send_open_event_stream(reply->peer->conn);
-    if (op->served->is_task) {
+    if (sgi_op_is_task(op)) {
         op->served->dialect->returned(reply, op);
         return;
     }

@@ -190,7 +190,8 @@ static void ask_store(listing *list)
 static void rebuilt(void *user, sgi_op *op, segue_status status)
 {
     listing *list = user;
-    if (op && list->reply->peer)
+    if (list->reply->peer &&
+        sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025))
         show(list, op);
     else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
         /* a task with a missing or damaged record is left out, and the listing
@@ -220,7 +221,7 @@ static bool is_listed(const listing *list, const sgi_op *op,
     if (op)
         return sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025);
     return record->purge_ms > sgi_wall_now(&engine->env) &&
-           sgi_record_is_task_of_dialect(engine, record, &sgi_srv_tasks_2025);
+           sgi_record_may_be_task_of_dialect(engine, record, &sgi_srv_tasks_2025);
 }
 
 static void move_past(listing *list, const sgi_found_record *found)

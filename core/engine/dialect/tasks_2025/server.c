@@ -90,7 +90,7 @@ static void answer_running(sgi_reply *reply, sgi_op *op)
  * task. */
 static bool tracks(const sgi_op *op)
 {
-    return op->served->is_task && op->served->modes & SGI_MODE_IMMEDIATE &&
+    return sgi_op_is_task(op) && op->served->modes & SGI_MODE_IMMEDIATE &&
            (op->key || sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
 }
 
