@@ -1,5 +1,5 @@
-/* segue-proxy: a proxy between clients and MCP servers. core/docs/proxy.md is its
- * guide. */
+#include "program.h"
+
 #include "client.h"
 #include "guard.h"
 #include "options.h"
@@ -130,7 +130,7 @@ static int run(proxy *p)
     return p->status;
 }
 
-int main(int argc, char **argv)
+int program_run(int argc, char **argv, const program_hooks *hooks)
 {
     proxy p = {.status = 0};
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
@@ -140,13 +140,18 @@ int main(int argc, char **argv)
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;
     options.log_level = SEGUE_LOG_WARNING;
+    options.hooks = hooks ? hooks->clock : NULL;
     if (status < 0 && segue_runtime_new(&options, &p.runtime, NULL) != SEGUE_OK)
         status = 1;
     if (status < 0 && p.config.file &&
         !config_read_file(&p.config, p.runtime, p.config.file))
         status = 2;
+    if (status < 0 && hooks)
+        hooks->begun(hooks->user, p.runtime);
     if (status < 0)
         status = run(&p);
+    if (hooks)
+        hooks->ending(hooks->user);
     segue_runtime_free(p.runtime);
     segue_store_free(p.store);
     segue_timer_free(p.start);

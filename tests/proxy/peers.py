@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / os.environ.get("SEGUE_BUILD", "build/debug")
 PROXY = str(BUILD / "proxy" / "segue-proxy")
+CLOCKED = str(BUILD / "tests" / "tools" / "clocked_proxy")
 FIXTURE = str(BUILD / "tests" / "tools" / "fixture_server")
 UPSTREAM = [sys.executable, "-B", str(HERE / "upstream.py")]
 LEGACY = "2025-06-18"
@@ -155,6 +156,12 @@ class Pipe:
         self.lines += [json.loads(line) for line in whole]
         return self.lines
 
+    def wait_bytes(self, number):
+        while number > 0:
+            ready, _, _ = select.select([self.fd], [], [], PATIENCE)
+            assert ready, f"{number} bytes were expected"
+            number -= len(os.read(self.fd, number))
+
     def wait(self, number):
         """Waits until there are so many lines, and returns the last of them."""
         while len(self.take()) < number:
@@ -163,8 +170,28 @@ class Pipe:
         return self.lines[number - 1]
 
 
-def proxy(*options, upstream=UPSTREAM, **more):
-    return Client([PROXY, *options, "--", *upstream], **more)
+def proxy(*options, upstream=UPSTREAM, program=PROXY, **more):
+    return Client([program, *options, "--", *upstream], **more)
+
+
+class Clock:
+    """The clock of a clocked_proxy, which stands still until the test moves it."""
+
+    def __init__(self, place):
+        self.moves, self.done = Pipe(place / "clock"), Pipe(place / "clock_done")
+        self.environment = {**os.environ, "SEGUE_CLOCK": self.moves.path,
+                            "SEGUE_CLOCK_DONE": self.done.path}
+        self.seconds = 0
+
+    def advance(self, seconds):
+        """Returns when the proxy has done what became due."""
+        self.seconds += seconds
+        os.write(self.moves.fd, b"%d\n" % (seconds * 1000))
+        self.done.wait_bytes(1)
+
+    def close(self):
+        self.moves.close()
+        self.done.close()
 
 
 def wait_until_gone(pid):

@@ -2,33 +2,18 @@
 
 import re
 import signal
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 import peers
+import stage
 import tokens
 import web
+from stage import text_of
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
-import postgres_server  # noqa: E402
-
-
-def text_of(message):
-    return message["result"]["content"][0]["text"]
+GIVES_UP = 60  # seconds after which a host gives up
 
 
-class Long(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.go = peers.Pipe(self.place / "go")
-        self.addCleanup(self.go.close)
-        self.log = peers.Pipe(self.place / "calls")
-        self.addCleanup(self.log.close)
-
+class Long(stage.Stage):
     def test_a_host_that_waits_for_signs_of_life_gets_them(self):
         with peers.proxy("--heartbeat", "20ms") as client:
             client.begin("tools/call", {"name": "sleep", "_meta": {"progressToken": 5}})
@@ -47,8 +32,7 @@ class Long(unittest.TestCase):
         return re.search(r"handle is (\S{20,})\. Call", words).group(1)
 
     def test_a_client_without_tasks_gets_a_handle_and_cancels(self):
-        above = [*peers.UPSTREAM, "--log", self.log.path]
-        with peers.proxy("--task-after", "50ms", "--handle", upstream=above) as client:
+        with self.stdio("--task-after", "50ms", "--handle") as client:
             handle = self.start_by_handle(client)
             status = text_of(client.tool("segue_proxy_status", {"handle": handle}))
             self.assertIn("still runs", status)
@@ -78,47 +62,15 @@ class Long(unittest.TestCase):
             if "result" not in told or "still runs" not in text_of(told):
                 return told
 
-    def serve(self, *options, hints=False, **more):
-        proxy = web.Listening("--task-after", "50ms", "--handle", *options, **{
-            "upstream": [*peers.UPSTREAM, "--log", self.log.path, *["--hints"] * hints],
-            **more})
-        self.addCleanup(proxy.__exit__)
-        return proxy
+    def serve(self, *options, hints=False):
+        return self.listen("--task-after", "50ms", "--handle", *options,
+                           upstream=self.upstream(*["--hints"] * hints))
 
     def old(self, proxy):
         return web.Web(proxy.url, version="2025-06-18")
 
-    def test_a_tool_of_three_minutes_serves_a_host_that_gives_up_after_one(self):
-        """An answer stands for the 20 s of --task-after, and the tool ends after nine of
-        them: three minutes. `make demo-proxy` shows the same in real time."""
-        asked = 0
-        with peers.proxy("--task-after", "50ms", "--heartbeat", "20ms", "--handle",
-                         upstream=[*peers.UPSTREAM, "--log", self.log.path]) as client:
-            handle = self.start_by_handle(client, "later", go=self.go.path)
-            while True:
-                told = text_of(client.tool("segue_proxy_result", {"handle": handle}))
-                asked += 1
-                if "still runs" not in told:
-                    break
-                if asked == 9:
-                    self.go.let()
-            self.assertEqual(told, "later")
-            self.assertGreater(asked, 9)
-            self.assertEqual(len(self.log.take()), 1)
-
-    def test_a_host_whose_minute_begins_anew_with_progress_gets_the_result(self):
-        """Each report of progress stands for the 15 s of --heartbeat."""
-        with peers.proxy("--heartbeat", "20ms") as client:
-            number = client.begin("tools/call", {
-                "name": "later", "arguments": {"go": self.go.path},
-                "_meta": {"progressToken": 5}})
-            for _ in range(12):
-                client.wait_note("notifications/progress")
-            self.go.let()
-            self.assertEqual(text_of(client.wait(number)), "later")
-
     def test_a_handle_outlives_the_proxy(self):
-        store = ("--store", str(self.place / "tasks.db"))
+        store = self.sqlite()
         first = self.serve(*store)
         handle = self.start_by_handle(self.old(first), "later", go=self.go.path)
         first_call = self.start_by_handle(self.old(first), "work")
@@ -135,7 +87,7 @@ class Long(unittest.TestCase):
         self.assertEqual(len(self.log.take()), 2)
 
     def test_a_call_with_a_handle_that_may_run_twice_goes_on_in_the_next_proxy(self):
-        options = ("--store", str(self.place / "tasks.db"), "--trust-hints")
+        options = (*self.sqlite(), "--trust-hints")
         go = self.place / "gone"
         first = self.serve(*options, hints=True)
         handle = self.start_by_handle(self.old(first), "work", go=str(go))
@@ -146,9 +98,7 @@ class Long(unittest.TestCase):
         self.assertEqual(len(self.log.take()), 2)
 
     def test_another_proxy_on_the_store_knows_the_handle(self):
-        database = postgres_server.Postgres(str(self.place))
-        self.addCleanup(database.close)
-        store = ("--store", database.url(database.port))
+        store = self.postgres()
         first, second = self.serve(*store), self.serve(*store)
         handle = self.start_by_handle(self.old(first), "later", go=self.go.path)
         other = self.old(second)
@@ -183,6 +133,75 @@ class Long(unittest.TestCase):
         with peers.proxy("--task-after", "50ms", "--handle") as client:
             self.start_by_handle(client)
             self.assertEqual(client.close(), 0)
+
+
+class Minutes(stage.Stage):
+    """A tool of three minutes, and hosts that give up after one. The clock of the proxy
+    moves only when the test says so, second by second. `make demo-proxy` shows the same
+    in real time."""
+
+    def setUp(self):
+        super().setUp()
+        self.clock = peers.Clock(self.place)
+        self.addCleanup(self.clock.close)
+
+    def start(self, *options):
+        return self.stdio(*options, program=peers.CLOCKED, env=self.clock.environment)
+
+    def within_a_minute(self, client, is_it):
+        """Lets time pass until the host gets a message of this kind. A host that waits
+        for a minute gives up."""
+        for _ in range(GIVES_UP):
+            client.call("ping")  # behind its answer nothing of this second is to come
+            for index, note in enumerate(client.notes):
+                if is_it(note):
+                    return client.notes.pop(index)
+            self.clock.advance(1)
+        raise TimeoutError(f"the host gave up: {client.notes}")
+
+    def ask(self, client, name, arguments):
+        number = client.begin("tools/call", {"name": name, "arguments": arguments})
+        return number, lambda note: note.get("id") == number
+
+    def test_a_host_that_gives_up_after_a_minute_gets_the_result_by_a_handle(self):
+        with self.start("--handle") as client:
+            _, is_answer = self.ask(client, "later", {"go": self.go.path})
+            self.log.wait(1)
+            words = text_of(self.within_a_minute(client, is_answer))
+            handle = {"handle": re.search(r"handle is (\S{20,})\. Call", words).group(1)}
+            while self.clock.seconds < 180:
+                _, is_answer = self.ask(client, "segue_proxy_result", handle)
+                self.assertIn("still runs",
+                              text_of(self.within_a_minute(client, is_answer)))
+            number, _ = self.ask(client, "segue_proxy_result", handle)
+            self.go.let()
+            self.assertEqual(text_of(client.wait(number)), "later")
+            self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_host_whose_minute_begins_anew_with_progress_gets_the_result(self):
+        with self.start() as client:
+            number = client.begin("tools/call", {
+                "name": "later", "arguments": {"go": self.go.path},
+                "_meta": {"progressToken": 5}})
+            self.log.wait(1)
+            seen = []
+            while self.clock.seconds < 180:
+                note = self.within_a_minute(
+                    client, lambda note: note.get("method") == "notifications/progress")
+                seen.append(note["params"]["progress"])
+            self.assertEqual(seen, sorted(set(seen)), "progress has to grow")
+            self.assertEqual(len(seen), 12, "one each 15 s")
+            self.go.let()
+            self.assertEqual(text_of(client.wait(number)), "later")
+
+    def test_without_help_the_host_gives_up(self):
+        """The clock of the test does what it has to."""
+        with self.start() as client:
+            _, is_answer = self.ask(client, "later", {"go": self.go.path})
+            self.log.wait(1)
+            with self.assertRaises(TimeoutError):
+                self.within_a_minute(client, is_answer)
+            self.go.let()
 
 
 if __name__ == "__main__":

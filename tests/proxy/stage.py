@@ -1,0 +1,84 @@
+"""The stage of a test of segue-proxy: a directory, the log of the upstream and the byte
+for which its tool "later" waits, the proxies that the test has started, and the file of
+`--config`. The stage ends with the test."""
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import peers
+import web
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
+import postgres_server  # noqa: E402
+
+
+def text_of(message):
+    assert "result" in message, message
+    return message["result"]["content"][0]["text"]
+
+
+class Stage(unittest.TestCase):
+    log_options = ()  # further options of the upstream
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.place = Path(directory.name)
+        self.log = self.pipe("log")
+        self.go = self.pipe("go")
+        self.file = self.place / "mcp.json"
+
+    def pipe(self, name):
+        pipe = peers.Pipe(self.place / name)
+        self.addCleanup(pipe.close)
+        return pipe
+
+    def upstream(self, *options):
+        """Returns the command of an upstream that writes the log."""
+        return [*peers.UPSTREAM, "--log", self.log.path, *self.log_options, *options]
+
+    def sqlite(self):
+        return ("--store", str(self.place / "tasks.db"))
+
+    def postgres(self):
+        database = postgres_server.Postgres(str(self.place))
+        self.addCleanup(database.close)
+        return ("--store", database.url(database.port))
+
+    # ---- proxies ----
+
+    def listen(self, *options, upstream=None, **more):
+        """Starts a proxy that listens. upstream: a command, [] = none."""
+        proxy = web.Listening(*options, **{
+            "upstream": self.upstream() if upstream is None else upstream, **more})
+        self.addCleanup(proxy.__exit__)
+        return proxy
+
+    def stdio(self, *options, upstream=None, **more):
+        """Starts a proxy on pipes, and returns its client."""
+        client = peers.proxy(*options, upstream=upstream or self.upstream(), **more)
+        self.addCleanup(client.__exit__)
+        return client
+
+    # ---- the file of --config ----
+
+    def server(self, *arguments, **more):
+        """Returns an entry of the file."""
+        return {"command": peers.UPSTREAM[0],
+                "args": [*peers.UPSTREAM[1:], *arguments], **more}
+
+    def write_config(self, **servers):
+        self.file.write_text(json.dumps({"mcpServers": servers}))
+
+    def configured(self, *options, **servers):
+        """Starts a proxy on pipes in front of these servers, and returns its client."""
+        self.write_config(**servers)
+        client = peers.Client([peers.PROXY, *options, "--config", str(self.file)])
+        self.addCleanup(client.__exit__)
+        return client
+
+    def names(self, client):
+        return {tool["name"] for tool in client.call("tools/list")["result"]["tools"]}
