@@ -1,10 +1,13 @@
 """Chaos for segue-proxy: upstream, proxy and client are killed in turn at random
 instants, while 50 calls are under way.
 
-    proxy.py [--kills N] [--seed N] [--build DIRECTORY] [--calls N]
+    proxy.py [--kills N] [--seed N] [--build DIRECTORY] [--calls N] [--proxies 1|2]
+        [--store sqlite|redis|postgres]
 
-The proxy has a SQLite store, so the next one takes over what it leaves. The judge reads
-what the upstream and the client wrote down. Each call has one end:
+One proxy has a SQLite store by default, and the next one takes over what it leaves. Two
+proxies share a Redis server by default. One is killed, and the other takes over. The
+client asks again at the one that serves. The judge reads what the upstreams and the
+client wrote down. Each call has one end:
 
 - the result, and then the tool took effect;
 - of "once", which is not repeatable: an error with outcome_unknown, and then a kill fell
@@ -13,7 +16,7 @@ what the upstream and the client wrote down. Each call has one end:
 No call of "once" takes effect twice. A call of "again", which is, always has its result.
 The last line is
 
-    chaos: proxy, 500 kills, 9000 calls, 0 lost, 0 doubled, 0 effects doubled, ...
+    chaos: proxy on sqlite, 500 kills, 9000 calls, 0 lost, 0 doubled, ...
 """
 import argparse
 import contextlib
@@ -28,8 +31,15 @@ import threading
 import time
 from pathlib import Path
 
+from proxy_judge import Judge, Kill
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "kill_matrix"))
+import postgres_server  # noqa: E402
+import redis_server  # noqa: E402
+
+SERVERS = {"redis": redis_server.Redis, "postgres": postgres_server.Postgres}
 PYTHON = [sys.executable, "-B"]
 LONGEST_PAUSE_SECONDS = 0.3
 FINISH_SECONDS = 300
@@ -37,12 +47,13 @@ SHOWN = 20
 
 
 class Proxy:
-    """segue-proxy on one port and one store, started again after each kill."""
+    """segue-proxy on one port, started again after each kill."""
 
-    def __init__(self, program, directory, seed):
-        self.history = f"{directory}/upstream"
-        self.log = open(f"{directory}/proxy.log", "ab")
-        self.command = [program, "--trust-hints", "--store", f"{directory}/tasks.db"]
+    def __init__(self, program, directory, number, store, seed):
+        self.number = number
+        self.history = f"{directory}/upstream-{number}"
+        self.log = open(f"{directory}/proxy-{number}.log", "ab")
+        self.command = [program, "--trust-hints", "--store", store]
         self.upstream = [*PYTHON, str(HERE / "proxy_upstream.py"), self.history,
                          str(seed)]
         self.port = 0
@@ -70,30 +81,33 @@ class Proxy:
         with open(self.history, encoding="utf-8") as file:
             return [int(line.split()[1]) for line in file if line.startswith("start ")]
 
+    def is_up(self):
+        return self.process.poll() is None
+
     def kill(self):
         self.process.kill()
         self.process.wait()
 
     def close(self):
-        if self.process.poll() is None:
+        if self.is_up():
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(30)
-        if self.process.poll() is None:
+        if self.is_up():
             self.kill()
         return self.process.returncode
 
 
 class Client:
-    def __init__(self, url, directory, calls):
-        self.url, self.calls, self.number = url, calls, 0
+    def __init__(self, urls, directory, calls):
+        self.urls, self.calls, self.number = ",".join(urls), calls, 0
         self.history = f"{directory}/client"
         self.start()
 
     def start(self):
         self.number += 1
         self.process = subprocess.Popen(
-            [*PYTHON, str(HERE / "proxy_client.py"), self.url, self.history,
+            [*PYTHON, str(HERE / "proxy_client.py"), self.urls, self.history,
              str(self.number), str(self.calls)], stdin=subprocess.PIPE)
 
     def kill(self):
@@ -125,23 +139,41 @@ def is_alive(pid, history):
 class Run:
     def __init__(self, options, directory):
         self.chance = random.Random(options.seed)
-        self.kills = []  # instants at which the upstream or the proxy was killed
+        self.kills = []
         self.count = {"upstream": 0, "proxy": 0, "client": 0}
+        self.server = SERVERS[options.store](directory) if options.store in SERVERS \
+            else None
+        store = self.server.url(self.server.port) if self.server \
+            else f"{directory}/tasks.db"
         program = os.path.join(options.build, "proxy", "segue-proxy")
-        self.proxy = Proxy(program, directory, options.seed)
-        self.client = Client(self.proxy.url, directory, options.calls)
+        self.proxies = [Proxy(program, directory, number, store, options.seed)
+                        for number in range(options.proxies)]
+        self.client = Client([proxy.url for proxy in self.proxies], directory,
+                             options.calls)
+
+    def note_kill(self, proxy, is_final=False):
+        self.kills.append(Kill(time.monotonic(), proxy.number, is_final))
 
     def kill_upstream(self):
-        pid = self.proxy.upstreams()[-1]
-        self.kills.append(time.monotonic())
+        proxy = self.chance.choice([proxy for proxy in self.proxies if proxy.is_up()])
+        pid = proxy.upstreams()[-1]
+        self.note_kill(proxy)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
     def kill_proxy(self):
-        self.kills.append(time.monotonic())
-        self.proxy.kill()
-        self.proxy.start()
-        self.kills.append(time.monotonic())
+        """Kills a proxy. The only one is started again. Of two the other one takes over,
+        until it is killed: before that the first is started again."""
+        down = [proxy for proxy in self.proxies if not proxy.is_up()]
+        for proxy in down:
+            proxy.start()
+        proxy = self.chance.choice([proxy for proxy in self.proxies if proxy not in down])
+        is_one_of_two = len(self.proxies) > 1
+        self.note_kill(proxy, is_one_of_two)
+        proxy.kill()
+        if not is_one_of_two:
+            proxy.start()
+            self.note_kill(proxy)
 
     def kill_client(self):
         self.client.kill()
@@ -170,100 +202,37 @@ class Run:
 
     def finish(self):
         complaints = [] if self.client.finish() else ["the client has calls without end"]
-        code = self.proxy.close()
-        if code:
-            complaints.append(f"the proxy ended with {code}")
-        left = [pid for pid in self.proxy.upstreams()
-                if is_alive(pid, self.proxy.history)]
-        return complaints + [f"upstream {pid} outlives the proxy" for pid in left]
+        for proxy in self.proxies:
+            was_up = proxy.is_up()
+            code = proxy.close()
+            if was_up and code:
+                complaints.append(f"proxy {proxy.number} ended with {code}")
+        left = [pid for proxy in self.proxies for pid in proxy.upstreams()
+                if is_alive(pid, proxy.history)]
+        return complaints + [f"upstream {pid} outlives its proxy" for pid in left]
 
     def close(self):
-        for process in (self.client.process, self.proxy.process):
+        processes = [self.client.process, *(proxy.process for proxy in self.proxies)]
+        for process in processes:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-
-
-class Judge:
-    """Reads the two histories; complaints and counts are the judgement."""
-
-    def __init__(self, directory, kills):
-        self.kills = kills
-        self.effects, self.asked, self.ends = {}, {}, {}
-        self.starts = []  # instants at which an upstream was started
-        self.complaints = []
-        self.counts = {"calls": 0, "lost": 0, "doubled": 0, "effects doubled": 0,
-                       "unknown": 0, "unavailable": 0}
-        self.read(directory)
-
-    def read(self, directory):
-        with open(f"{directory}/upstream", encoding="utf-8") as file:
-            for line in file:
-                word, key, *rest = line.split()
-                if word == "effect":
-                    self.effects[key] = self.effects.get(key, 0) + 1
-                else:
-                    self.starts.append(float(rest[0]))
-        with open(f"{directory}/client", encoding="utf-8") as file:
-            for line in file:
-                word, key, *rest = line.split()
-                if word == "ask":
-                    self.asked[key] = (rest[0], float(rest[1]))
-                else:
-                    self.ends.setdefault(key, []).append((*rest[:2], float(rest[2])))
-
-    def complain(self, key, text, what=None):
-        self.complaints.append(f"{key}: {text}")
-        if what:
-            self.counts[what] += 1
-
-    def judge(self):
-        for key, (tool, begin) in self.asked.items():
-            self.counts["calls"] += 1
-            ends = self.ends.get(key, [])
-            if len(ends) != 1:
-                self.complain(key, f"it has {len(ends)} ends",
-                              "doubled" if ends else "lost")
-                continue
-            if tool == "once" and self.effects.get(key, 0) > 1:
-                self.complain(key, f"it took effect {self.effects[key]} times",
-                              "effects doubled")
-            getattr(self, f"end_{ends[0][0]}", self.end_otherwise)(
-                key, tool, begin, *ends[0])
-
-    def end_ok(self, key, _tool, _begin, _kind, text, _end):
-        if text != key or not self.effects.get(key):
-            self.complain(key, f"a false success: {text}", "lost")
-
-    def end_outcome_unknown(self, key, tool, begin, _kind, text, end):
-        self.counts["unknown"] += 1
-        if tool != "once":
-            self.complain(key, f"{tool} was not sent again: {text}", "lost")
-        elif not any(kill <= end and begin <= self.until(kill) for kill in self.kills):
-            self.complain(key, f"unknown, but nothing was killed: {text}", "lost")
-
-    def until(self, kill):
-        """Returns when the next upstream was started: until then a call may still go to
-        the one that is dead."""
-        return min((start for start in self.starts if start > kill),
-                   default=float("inf"))
-
-    def end_upstream_unavailable(self, key, tool, _begin, _kind, text, _end):
-        self.counts["unavailable"] += 1
-        if self.effects.get(key):
-            self.complain(key, f"it took effect, but ended with {text}", "lost")
-
-    def end_otherwise(self, key, tool, _begin, kind, text, _end):
-        self.complain(key, f"{tool} ended with {kind}: {text}", "lost")
+        if self.server:
+            self.server.close()
 
 
 def read_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--proxies", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--store", choices=("sqlite", *SERVERS))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--build", default=str(ROOT / "build" / "release"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.store:
+        options.store = "redis" if options.proxies > 1 else "sqlite"
+    return options
 
 
 def main():
@@ -275,7 +244,7 @@ def main():
         complaints = run.finish()
     finally:
         run.close()
-    judge = Judge(directory, run.kills)
+    judge = Judge(directory, run.kills, options.proxies)
     judge.judge()
     complaints += judge.complaints
     for line in complaints[:SHOWN]:
@@ -283,7 +252,8 @@ def main():
     counts = ", ".join(f"{count} {name}" for name, count in judge.counts.items())
     kills = ", ".join(f"{count} of the {name}" for name, count in run.count.items())
     print(f"seed {options.seed}: {kills}")
-    print(f"chaos: proxy, {sum(run.count.values())} kills, {counts}")
+    name = "proxy" if options.proxies == 1 else "two proxies"
+    print(f"chaos: {name} on {options.store}, {sum(run.count.values())} kills, {counts}")
     if complaints:
         print(f"{len(complaints)} complaints; the histories are in {directory}")
         return 1

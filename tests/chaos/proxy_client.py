@@ -1,11 +1,12 @@
 """The client of proxy.py: calls over HTTP by 2026-07-28, each with a key of its own. A
 call whose connection is lost is asked again by its key, until it has an end.
 
-    proxy_client.py URL HISTORY NUMBER CALLS
+    proxy_client.py URL[,URL] HISTORY NUMBER CALLS
 
-CALLS are under way at the same time. A client that takes the place of one that was killed
-reads the history first, and asks what was asked and has no end. At the end of standard
-input it begins nothing new, waits for all ends, and exits.
+Each call goes to one of the proxies, and is asked again at the other. CALLS are under way
+at the same time. A client that takes the place of one that was killed reads the history
+first, and asks what was asked and has no end. At the end of standard input it begins
+nothing new, waits for all ends, and exits.
 """
 import http.client
 import itertools
@@ -19,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "proxy"))
 import web  # noqa: E402
 
-URL, PATH, NUMBER, CALLS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+URLS, PATH, NUMBER, CALLS = *sys.argv[1:4], int(sys.argv[4])
+URLS = URLS.split(",")
 PAUSE_SECONDS = 0.05
 FILE = os.open(PATH, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 over = threading.Event()
@@ -54,9 +56,9 @@ def kind_of(message):
 
 def ask(key, tool):
     """Returns the answer; asks again until there is one."""
-    while True:
+    for turn in itertools.count(hash(key)):
         try:
-            client = web.Modern(URL)
+            client = web.Modern(URLS[turn % len(URLS)])
             return client.tool(tool, {"key": key}, _meta={
                 "dev.segue/idempotencyKey": key})
         except (OSError, EOFError, http.client.HTTPException, ValueError):
