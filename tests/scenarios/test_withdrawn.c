@@ -75,6 +75,28 @@ static void a_call_that_was_left_is_cancelled(world *w)
 }
 
 /* A client whose answer was lost does not know the task's id. */
+/* Clients can withdraw calls that do not exist. The server looks up some at a time, and
+ * refuses more. */
+static void searches_are_bounded(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    size_t max = SGI_THRESHOLD(withdrawn_searches);
+    w->server->withdrawn.searches += max;
+    withdraw(c, "key-of-no-call-0001");
+    if (w->place == WORLD_HTTP)
+        wire_expect_status(c, 503);
+    else
+        assert_int_equal(w->warn_count, 1);
+    w->server->withdrawn.searches -= max;
+    withdraw(c, "key-of-no-call-0001");
+    world_run(w);
+    if (w->place == WORLD_HTTP)
+        wire_expect_status(c, 202);
+    assert_int_equal(w->server->withdrawn.searches, 0);
+    ask(c, "1", HANG_TASK, "key-of-no-call-0001", CAPS_TASKS);
+    assert_at(wire_response(c, "1"), "error.message", "\"The request was cancelled\"");
+}
+
 static void a_task_is_cancelled(world *w)
 {
     char id[160];
@@ -149,6 +171,8 @@ int main(void)
     static const scenario all[] = {
         {"R-2557-11 a call with a key that was left is cancelled by its key",
          a_call_that_was_left_is_cancelled, ONLY_HERE | ONE_DRIVE, NULL},
+        {"R-2557-11 searches for withdrawn calls are bounded", searches_are_bounded,
+         ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-38 a call that has become a task is cancelled by its key",
          a_task_is_cancelled, ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-38 a call that comes after it was withdrawn does not begin",

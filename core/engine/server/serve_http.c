@@ -28,6 +28,12 @@ static const sgi_http_serve_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
                "no room for the answer now: send the answer again"};
+/* The verdict for a notification that withdraws a call by its key. The client sends the
+ * notification again. */
+static const sgi_http_serve_verdict too_many_withdrawn = {
+    .status = 503,
+    .problem = "Too many cancelled calls are being looked up: send the notification "
+               "again"};
 /* The verdict for a GET that asks for a lost stream. Status 410 makes the client stop
  * trying. 404 would mean that the session is over, and 405 that the server has no
  * streams. */
@@ -281,16 +287,17 @@ static void hear(segue_server *server, sgi_principal *who,
 {
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
     if (!is_answer && !head->session.n) {
-        sgi_withdrawn_cancel_call(peer, msg);
-        if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
+        if (!sgi_withdrawn_cancel_call(peer, msg))
+            *verdict = too_many_withdrawn;
+        else if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
             *verdict = (sgi_http_serve_verdict){.status = 202};
         else
             find_session(server, who, head, verdict);
         return;
     }
     sgi_wire_session *session = find_session(server, who, head, verdict);
-    if (!session && !is_answer)
-        sgi_withdrawn_cancel_call(peer, msg);
+    if (!session && !is_answer && !sgi_withdrawn_cancel_call(peer, msg))
+        *verdict = too_many_withdrawn;
     if (!session)
         return;
     *verdict = (sgi_http_serve_verdict){.status = 202};

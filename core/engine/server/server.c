@@ -69,8 +69,8 @@ static bool make_parts(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     server->ended_sessions = sgi_digest_ring_new(mem, SGI_ENDED_SESSIONS);
-    server->withdrawn = sgi_digest_ring_new(mem, SGI_WITHDRAWN_MAX);
-    return server->ended_sessions && server->withdrawn;
+    server->withdrawn.keys = sgi_digest_ring_new(mem, SGI_WITHDRAWN_MAX);
+    return server->ended_sessions && server->withdrawn.keys;
 }
 
 segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
@@ -163,7 +163,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->rounds);
     sgi_map_free(&server->questions);
     sgi_digest_ring_free(server->ended_sessions);
-    sgi_digest_ring_free(server->withdrawn);
+    sgi_digest_ring_free(server->withdrawn.keys);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)

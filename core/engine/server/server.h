@@ -77,6 +77,12 @@ typedef struct sgi_typed_items {
 #define SGI_ENDED_SESSIONS SGI_THRESHOLD(ended_sessions)
 #define SGI_WITHDRAWN_MAX 64
 
+/* The calls that clients have withdrawn by their keys (withdrawn.c). */
+typedef struct sgi_withdrawn_calls {
+    sgi_digest_ring *keys; /* digests of the keys */
+    size_t searches;       /* number of calls that are being looked up in the store */
+} sgi_withdrawn_calls;
+
 typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
     SGI_SERVER_RECOVERING,
@@ -172,8 +178,7 @@ struct segue_server {
     sgi_seal seal; /* seals the texts that clients send back */
     /* digests of the names of ended sessions (session_name.c) */
     sgi_digest_ring *ended_sessions;
-    /* digests of the keys of withdrawn calls (withdrawn.c) */
-    sgi_digest_ring *withdrawn;
+    sgi_withdrawn_calls withdrawn;
     /* name of the server, a random text; part of the ids of the server's questions and
      * GET streams */
     char name[SGI_RANDOM_TEXT + 1];

@@ -130,7 +130,10 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
 {
     if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled"))) {
         handle_cancelled(peer, msg->params);
-        sgi_withdrawn_cancel_call(peer, msg);
+        if (!sgi_withdrawn_cancel_call(peer, msg))
+            sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
+                           "the cancellation of a call by its key is ignored, because "
+                           "too many cancelled calls are being looked up");
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
         sgi_updates_allow(peer);
         sgi_client_note_reading(peer->handshake->client);

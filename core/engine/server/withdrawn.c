@@ -2,10 +2,12 @@
  * in a ring, in which the newest key replaces the oldest key. */
 #include "engine/server/withdrawn.h"
 
+#include "base/thresholds.h"
 #include "engine/server/call.h"
 #include "engine/server/principal.h"
 #include "engine/server/task.h"
 
+#define SEARCHES_MAX SGI_THRESHOLD(withdrawn_searches)
 #define KEY_MIN 16
 #define KEY_MAX 128
 
@@ -25,7 +27,7 @@ bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str
 bool sgi_call_key_is_withdrawn(const segue_server *server,
                                const uint8_t key[SGI_DIGEST_SIZE])
 {
-    return sgi_digest_ring_has(server->withdrawn, key);
+    return sgi_digest_ring_has(server->withdrawn.keys, key);
 }
 
 static void cancel(sgi_op *op)
@@ -43,15 +45,16 @@ static void cancel(sgi_op *op)
  * because the call may arrive later. */
 static void found(void *user, sgi_op *op, segue_status status)
 {
-    (void)user;
+    segue_server *server = user;
     (void)status;
+    server->withdrawn.searches--;
     if (!op || !op->key)
         return;
-    sgi_digest_ring_remove(sgi_op_server(op)->withdrawn, op->key->key);
+    sgi_digest_ring_remove(server->withdrawn.keys, op->key->key);
     cancel(op);
 }
 
-void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
+bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
 {
     segue_server *server = peer->server;
     uint8_t digest[SGI_DIGEST_SIZE];
@@ -60,17 +63,21 @@ void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
         sgi_json_get(sgi_json_get(msg->params, "_meta"), "dev.segue/idempotencyKey");
     if (!sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled")) || !key.n ||
         !peer->who || !sgi_peer_keeps_keys(peer))
-        return;
+        return true;
     sgi_str text = sgi_method_text(key, room);
     if (!sgi_call_key_is_valid(text) ||
         !sgi_call_key_digest(server, peer->who, text, digest))
-        return;
+        return true;
     sgi_str of = {(const char *)digest, SGI_DIGEST_SIZE};
     sgi_map_node *node = sgi_map_find(&server->by_key, of);
     if (node) {
         cancel(SGI_OWNER(node, sgi_op_idempotency_key, node)->op);
     } else if (!sgi_call_key_is_withdrawn(server, digest)) {
-        sgi_digest_ring_add(server->withdrawn, digest);
-        sgi_server_find_by_key(server, digest, found, NULL);
+        if (server->withdrawn.searches >= SEARCHES_MAX)
+            return false;
+        server->withdrawn.searches++;
+        sgi_digest_ring_add(server->withdrawn.keys, digest);
+        sgi_server_find_by_key(server, digest, found, server);
     }
+    return true;
 }

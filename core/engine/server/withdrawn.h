@@ -21,8 +21,9 @@ bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str
                          uint8_t digest[SGI_DIGEST_SIZE]);
 
 /* Cancels the call whose idempotency key the notification names. Does nothing when the
- * notification has no key. */
-void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
+ * notification has no key. Returns false when the server looks up too many calls now, so
+ * that the client should send the notification again. */
+bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
 /* True when the client withdrew the call with this key before the call arrived. */
 bool sgi_call_key_is_withdrawn(const segue_server *server,
                                const uint8_t key[SGI_DIGEST_SIZE]);
