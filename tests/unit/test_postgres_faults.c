@@ -416,7 +416,8 @@ static void lapsed_owner_is_fenced(void **state)
     sgi_store_unref(theirs);
 }
 
-/* A claim hands over all operations but the unreadable one, and says that there is one. */
+/* A claim hands over all operations but the unreadable one, and says that there is
+ * one. */
 static void unreadable_record_holds_up_no_claim(void **state)
 {
     size_t count;

@@ -393,7 +393,8 @@ static void record_of_the_wrong_shape_is_damage(void **state)
     sgi_store_unref(store);
 }
 
-/* A claim hands over all operations but the unreadable one, and says that there is one. */
+/* A claim hands over all operations but the unreadable one, and says that there is
+ * one. */
 static void unreadable_record_holds_up_no_claim(void **state)
 {
     size_t count;
