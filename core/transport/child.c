@@ -25,6 +25,15 @@
 
 extern char **environ;
 
+/* A program can run with an older C library than that of its build, or with a newer one.
+ * These functions are used when the C library that is there has them. */
+#ifdef __GLIBC__
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *files,
+                                                const char *path) __attribute__((weak));
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *files,
+                                                    int from) __attribute__((weak));
+#endif
+
 /* ---- command ---- */
 
 static size_t measure(const char *const *texts, size_t *count)
@@ -152,6 +161,15 @@ static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
     return posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_RDWR, 0);
 }
 
+static int plan_directory(posix_spawn_file_actions_t *files, const char *path)
+{
+#ifdef __GLIBC__
+    if (!posix_spawn_file_actions_addchdir_np) /* from 2.29 on */
+        return ENOTSUP;
+#endif
+    return posix_spawn_file_actions_addchdir_np(files, path);
+}
+
 static int plan_files(posix_spawn_file_actions_t *files, const sgi_child_command *command,
                       const far_ends *far)
 {
@@ -161,9 +179,9 @@ static int plan_files(posix_spawn_file_actions_t *files, const sgi_child_command
     if (!fault)
         fault = plan_errors(files, far);
     if (!fault && command->dir)
-        fault = posix_spawn_file_actions_addchdir_np(files, command->dir);
-#if __GLIBC_PREREQ(2, 34)
-    if (!fault)
+        fault = plan_directory(files, command->dir);
+#ifdef __GLIBC__
+    if (!fault && posix_spawn_file_actions_addclosefrom_np) /* from 2.34 on */
         fault = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
 #endif
     return fault;
