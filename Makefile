@@ -45,6 +45,14 @@ node:
 	@.ci/setup sdk
 	@.ci/node pack install
 
+# Packages that contain all libraries that Segue uses, in build/packages, and their test
+# in a root that has none of these libraries. The libraries are built once.
+packages:
+	@.ci/packages wheel check
+
+packages-test: packages
+	@.ci/packages bare
+
 bench: build-release
 	@.ci/setup-peers
 	@.ci/python ready
@@ -116,4 +124,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

@@ -15,10 +15,17 @@ install(CODE "if(CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|MinSizeRel)$\")
     set(CMAKE_INSTALL_DO_STRIP ON)
 endif()")
 install(TARGETS segue EXPORT SegueTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS segue_static EXPORT SegueStaticTargets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SegueTargets NAMESPACE Segue:: DESTINATION ${package_dir})
-install(EXPORT SegueStaticTargets NAMESPACE Segue:: DESTINATION ${package_dir})
+if(SEGUE_BUNDLED) # The static library would need the bundled libraries beside it.
+    set(segue_packages)
+    set(segue_link_flags)
+    install(DIRECTORY ${bundled_prefix}/share/notices
+        DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
+else()
+    install(TARGETS segue_static EXPORT SegueStaticTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT SegueStaticTargets NAMESPACE Segue:: DESTINATION ${package_dir})
+endif()
 
 # The libraries that the static library links, for SegueConfig.cmake.
 set(segue_find)
@@ -34,6 +41,9 @@ foreach(package IN LISTS segue_packages)
 endforeach()
 list(REMOVE_DUPLICATES segue_found)
 list(JOIN segue_found " AND " segue_found)
+if(SEGUE_BUNDLED)
+    set(segue_found FALSE)
+endif()
 configure_package_config_file(core/cmake/SegueConfig.cmake.in
     ${PROJECT_BINARY_DIR}/SegueConfig.cmake INSTALL_DESTINATION ${package_dir})
 # SameMinorVersion, because in 0.x every minor version has its own ABI.

@@ -11,6 +11,20 @@ option(SEGUE_SQLITE "The store in a file (SQLite)" ON)
 option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
 option(SEGUE_POSTGRES "The store in a PostgreSQL database (libpq)" ON)
 
+option(SEGUE_BUNDLED "Contain the libraries that Segue uses (core/deps)" OFF)
+if(SEGUE_BUNDLED)
+    find_package(Threads REQUIRED)
+    include(bundled)
+endif()
+
+# Finds a package; in a bundled build, its targets exist already.
+macro(find_part_package package)
+    if(NOT SEGUE_BUNDLED)
+        string(REPLACE " " ";" arguments ${package})
+        find_package(${arguments} REQUIRED)
+    endif()
+endmacro()
+
 file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
     core/engine/*/*/*.c
@@ -30,8 +44,7 @@ macro(part name)
     set(segue_libraries_${name} ${part_LIBRARIES})
     if(SEGUE_${name})
         foreach(package IN LISTS part_PACKAGES)
-            string(REPLACE " " ";" arguments ${package})
-            find_package(${arguments} REQUIRED)
+            find_part_package(${package})
         endforeach()
         list(APPEND segue_packages ${part_PACKAGES})
         list(APPEND segue_libraries ${part_LIBRARIES})
@@ -64,7 +77,7 @@ part(REDIS
     FILES core/store/redis*.c
     PACKAGES "Hiredis 0.14" LIBRARIES Hiredis::Hiredis FLAGS -lhiredis)
 if(SEGUE_REDIS AND Hiredis_TLS)
-    find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
+    find_part_package("OpenSSL 3.0 COMPONENTS SSL")
     list(APPEND segue_packages "OpenSSL 3.0 COMPONENTS SSL")
     list(APPEND segue_libraries OpenSSL::SSL)
     list(APPEND segue_libraries_REDIS OpenSSL::SSL) # redis_tls.c calls libssl
@@ -76,8 +89,7 @@ part(POSTGRES
 
 # The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
-    string(REPLACE " " ";" arguments ${package})
-    find_package(${arguments} REQUIRED)
+    find_part_package(${package})
     list(APPEND segue_packages ${package})
 endforeach()
 list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m)

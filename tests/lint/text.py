@@ -48,8 +48,9 @@ def self_check():
 
 def main():
     self_check()
-    paths = lint.files("core/**/*.[ch]", "core/**/*.def", "core/cmake/*", ".ci/lane",
-                       "tests/**/*.[ch]", "tests/**/*.py", "bindings/**/*.[chi]",
+    paths = lint.files("core/**/*.[ch]", "core/**/*.def", "core/cmake/*", "core/deps/*",
+                       ".ci/lane", "tests/**/*.[ch]", "tests/**/*.py",
+                       "bindings/**/*.[chi]",
                        "node/src/**/*.ts", "node/scripts/*", "tests/**/*.ts")
     findings = []
     for path in paths:

@@ -1,0 +1,75 @@
+# The libraries of a bundled build (SEGUE_BUNDLED). The project core/deps builds them when
+# the library is configured, as static libraries in SEGUE_BUNDLED_DIR. A directory that
+# was built from the same files by the same compiler is used as it is. This file defines
+# the targets that the parts link, as the modules of find_package do.
+set(SEGUE_BUNDLED_DIR ${PROJECT_BINARY_DIR}/deps CACHE PATH
+    "Directory of the libraries of a bundled build; several build trees can share it")
+set(SEGUE_ARCHIVES "" CACHE PATH "Folder that is searched for archives first")
+
+set(bundled_prefix ${SEGUE_BUNDLED_DIR}/prefix)
+set(bundled_stamp ${SEGUE_BUNDLED_DIR}/complete)
+set(bundled_key "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${SEGUE_TARGET}\n")
+file(GLOB bundled_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/deps/*)
+foreach(file IN LISTS bundled_files)
+    file(SHA256 ${file} hash)
+    cmake_path(GET file FILENAME name)
+    string(APPEND bundled_key "${name} ${hash}\n")
+endforeach()
+
+function(build_bundled)
+    set(built "")
+    if(EXISTS ${bundled_stamp})
+        file(READ ${bundled_stamp} built)
+    endif()
+    if(built STREQUAL bundled_key)
+        return()
+    endif()
+    message(STATUS "Building the bundled libraries in ${SEGUE_BUNDLED_DIR}")
+    set(arguments -DCMAKE_INSTALL_PREFIX=${bundled_prefix}
+        -DSEGUE_ARCHIVES=${SEGUE_ARCHIVES})
+    if(CMAKE_TOOLCHAIN_FILE)
+        list(APPEND arguments -DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE}
+            -DSEGUE_TARGET=${SEGUE_TARGET} -DSEGUE_ZIG=${SEGUE_ZIG}
+            -DSEGUE_TOOLS=${SEGUE_TOOLS})
+    else()
+        list(APPEND arguments -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER})
+    endif()
+    file(REMOVE_RECURSE ${bundled_stamp} ${bundled_prefix} ${SEGUE_BUNDLED_DIR}/build)
+    execute_process(COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR}
+            -S ${PROJECT_SOURCE_DIR}/core/deps -B ${SEGUE_BUNDLED_DIR}/build ${arguments}
+        COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${SEGUE_BUNDLED_DIR}/build
+        COMMAND_ERROR_IS_FATAL ANY)
+    file(WRITE ${bundled_stamp} "${bundled_key}")
+endfunction()
+build_bundled()
+
+# bundled(TARGET FILE [LIBRARY...]): the static library FILE, and what it links.
+function(bundled target file)
+    add_library(${target} STATIC IMPORTED)
+    set_target_properties(${target} PROPERTIES
+        IMPORTED_LOCATION ${bundled_prefix}/lib/${file}
+        INTERFACE_INCLUDE_DIRECTORIES ${bundled_prefix}/include
+        INTERFACE_LINK_LIBRARIES "${ARGN}")
+endfunction()
+
+set(system Threads::Threads ${CMAKE_DL_LIBS})
+bundled(OpenSSL::Crypto libcrypto.a ${system})
+bundled(OpenSSL::SSL libssl.a OpenSSL::Crypto)
+bundled(Libev::Libev libev.a m)
+bundled(Libwebsockets::Libwebsockets libwebsockets.a Libev::Libev ${system})
+bundled(Bundled::nghttp2 libnghttp2.a)
+bundled(CURL::libcurl libcurl.a Bundled::nghttp2 OpenSSL::SSL ${system})
+bundled(SQLite::SQLite3 libsqlite3.a m ${system})
+bundled(Bundled::hiredis libhiredis.a)
+bundled(Hiredis::Hiredis libhiredis_ssl.a Bundled::hiredis OpenSSL::SSL)
+bundled(Bundled::pgport libpgport_shlib.a)
+bundled(Bundled::pgcommon libpgcommon_shlib.a Bundled::pgport OpenSSL::Crypto m)
+bundled(PostgreSQL::PostgreSQL libpq.a Bundled::pgcommon OpenSSL::SSL ${system})
+set(Hiredis_TLS ON)
+unset(system)
+
+# Nothing of the bundled libraries is visible, and unused functions are left out. OpenSSL
+# keeps handlers that run at the end of a thread, so the code is never unloaded.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections -Wl,-Bsymbolic -Wl,-z,nodelete)

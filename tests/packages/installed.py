@@ -1,0 +1,90 @@
+"""Uses an installed wheel as the guides show: over stdio, and through the proxy.
+
+It runs with the Python that has the package. tests/python/quick_start.py does the same
+over HTTP. `ldd` may name no library that is outside of the package, except those of the C
+library. Prints the time that `import segue` takes. Standard library and segue only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import segue
+
+SERVER = """
+import segue
+
+server = segue.Server("counter")
+
+
+@server.tool(task="may")
+async def count(to: int):
+    for number in range(1, to + 1):
+        yield f"{number}\\n"
+
+
+server.run()
+"""
+INSIDE_LIBC = re.compile(
+    r"^(linux-vdso|/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)"
+)
+DEADLINE = 60
+
+
+async def count(session: segue.Session) -> str:
+    texts = [segment.text or "" async for segment in session.stream("count", to=3)]
+    return "".join(texts)
+
+
+async def over_stdio(server: Path) -> None:
+    async with segue.connect([sys.executable, str(server)]) as session:
+        assert await count(session) == "1\n2\n3\n"
+
+
+async def through_proxy(server: Path) -> None:
+    """The proxy speaks stdio with the client, and with the server."""
+    program = Path(segue.__file__).with_name("segue-proxy")
+    command = [str(program), "--", sys.executable, str(server)]
+    async with segue.connect(command) as session:
+        assert await count(session) == "1\n2\n3\n"
+
+
+def check_libraries() -> None:
+    place = Path(segue.__file__).parent
+    files = [*place.glob("*.so*"), *place.glob("segue-proxy*")]
+    assert len(files) == 4, files
+    for file in files:
+        asked = subprocess.run(["ldd", file], capture_output=True, text=True, check=True)
+        for line in asked.stdout.splitlines():
+            name, _, found = line.strip().partition(" => ")
+            assert INSIDE_LIBC.match(name) or found.startswith(f"{place}/"), line
+    print(f"ldd: ok, {len(files)} files")
+
+
+def start_time() -> float:
+    begun = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import segue"], check=True)
+    return time.monotonic() - begun
+
+
+async def main() -> None:
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    check_libraries()
+    with tempfile.TemporaryDirectory() as directory:
+        server = Path(directory, "server.py")
+        server.write_text(SERVER, encoding="utf-8")
+        await asyncio.wait_for(over_stdio(server), DEADLINE)
+        print("stdio: ok")
+        await asyncio.wait_for(through_proxy(server), DEADLINE)
+        print("proxy: ok")
+    print(f"import segue: {min(start_time() for _ in range(3)):.3f} s")
+
+
+asyncio.run(main())
