@@ -1,6 +1,9 @@
-// Collects the files that `npm pack` packs: stage.mjs DIRECTORY. The files are JavaScript
-// and types, the command, the C sources that a build of the addon and of the proxy needs,
-// and the headers of Node-API. The caller may add an addon and a proxy in prebuilds/.
+// Collects the files that `npm pack` packs: stage.mjs DIRECTORY [PLATFORM...]. The files
+// are JavaScript and types, the command, the C sources that a build of the addon and of
+// the proxy needs, and the headers of Node-API. The caller may add an addon and a proxy
+// in prebuilds/. With a PLATFORM (linux-x64-glibc), the package has neither sources nor
+// an install script: its addon and its proxy are in the optional package
+// segue-mcp-PLATFORM (stage_platform.mjs).
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,6 +14,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.dirname(here);
 const tree = path.dirname(root);
 const directory = path.resolve(process.argv[2]);
+const platforms = process.argv.slice(3);
 const require = createRequire(path.join(root, "package.json"));
 
 function copy(from, to, filter = () => true) {
@@ -37,8 +41,26 @@ function stageManifest() {
         throw new Error(`package.json has ${manifest.version}, the library ${version}`);
     }
     manifest.devDependencies = undefined;
+    if (platforms.length > 0) {
+        manifest.scripts = undefined;
+        manifest.files = ["bin", "dist", "README.md", "LICENSE"];
+        manifest.optionalDependencies = Object.fromEntries(
+            platforms.map((platform) => [`segue-mcp-${platform}`, version]),
+        );
+    }
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     writeFileSync(path.join(directory, "package.json"), text);
+}
+
+function stageSources() {
+    copy(path.join(here, "install.js"), "scripts/install.js");
+    copy(path.join(tree, "CMakeLists.txt"), "native/CMakeLists.txt");
+    copy(path.join(tree, "core"), "native/core", isSource);
+    copy(path.join(tree, "bindings", "node"), "native/bindings/node");
+    copy(path.join(tree, "bindings", "common"), "native/bindings/common");
+    const headers = path.dirname(require.resolve("node-api-headers/package.json"));
+    copy(path.join(headers, "include"), "native/headers", (file) => !/\.def$/.test(file));
+    copy(path.join(headers, "LICENSE"), "native/headers/LICENSE");
 }
 
 rmSync(directory, { recursive: true, force: true });
@@ -50,11 +72,4 @@ execFileSync(process.execPath, [path.join(here, "build.mjs"), directory], {
 copy(path.join(root, "README.md"), "README.md");
 copy(path.join(tree, "LICENSE"), "LICENSE");
 copy(path.join(root, "bin"), "bin");
-copy(path.join(here, "install.js"), "scripts/install.js");
-copy(path.join(tree, "CMakeLists.txt"), "native/CMakeLists.txt");
-copy(path.join(tree, "core"), "native/core", isSource);
-copy(path.join(tree, "bindings", "node"), "native/bindings/node");
-copy(path.join(tree, "bindings", "common"), "native/bindings/common");
-const headers = path.dirname(require.resolve("node-api-headers/package.json"));
-copy(path.join(headers, "include"), "native/headers", (file) => !/\.def$/.test(file));
-copy(path.join(headers, "LICENSE"), "native/headers/LICENSE");
+if (platforms.length === 0) stageSources();

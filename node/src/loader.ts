@@ -1,10 +1,11 @@
 /**
  * Finds and loads the native addon, and says what to install when it cannot be loaded.
  *
- * The addon contains libsegue. The libraries that libsegue needs (libcurl, OpenSSL,
- * libwebsockets and others) come from the system. Node's executable exports its own
- * OpenSSL, zlib and nghttp2, and a plain load would bind the system's libraries to the
- * copies inside Node. RTLD_DEEPBIND makes each library prefer its own dependencies.
+ * An addon that was built on this system contains libsegue. The libraries that libsegue
+ * needs (libcurl, OpenSSL, libwebsockets and others) come from the system. Node's
+ * executable exports its own OpenSSL, zlib and nghttp2, and a plain load would bind the
+ * system's libraries to the copies inside Node. RTLD_DEEPBIND makes each library prefer
+ * its own dependencies. The addon of a platform package needs no library of the system.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -42,18 +43,29 @@ export class AddonError extends Error {
 
 /**
  * Returns the files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON`
- * names a file, this file is the only choice. Otherwise the first choice is the prebuilt
- * file of the package. The second choice is the file that the package's installation has
- * built.
+ * names a file, this file is the only choice. Otherwise the first choice is the file of
+ * the package for this platform, which npm installs beside this package. The next choices
+ * are the prebuilt file of this package, and the file that its installation has built.
  */
 export function candidates(root = path.join(__dirname, "..")): string[] {
     const named = process.env["SEGUE_NODE_ADDON"];
     if (named) return [path.resolve(named)];
-    const place = `${process.platform}-${process.arch}-glibc`;
+    const machine = `${process.platform}-${process.arch}`;
+    const place = `${machine}-glibc`;
     return [
+        ...platformFiles(root, machine),
         path.join(root, "prebuilds", place, "segue.node"),
         path.join(root, "build", "Release", "segue.node"),
     ];
+}
+
+/** Returns the addons of platform packages. npm installs the one for this C library. */
+function platformFiles(root: string, machine: string): string[] {
+    const names = [`segue-mcp-${machine}-glibc`, `segue-mcp-${machine}-musl`];
+    const places = [path.join(root, ".."), path.join(root, "node_modules")];
+    return places.flatMap((place) =>
+        names.map((name) => path.join(place, name, "segue.node")),
+    );
 }
 
 /**
