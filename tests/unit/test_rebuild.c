@@ -496,6 +496,33 @@ static void a_reader_stays_behind_the_head(void **state)
     sgi_op_unref(owner);
 }
 
+/* A server takes over an operation whose time to live is over, and has no memory for its
+ * end. It tries again when it has memory. */
+static void one_that_is_over_ends_when_there_is_memory(void **state)
+{
+    (void)state;
+    for (int resumes = 0; resumes < 2; resumes++) {
+        sgi_op *op = resumes ? new_resumable() : new_keyed();
+        if (!sgi_op_is_known(op))
+            sgi_server_put_in_maps(op);
+        if (resumes)
+            sgi_resumable_begin_clock(sgi_resumable_of(op));
+        else
+            op->ttl_ms = 1000;
+        tm.fail_from = 1;
+        fake_host_advance(&host, 3600 * 1000);
+        if (!resumes)
+            sgi_server_on_op_taken_over(op);
+        assert_true(tm.failed > 0);
+        assert_false(sgi_op_has_ended(op));
+        test_mem_rearm(&tm);
+        fake_host_advance(&host, 1000);
+        assert_true(sgi_op_has_ended(op));
+        fake_store_settle(&host);
+        sgi_op_unref(op);
+    }
+}
+
 /* A client that has received more entries at another server waits until this server has
  * as many, however long this takes. */
 static void who_looks_again_sees_all_there_is(void **state)
@@ -533,6 +560,7 @@ int main(void)
         CASE(a_letter_waits_for_all_of_it),
         CASE(an_unread_one_takes_nothing),
         CASE(a_reader_stays_behind_the_head),
+        CASE(one_that_is_over_ends_when_there_is_memory),
         CASE(who_looks_again_sees_all_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

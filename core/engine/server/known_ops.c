@@ -71,6 +71,12 @@ static void schedule_purge(segue_server *server, int64_t delay_ms)
     sgi_engine_set_timer(server->engine, &server->committer.purge, delay_ms, purge_now);
 }
 
+void sgi_server_start_purging(segue_server *server)
+{
+    if (!server->committer.purge.slot)
+        schedule_purge(server, PURGE_MAX_MS);
+}
+
 /* ---- the maps ---- */
 
 void sgi_server_put_in_maps(sgi_op *op)
@@ -84,8 +90,7 @@ void sgi_server_put_in_maps(sgi_op *op)
     if (op->key)
         sgi_map_put(&server->by_key, &op->key->node,
                     (sgi_str){(char *)op->key->key, sizeof op->key->key});
-    if (!server->committer.purge.slot)
-        schedule_purge(server, PURGE_MAX_MS);
+    sgi_server_start_purging(server);
 }
 
 void sgi_server_end_lingering(sgi_op *op)
@@ -169,9 +174,13 @@ static void on_timer(sgi_timer *timer)
             sgi_server_take_from_maps(op);
         return;
     }
+    sgi_server_expire(op);
+}
+
+void sgi_server_expire(sgi_op *op)
+{
     sgi_op_ref(op);
     sgi_task_expire(op);
-    /* there was no memory to end the operation, so the timer tries again later */
     if (!sgi_op_has_ended(op) && sgi_op_is_known(op))
         sgi_engine_set_timer(op->engine, &op->shared->timer, EXPIRE_RETRY_MS, on_timer);
     sgi_op_unref(op);

@@ -290,6 +290,11 @@ int64_t sgi_server_purge_time(const sgi_op *op);
 void sgi_server_on_op_delivered(sgi_op *op);
 /* Starts the timer that ends the operation when its time to live is over. */
 void sgi_server_start_ttl(sgi_op *op);
+/* Ends the operation because its time to live is over. Without memory for the end, the
+ * timer tries again later. */
+void sgi_server_expire(sgi_op *op);
+/* Begins to purge the store. */
+void sgi_server_start_purging(segue_server *server);
 
 /* Find an operation by task id or by idempotency key, in memory or in the store. `found`
  * runs once, perhaps before the function returns. The op that `found` gets is a borrowed

@@ -42,7 +42,7 @@ void sgi_server_on_op_taken_over(sgi_op *op)
         if (op->torn)
             sgi_op_skip_lost_entries(op);
         if (expired)
-            sgi_task_expire(op);
+            sgi_server_expire(op);
         else if (op->torn || !restartable || sgi_call_start(op, true) != SEGUE_OK)
             give_up(op);
         else

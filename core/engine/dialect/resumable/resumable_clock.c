@@ -5,9 +5,12 @@
  * the owner's clock ends the wait for the client. */
 #include "engine/dialect/resumable/resumable_clock.h"
 
+#include "base/thresholds.h"
 #include "engine/log/dropping.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/task.h"
+
+#define RETRY_MS SGI_THRESHOLD(expire_retry_ms)
 
 /* Closes the request. If the operation is not a task and has no key, the operation is
  * also deleted from the store, because no client can ask for it any more. */
@@ -31,6 +34,8 @@ static int64_t wait_of(const sgi_resumable *r)
     return r->max_wait_ms ? r->max_wait_ms : SGI_UNTOLD_WAIT_MS;
 }
 
+static void start_clock(sgi_resumable *r, int64_t wait);
+
 static void time_over(sgi_timer *timer)
 {
     sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
@@ -38,11 +43,14 @@ static void time_over(sgi_timer *timer)
     if (!sgi_op_is_owned_here(op))
         return;
     sgi_op_ref(op);
-    if (sgi_op_has_ended(op))
+    if (sgi_op_has_ended(op)) {
         sgi_resumable_close(r, "expired");
-    /* a task does not expire here, because it has its own time to live (C-8) */
-    else if (!sgi_op_is_task(op))
+    } else if (!sgi_op_is_task(op)) {
+        /* a task does not expire here, because it has its own time to live (C-8) */
         sgi_task_expire(op);
+        if (!sgi_op_has_ended(op)) /* there was no memory for the end */
+            start_clock(r, RETRY_MS);
+    }
     sgi_op_unref(op);
 }
 
