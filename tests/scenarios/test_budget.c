@@ -223,6 +223,23 @@ static void stats_count(world *w)
     assert_int_equal(stat_of(w, "operations.running"), 0);
 }
 
+/* A server purges its store, though no client ever asks for an operation. */
+static void an_idle_server_purges(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    for (int i = 0; i < 3; i++) {
+        const char *id = wire_make_task(c, "1", "story", "\"n\":1", CAPS_TASKS);
+        wire_get_until(c, id, "completed", CAPS_TASKS);
+    }
+    world_restart(w);
+    c = world_connect(w, NULL);
+    world_jump(w, (int64_t)48 * 3600 * 1000);
+    world_advance(w, 2000);
+    wire_make_task(c, "2", "hang", NULL, CAPS_TASKS); /* its commit reads the figures */
+    world_run(w);
+    assert_int_equal(stat_of(w, "store.purged"), 3);
+}
+
 #ifdef SGI_KNOBS
 /* A purge goes in steps. The steps follow each other while something is due: otherwise a
  * store grows in which more operations end than one step a second can purge. */
@@ -246,6 +263,8 @@ static void what_is_due_is_purged(world *w)
 #endif
 
 static const scenario scenarios[] = {
+    {"an idle server purges its store", an_idle_server_purges, ONLY_HERE | ONE_DRIVE,
+     NULL},
     {"max_principal_requests holds over all connections", requests_of_a_principal,
      ONLY_HERE | ONE_DRIVE, two_of_one},
     {"max_server_requests holds for all", requests_of_all, ONLY_HERE | ONE_DRIVE,

@@ -35,6 +35,7 @@ void sgi_server_start_recovery(segue_server *server)
     if (server->stage != SGI_SERVER_NEW)
         return;
     set_stage(server, SGI_SERVER_RECOVERING);
+    sgi_server_start_purging(server);
     sgi_recover_ops(&server->cluster);
 }
 
