@@ -1,4 +1,5 @@
-"""Uses an installed wheel as the guides show: over stdio, and through the proxy.
+"""Uses an installed wheel as the guides show: over stdio, through the proxy, and over HTTP
+with a server that is killed during a call.
 
 It runs with the Python that has the package. tests/python/quick_start.py does the same
 over HTTP. `ldd` may name no library that is outside of the package, except those of the C
@@ -18,6 +19,9 @@ from pathlib import Path
 
 import segue
 
+sys.path.append(str(Path(__file__).parent.parent / "python"))
+from ports import free_port  # noqa: E402
+
 SERVER = """
 import segue
 
@@ -31,6 +35,27 @@ async def count(to: int):
 
 
 server.run()
+"""
+KILLED = """
+import asyncio
+import sys
+
+import segue
+
+server = segue.Server("killed")
+
+
+@server.tool(task="may", restartable=True)
+async def pages(to: int, ctx: segue.Context) -> str:
+    first = ctx.resumed.segments if ctx.resumed else 0
+    for page in range(first, to):
+        await ctx.send(f"page {page + 1}\\n")
+        if page == 2 and not ctx.resumed:
+            await asyncio.Event().wait()  # until the server is killed
+    return "done"
+
+
+server.run(http=sys.argv[1], store=sys.argv[2])
 """
 INSIDE_LIBC = re.compile(
     r"^(linux-vdso|/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)"
@@ -54,6 +79,35 @@ async def through_proxy(server: Path) -> None:
     command = [str(program), "--", sys.executable, str(server)]
     async with segue.connect(command) as session:
         assert await count(session) == "1\n2\n3\n"
+
+
+def serve(server: Path, port: int) -> subprocess.Popen[str]:
+    """Starts the server, and waits until it listens."""
+    command = [sys.executable, server, f"127.0.0.1:{port}", server.with_suffix(".db")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while f"http://127.0.0.1:{port}/" not in (line := process.stderr.readline()):
+        assert line, f"the server ended with {process.wait()}"
+    return process
+
+
+async def killed(server: Path) -> None:
+    """Kills the server after the third segment. The next one continues the call."""
+    port = free_port()
+    process = serve(server, port)
+    texts = []
+    try:
+        async with segue.connect(f"http://127.0.0.1:{port}/mcp") as session:
+            async for segment in session.stream("pages", to=5):
+                texts.append(segment.text or "")
+                if len(texts) == 3:
+                    process.kill()
+                    process.wait()
+                    process = serve(server, port)
+    finally:
+        process.kill()
+        process.wait()
+    assert texts[:5] == [f"page {page}\n" for page in range(1, 6)], texts
 
 
 def check_libraries() -> None:
@@ -84,6 +138,9 @@ async def main() -> None:
         print("stdio: ok")
         await asyncio.wait_for(through_proxy(server), DEADLINE)
         print("proxy: ok")
+        server.write_text(KILLED, encoding="utf-8")
+        await asyncio.wait_for(killed(server), DEADLINE)
+        print("kill and resume: ok")
     print(f"import segue: {min(start_time() for _ in range(3)):.3f} s")
 
 
