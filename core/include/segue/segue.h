@@ -963,8 +963,8 @@ typedef struct segue_listen_options {
                             loopback; elsewhere localhost and addresses, or any name with
                             TLS or bearer */
     const char *origins; /* origins that are allowed in the Origin header, separated by
-                            commas; "*" = any; NULL = on loopback the origins of loopback,
-                            elsewhere the origin of Host */
+                            commas; "*" = any; NULL = on loopback the origins of loopback
+                            with any port, elsewhere the origin of Host */
     int32_t cors;        /* 1 = web pages of allowed origins may call the server (CORS) */
     int32_t unauthenticated_tasks; /* 1 = anonymous callers from other machines may have
                                       tasks too (R-2557-53) */
