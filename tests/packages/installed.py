@@ -1,5 +1,5 @@
-"""Uses an installed wheel as the guides show: over stdio, through the proxy, and over HTTP
-with a server that is killed during a call.
+"""Uses an installed wheel as the guides show: over stdio, through the proxy, and over
+HTTP with a server that is killed during a call.
 
 It runs with the Python that has the package. tests/python/quick_start.py does the same
 over HTTP. `ldd` may name no library that is outside of the package, except those of the C
