@@ -798,7 +798,7 @@ static void on_confirm(void *user, segue_call *call, segue_status status,
 
 static void asks(segue_call *call)
 {
-    assert_int_equal(segue_call_require_input(call, NULL, "elicitation/create", form,
+    assert_int_equal(segue_call_require_input(call, "sure", "elicitation/create", form,
                                               sizeof form - 1, on_confirm, NULL, NULL,
                                               NULL),
                      SEGUE_OK);
@@ -845,7 +845,7 @@ static void a_question_that_was_not_durable_is_asked_again(world *w, bool b_asks
         last = take_held();
     asks(last);
     until_state(a, id, "\"input_required\"");
-    wire_task(a, "3", "tasks/update", id, b_asks ? ANSWER("input-1") : ANSWER("input-2"));
+    wire_task(a, "3", "tasks/update", id, ANSWER("sure"));
     until_state(a, id, "\"completed\"");
     segue_call_free(first);
     segue_call_free(last);
@@ -986,6 +986,29 @@ static void who_was_away_in_silence_hears_of_it(world *w)
     end();
 }
 
+/* A has no room when it is back, so its store refuses a commit without saying who owns
+ * the task. A asks again, and its client learns how the task ended. */
+static void who_is_back_without_room_hears_of_it(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *made = wire_make_task(a, "1", "hang", NULL, NULL);
+    world_connect(&other, "Ada"); /* makes B open its store */
+    char id[64], params[128];
+    snprintf(id, sizeof id, "%s", made);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(a, "2", "tasks/stream", params, CAPS_TASKS);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 3 * LEASE_MS);
+    shared_store_refuse(instance_a, 2, SEGUE_E_STORE_FULL);
+    shared_store_away(instance_a, 0);
+    world_advance(w, 3 * LEASE_MS);
+    assert_int_equal(w->server->cluster.counts.fenced, 1);
+    assert_at(wire_response(a, "2"), "result.resultType", "\"complete\"");
+    assert_at(state_at(a, id), "result.error.message", "\"Server restarted\"");
+    end();
+}
+
 /* A cancel at B reaches A, although A's commits fail for a while. */
 static void a_cancel_comes_through(world *w)
 {
@@ -1079,6 +1102,8 @@ static const scenario leases[] = {
      a_report_of_a_dead_server_does_not_end_the_request, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a silent server that was away learns of the take-over",
      who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a server that is back without room learns of the take-over",
+     who_is_back_without_room_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},
 };
 

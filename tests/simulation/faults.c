@@ -18,6 +18,7 @@ static void end_process(sim_server *server, bool dies)
 static void take_down(sim_server *server, bool dies)
 {
     sim *s = server->s;
+    sim_show(server, dies ? "dies" : "ends", server->lives);
     sim_note(s, dies ? "dies" : "ends", "server", 6);
     sim_fault(s, dies ? "kill" : "stop");
     if (sim_forgets_calls(&s->plan))
@@ -72,6 +73,7 @@ static void pause_server(sim *s)
     sim_fault(s, "pause");
     server->paused_until =
         s->now_ms + 1 + dice_roll(&s->dice, lengths[dice_roll(&s->dice, 4)]);
+    sim_show(server, "pauses until", server->paused_until);
 }
 
 static void refuse_commits(sim *s)
@@ -80,6 +82,7 @@ static void refuse_commits(sim *s)
     int commits = 1 + (int)dice_roll(&s->dice, 3);
     if (!server || !server->instance)
         return;
+    sim_show(server, "has refused commits:", commits);
     if (dice_once_in(&s->dice, 4)) {
         sim_fault(s, "full");
         shared_store_refuse(server->instance, commits, SEGUE_E_STORE_FULL);
@@ -99,6 +102,7 @@ static void cut_off_store(sim *s)
     sim_fault(s, "pause"); /* another server may take its operations over */
     shared_store_away(server->instance, 1);
     server->away_until = s->now_ms + 1 + dice_roll(&s->dice, 8000);
+    sim_show(server, "cannot reach the store until", server->away_until);
 }
 
 static sim_client *any_client(sim *s)

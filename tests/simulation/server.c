@@ -331,6 +331,7 @@ static void on_call(void *user, segue_call *call)
     j->attempt = (int)attempt;
     snprintf(j->name, sizeof j->name, "%d.%d", (int)n, (int)attempt);
     j->run = ++s->runs;
+    sim_show(server, "begins run", j->run);
     sim_check(s, !strcmp(segue_call_principal(call), j->app->person));
     j->call = call;
     j->next = server->jobs;

@@ -79,6 +79,14 @@ void sim_fault(sim *s, const char *name)
     sim_tell(s, "fault %s", name);
 }
 
+void sim_show(const sim_server *server, const char *what, int64_t number)
+{
+    const sim *s = server->s;
+    if (s->trace)
+        fprintf(s->trace, "%llu %lld server%d %s %lld\n", (unsigned long long)s->turns,
+                (long long)s->now_ms, server->index, what, (long long)number);
+}
+
 /* ---- clocks and chance ---- */
 
 typedef struct process {
@@ -115,8 +123,11 @@ static int32_t draw(void *user, void *bytes, size_t len)
 static void say(void *user, int32_t level, const char *text)
 {
     const process *p = user;
+    char who[16];
     (void)level;
-    sim_note(p->s, p->server ? "server" : "client", text, strlen(text));
+    snprintf(who, sizeof who, "%s%d", p->server ? "server" : "client",
+             (int)(p - processes) - (p->server ? 0 : SIM_SERVERS));
+    sim_note(p->s, who, text, strlen(text));
 }
 
 static int64_t true_time(void *user)

@@ -245,6 +245,8 @@ void sim_tell(sim *s, const char *format, ...) __attribute__((format(printf, 2, 
 /* Adds bytes to the digest of the run, and to its trace. */
 void sim_note(sim *s, const char *what, const char *text, size_t len);
 void sim_fault(sim *s, const char *name);
+/* Shows in a trace what happens to a server. A trace does not change the run. */
+void sim_show(const sim_server *server, const char *what, int64_t number);
 segue_runtime *sim_runtime(sim *s, test_mem *mem, sim_server *server, sim_client *client);
 bool sim_dispatch(sim *s, segue_runtime *runtime);
 /* Returns the server to which the balancer leads a client; NULL = all are down. */

@@ -173,6 +173,29 @@ static bool accept_one(sim_client *client)
     return true;
 }
 
+/* Shows in a trace what the line is about to read, without the line breaks. A trace does
+ * not change the run. */
+static void trace_line(const sim *s, const sim_joined *one, const struct pollfd pair[2])
+{
+    char bytes[2000];
+    const cutting_line *line = one->line;
+    for (int d = 0; s->trace && d < 2; d++) {
+        const cutting_half *half = &line->halves[d];
+        size_t room = line->options->room - half->len;
+        if (!(pair[d].revents & POLLIN) || !room)
+            continue;
+        ssize_t n = recv(line->fds[d], bytes, room < sizeof bytes ? room : sizeof bytes,
+                         MSG_PEEK);
+        for (ssize_t i = 0; i < n; i++)
+            bytes[i] = bytes[i] == '\r' || bytes[i] == '\n' ? ' ' : bytes[i];
+        if (n > 0)
+            fprintf(s->trace, "%llu %lld %s client%d server%d line%llu %.*s\n",
+                    (unsigned long long)s->turns, (long long)s->now_ms, d ? "<-" : "->",
+                    one->client->index, one->server->index,
+                    (unsigned long long)line->number, (int)n, bytes);
+    }
+}
+
 static bool turn_line(sim *s, sim_joined *one)
 {
     struct pollfd pair[2];
@@ -189,6 +212,7 @@ static bool turn_line(sim *s, sim_joined *one)
     if (one->server->is_dead)
         pair[1].revents = 0; /* what this end still sends is ignored */
     sim_gateway_turn(s, one, pair);
+    trace_line(s, one, pair);
     cutting_line_turn(line, pair, s->now_ms, moved);
     for (int d = 0; d < 2; d++)
         if (cutting_line_at_cut(line, (cutting_direction)d)) {

@@ -164,9 +164,11 @@ static bool is_being_left(const sgi_op *op)
     return false;
 }
 
+/* Prepares the questions for another run of the handler, which may ask them again. */
 static void free_inputs(sgi_op *op)
 {
     sgi_op_question *input;
+    sgi_op_head_free_reverted_questions(op);
     TAILQ_FOREACH(input, &op->head.inputs, link)
         input->bound = input->delivered = false;
 }

@@ -29,9 +29,10 @@ struct sgi_commit_op {
     uint64_t dropped[SGI_DROPS];
     uint64_t taken;
     bool releases, deletes;
-    /* the outcome of the commit shows whether this server still owns the operation and
-     * whether the log in the store is whole */
-    bool doubted;
+    /* The doubt of the operation that the outcome of the commit can settle: the outcome
+     * can show whether this server still owns the operation, and whether the log in the
+     * store is whole. 0 = the operation is not in doubt. */
+    uint32_t doubt;
 };
 
 sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len)
@@ -220,7 +221,7 @@ static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_o
 {
     const sgi_op *op = row->op;
     row->taken = op->commands_taken_stored;
-    if ((op->commands_taken == op->commands_taken_stored && !op->doubted) ||
+    if ((op->commands_taken == op->commands_taken_stored && !sgi_op_is_in_doubt(op)) ||
         sgi_op_has_ended(op) || upto + 1 < op->head.next_log)
         return true;
     segue_store_write *write = add_write(mem, batch, SEGUE_STORE_TAKEN, op);
@@ -278,7 +279,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     row->upto = upto;
     row->releases = releases;
     row->deletes = deletes;
-    row->doubted = op->doubted && upto + 1 == op->head.next_log;
+    if (sgi_op_is_in_doubt(op) && upto + 1 == op->head.next_log)
+        row->doubt = op->doubts;
     return true;
 }
 
@@ -353,6 +355,12 @@ bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch)
     return batch->op_count > 0;
 }
 
+static void settle_doubt(const struct sgi_commit_op *row)
+{
+    if (row->doubt)
+        row->op->settled = row->doubt;
+}
+
 static void write_done(sgi_committer *committer, const struct sgi_commit_op *row)
 {
     sgi_op *op = row->op;
@@ -364,8 +372,7 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
         op->releasing = false;
     if (row->deletes)
         op->deleting = false;
-    if (row->doubted)
-        op->doubted = false;
+    settle_doubt(row);
     op->commands_taken_stored = row->taken;
     bool more = op->commands_taken > op->commands_taken_stored && !sgi_op_has_ended(op);
     for (int what = 0; what < SGI_DROPS; what++) {
@@ -373,7 +380,7 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
         more |= sgi_op_next_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
     }
     sgi_op_on_entries_durable(op, row->upto);
-    if (op->pending || op->releasing || op->deleting || op->doubted || more)
+    if (op->pending || op->releasing || op->deleting || sgi_op_is_in_doubt(op) || more)
         sgi_committer_mark_dirty(committer, op);
 }
 
@@ -390,13 +397,22 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
     return true;
 }
 
+/* True when the failure of a commit does not show whether this server still owns the
+ * operation: the store did not look at the operation. */
+static bool leaves_doubt(const struct sgi_commit_op *row, segue_status status)
+{
+    return row->doubt && (status == SEGUE_E_STORE || status == SEGUE_E_STORE_FULL);
+}
+
 /* Handles a failed write of an operation. While a store with leases (times for which a
  * silent server stays the owner) cannot be reached, another server may continue the
  * operation. So an end that is not in the store is not reported to clients. When the
  * store can be reached again, the commit either succeeds or is refused because another
  * server owns the operation (fenced). A failed creation is handled in the same way,
  * because the operation may be in the store even though the commit failed. If the
- * creation were reported as failed, no server would run or claim the operation. */
+ * creation were reported as failed, no server would run or claim the operation. The same
+ * holds for an operation in doubt (`doubts` of sgi_op), until a commit settles the
+ * doubt. */
 static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
                        segue_status status)
 {
@@ -414,9 +430,11 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (status == SEGUE_E_STATE && committer->leased && sgi_op_is_created(op) && !again &&
         op->committer->observer->moved_on(op) && put_off(committer, op))
         return;
-    bool gone = row->doubted && status == SEGUE_E_NOT_FOUND;
-    if (row->doubted)
-        op->doubted = false;
+    if (leaves_doubt(row, status) && (committer->leased || !op->pending) &&
+        put_off(committer, op))
+        return;
+    bool gone = row->doubt && status == SEGUE_E_NOT_FOUND;
+    settle_doubt(row);
     if (status == SEGUE_E_NOT_FOUND && again)
         return; /* the store has purged the operation, so its end need not be written */
     bool only_drops = sgi_op_has_ended(op) || (!gone && !op->releasing && !op->deleting);

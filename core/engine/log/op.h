@@ -341,9 +341,10 @@ struct sgi_op {
     sgi_stored stored;
     sgi_hold hold;
     sgi_writing writing;
-    /* Another server may own the operation, or the store may have lost entries of the
-     * log. The outcome of the next commit decides. */
-    bool doubted;
+    /* Each doubt says that another server may own the operation, or that the store may
+     * have lost entries of the log. `doubts` counts the doubts. `settled` is the number of
+     * the last doubt that the outcome of a commit has settled (committer.c). */
+    uint32_t doubts, settled;
     /* the store has lost the end of the log, so the operation must end with an error */
     bool torn;
     /* the next commit releases the operation, so that another server can claim it */
@@ -489,6 +490,11 @@ static inline bool sgi_op_is_broken(const sgi_op *op)
 static inline bool sgi_op_has_unstored_end(const sgi_op *op)
 {
     return sgi_op_is_broken(op) && op->durable + 1 < op->head.next_log;
+}
+
+static inline bool sgi_op_is_in_doubt(const sgi_op *op)
+{
+    return op->doubts != op->settled;
 }
 
 /* Returns the horizon of the operation: the position of the last entry that a peer may

@@ -506,6 +506,18 @@ void sgi_op_head_revert(sgi_op *op)
     }
 }
 
+void sgi_op_head_free_reverted_questions(sgi_op *op)
+{
+    sgi_op_question *input, *next;
+    SGI_TAILQ_EACH(input, &op->head.inputs, link, next) {
+        if (input->asked != UINT64_MAX)
+            continue;
+        TAILQ_REMOVE(&op->head.inputs, input, link);
+        op->head.input_count--;
+        free_input(sgi_engine_mem(op->engine), input);
+    }
+}
+
 /* ---- exchanging heads ---- */
 
 /* Swaps the answers, and the positions of the entries, of two copies of the same

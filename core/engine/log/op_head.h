@@ -20,6 +20,9 @@ void sgi_op_head_note_visible(sgi_op *op, const sgi_entry *entry);
  * and the blocks are not restored, because only another run of the handler would use
  * them. */
 void sgi_op_head_revert(sgi_op *op);
+/* Frees the questions that `sgi_op_head_revert` has removed from the log. Called when
+ * their handlers have the outcome, before the handler runs again. */
+void sgi_op_head_free_reverted_questions(sgi_op *op);
 void sgi_op_head_free(sgi_op *op);
 /* Swaps the heads (states) of the operation and of `fresh`, which was rebuilt from the
  * log. The sgi_op_question of each question stays at its address. */
