@@ -587,6 +587,32 @@ static void an_end_that_is_contradicted_ends_the_request(void **state)
     kit_end(&k);
 }
 
+/* The server reports an end and dies before the end is stored. The next server runs the
+ * task again, and the task ends in another way. */
+static void an_end_that_was_lost_is_not_waited_for(void **state)
+{
+    static const char *const ends[] = {
+        SEEN("T", "completed") "," RESULT,
+        SEEN("T", "failed") ",\"error\":{\"code\":-32603,\"message\":\"torn\"}"};
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        kit k = {0};
+        record *r = begin(&k, MADE("T"));
+        kit_result(&k, look(&k), SEEN("T", "working"));
+        kit_say(&k,
+                failed ? STATUS(HEAD("T", "completed")) : STATUS(HEAD("T", "failed")));
+        kit_result(&k, kit_expect(&k, "tasks/get"), ASKS("T", QUESTION("k")));
+        answer(r, "k", YES);
+        kit_run(&k);
+        const char *get = kit_expect(&k, "tasks/get");
+        assert_at(get, "params.inputResponses.k.action", "\"accept\"");
+        kit_result(&k, get, SEEN("T", "working"));
+        kit_result(&k, look(&k), "%s", ends[failed]);
+        assert_int_equal(r->status, failed ? SEGUE_E_REMOTE : SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
 static void news_of_a_question_makes_it_look(void **state)
 {
     (void)state;
@@ -740,6 +766,8 @@ int main(void)
         NAMED("AS-69 an end that was reported stays the end", news_makes_the_client_look),
         NAMED("R-2557-47 an end that is contradicted ends the request",
               an_end_that_is_contradicted_ends_the_request),
+        NAMED("AS-69 an end that was lost is not waited for",
+              an_end_that_was_lost_is_not_waited_for),
         cmocka_unit_test(news_of_a_question_makes_it_look),
         cmocka_unit_test(progress_goes_on),
         NAMED("AS-54 a refused cancel is followed by tasks/get",

@@ -252,6 +252,41 @@ static void a_token_pulls_in_another_process(void **state)
     kit_end(&k);
 }
 
+/* The call is answered with an immediate result, and the process dies before the
+ * application has taken the last one. In the next process the call becomes a task, which
+ * begins with the segments that the application has. */
+static void a_call_of_another_process_becomes_a_task(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.credit = 2;
+    kit_begin_2025(&k, NULL, SERVER_2025_KEYS);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    kit_list_tools(&k);
+    const char *call = kit_expect(&k, "tools/call");
+    char token[sizeof r->token];
+    kit_result(&k, call, "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    assert_int_equal(r->segments, 2);
+    memcpy(token, r->token, sizeof token);
+    kit_end(&k);
+    memset(&k, 0, sizeof k);
+    kit_begin_2025(&k, NULL, SERVER_2025_KEYS);
+    r = kit_resume(&k, token, NULL);
+    kit_list_tools(&k);
+    call = kit_expect(&k, "tools/call");
+    kit_result(&k, call, CREATED_2025("T"));
+    kit_result(&k, call, LAST(SEG(1, "a") "," SEG(2, "b") "," SEG(3, "c")));
+    kit_result(
+        /* the whole result, whose first segments this process has not kept */
+        &k, segments_expect_pull(&k, ""),
+        "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_at(r->result, "content.2", BLOCK("c"));
+    kit_end(&k);
+}
+
 /* ---- bad ends ---- */
 
 static void expiry_leaves_an_incomplete_stream(void **state)
@@ -528,6 +563,7 @@ int main(void)
               the_whole_says_what_was_replaced),
         cmocka_unit_test(the_timeout_counts_from_the_last_answer),
         cmocka_unit_test(a_token_pulls_in_another_process),
+        cmocka_unit_test(a_call_of_another_process_becomes_a_task),
         NAMED("AS-9 expiry leaves an incomplete stream",
               expiry_leaves_an_incomplete_stream),
         NAMED("AS-9 expiry that is reported twice leaves an incomplete stream",

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REQUEST_MS (10 * 60 * 1000)
+#define THINK_MS (4 * 60 * 1000)
+
 /* The user data of callbacks. Callbacks of a process that has died are dropped. */
 typedef struct listener {
     sim_app *app;
@@ -155,6 +158,7 @@ static void on_input(void *user, segue_request *request, const char *key,
     text += sizeof before - 1;
     snprintf(q->text, sizeof q->text, "%.*s", (int)strcspn(text, "\""), text);
     snprintf(q->key, sizeof q->key, "%s", key);
+    q->asked_ms = a->s->now_ms;
     sim_tell(a->s, "asked c%d %.*s q=%s by=%s", a->index, (int)strcspn(q->text, "/"),
              q->text, q->text, a->person);
 }
@@ -357,7 +361,7 @@ void sim_client_start(sim_client *client)
     options.no_idempotency = sim_planned(s, SIM_keyless) != 0;
     options.max_reconnects = 1000;
     options.reconnect_timeout_ms = -1;
-    options.request_timeout_ms = 10 * 60 * 1000; /* people take their time */
+    options.request_timeout_ms = REQUEST_MS; /* people take their time */
     sim_check(s, segue_session_open(client->runtime, s->carrier->open(client), &options,
                                     sim_watch_events(client), &client->session,
                                     NULL) == SEGUE_OK);
@@ -429,10 +433,18 @@ static void answer(sim_app *a)
                         status == SEGUE_E_TERMINAL);
 }
 
+/* A person answers before the request times out. */
+static bool waits_too_long(const sim_app *a)
+{
+    return a->s->now_ms - a->questions[0].asked_ms > THINK_MS;
+}
+
 static void app_turn(sim_app *a)
 {
     sim *s = a->s;
-    if (a->question_count && dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_thinks)))
+    if (a->question_count &&
+        (dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_thinks)) ||
+         waits_too_long(a)))
         answer(a);
     if (sim_planned(s, SIM_credit) && dice_once_in(&s->dice, 5)) {
         int64_t n = 1 + dice_roll(&s->dice, 4);

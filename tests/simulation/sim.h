@@ -93,6 +93,7 @@ typedef struct sim_server {
 typedef struct sim_question {
     char key[80];
     char text[QUESTION_TEXT];
+    int64_t asked_ms;
 } sim_question;
 
 typedef struct sim_client sim_client;

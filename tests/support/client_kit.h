@@ -108,6 +108,10 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
 #define SERVER_2025_STREAMS                                                              \
     "{\"tools\":{},\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}},"     \
     "\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}}}"
+#define SERVER_2025_KEYS                                                                 \
+    "{\"tools\":{},\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}},"     \
+    "\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}},"                 \
+    "\"experimental\":{\"dev.segue/idempotency\":{}}}"
 /* A task in the form in which servers of 2025-11-25 describe it. */
 #define TASK_2025(id, status)                                                            \
     "\"taskId\":\"" id "\",\"status\":\"" status                                         \

@@ -342,8 +342,8 @@ struct sgi_op {
     sgi_hold hold;
     sgi_writing writing;
     /* Each doubt says that another server may own the operation, or that the store may
-     * have lost entries of the log. `doubts` counts the doubts. `settled` is the number of
-     * the last doubt that the outcome of a commit has settled (committer.c). */
+     * have lost entries of the log. `doubts` counts the doubts. `settled` is the number
+     * of the last doubt that the outcome of a commit has settled (committer.c). */
     uint32_t doubts, settled;
     /* the store has lost the end of the log, so the operation must end with an error */
     bool torn;

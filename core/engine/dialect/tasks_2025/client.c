@@ -466,15 +466,6 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Fills the state of a request that is made from a resume token. The request does not
- * have the segments before the position in the token. */
-static bool take_over(segue_request *request, const sgi_request_spec *spec)
-{
-    if (spec->follower == &sgi_2025_following && spec->next_segment > 1)
-        request->follow->partial = true;
-    return true;
-}
-
 static void free_state(segue_request *request, sgi_cli_dialect_state *state)
 {
     sgi_2025_free_task(request, (sgi_call_2025 *)state);
@@ -512,7 +503,6 @@ const sgi_cli_dialect sgi_cli_tasks_2025 = {
     .session_hooks = &session_hooks,
     .state_size = sizeof(sgi_call_2025),
     .free_state = free_state,
-    .take_over = take_over,
     .read_token = read_token,
     .prepare = prepare,
     .offer = offer,

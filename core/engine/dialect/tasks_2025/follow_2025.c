@@ -50,6 +50,9 @@ static bool begin(segue_request *request)
     sgi_tracker_init(&task->tracker, mem, session->in_flight.seed,
                      request->numbering.next, (size_t)session->options.max_result_bytes);
     task->voided = request->numbering.voided;
+    /* the application got these segments from a call that was not a task yet, or in
+     * another process, so the merged result lacks them */
+    request->follow->partial |= request->numbering.next > 1;
     sgi_buf_init(&task->kept, mem);
     call->task = task;
     return true;
