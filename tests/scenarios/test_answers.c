@@ -293,6 +293,27 @@ static void answers_that_come_to_the_other_server(world *w)
     world_end(&other);
 }
 
+/* Revision 2025-03-26 has batches. An answer in a batch reaches the server that asked. */
+static void an_answer_in_a_batch(world *w)
+{
+    char id[WIRE_ID], line[512];
+    begin(w);
+    wire *a = legacy_connect_as(w, "Ada", "2025-03-26", CAPS_FORM);
+    wire *b = legacy_connect_as(&other, "Ada", "2025-03-26", CAPS_FORM);
+    free(b->session);
+    b->session = strdup(a->session);
+    call(a, "1");
+    question(a, id);
+    snprintf(line, sizeof line,
+             "[{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
+             "\"content\":{\"for\":\"batch\"}}}]",
+             id);
+    wire_send(b, line);
+    says(wire_response(a, "1"), "\"for\\\":\\\"batch");
+    wire_expect_status(b, 202);
+    world_end(&other);
+}
+
 /* A forwarded answer is checked like a posted one. Another principal, another session of
  * the same principal, and a second answer change nothing. */
 static void letters_that_do_not_belong(world *w)
@@ -562,6 +583,8 @@ static const scenario scenarios[] = {
     {"an answer at another server reaches its call",
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},
+    {"an answer in a batch reaches its call at another server", an_answer_in_a_batch,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"a letter answers what its sender was asked", letters_that_do_not_belong,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"servers without a common store take no answer for each other",

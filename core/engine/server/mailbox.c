@@ -140,7 +140,8 @@ void sgi_mailbox_renew(segue_server *server)
 
 typedef struct mail {
     segue_server *server; /* a counted reference */
-    /* the conversation on which the client sent the answer; a counted reference */
+    /* the POST that brought the answer, a counted reference; NULL = the POST does not
+     * wait for what becomes of the answer */
     sgi_conn *conn;
     size_t len; /* number of bytes of this answer that server->late counts */
     sgi_buf answer;
@@ -151,14 +152,21 @@ static void free_mailbox(mail *m)
     segue_server *server = m->server;
     sgi_late_answer_usage_end(&server->late, m->len);
     sgi_buf_free(&m->answer);
-    sgi_conn_unref(m->conn);
+    if (m->conn)
+        sgi_conn_unref(m->conn);
     sgi_free(sgi_engine_mem(server->engine), m, sizeof *m);
     sgi_server_unref(server);
 }
 
 static void end_forwarding(mail *m, segue_status status)
 {
-    sgi_answer_end_post(m->conn, status == SEGUE_OK);
+    if (m->conn)
+        sgi_answer_end_post(m->conn, status == SEGUE_OK);
+    else if (status != SEGUE_OK)
+        sgi_engine_log(m->server->engine, SEGUE_LOG_WARNING,
+                       "an answer in a batch is dropped, because it cannot be forwarded "
+                       "to the server that asked: %s",
+                       sgi_status_name(status));
     free_mailbox(m);
 }
 
@@ -222,7 +230,7 @@ static bool is_for_another(const sgi_peer *peer, const sgi_question_id_parts *pa
            !sgi_str_eq(parts->operation, sgi_str_of(server->name));
 }
 
-bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
+bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg, bool awaited)
 {
     sgi_question_id_parts parts;
     segue_server *server = peer->server;
@@ -246,11 +254,13 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
         sgi_buf_free(&answer);
         return false;
     }
-    *m = (mail){server, peer->conn, answer.len, answer};
+    *m = (mail){server, awaited ? peer->conn : NULL, answer.len, answer};
     sgi_server_ref(server);
-    sgi_conn_ref(peer->conn);
-    /* the POST gets only a status as its answer, never an event stream */
-    peer->conn->no_events = true;
+    if (awaited) {
+        sgi_conn_ref(peer->conn);
+        /* the POST gets only a status as its answer, never an event stream */
+        peer->conn->no_events = true;
+    }
     sgi_late_answer_usage_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);
     return true;

@@ -31,10 +31,11 @@ void sgi_mailbox_renew(segue_server *server);
 void sgi_mailbox_delete_claimed(sgi_op *box);
 
 /* Forwards an answer to the server that asked the question. peer: the conversation on
- * which the client sent the answer. Returns true when the answer is being forwarded; the
- * POST gets its status, 202 or 503, later. Returns false when the answer is not for
- * another server, when too many answers are being forwarded, or when out of memory. */
-bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg);
+ * which the client sent the answer. Returns true when the answer is being forwarded; if
+ * `awaited` is true, the POST then gets its status, 202 or 503, later. Returns false when
+ * the answer is not for another server, when too many answers are being forwarded, or
+ * when out of memory. */
+bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg, bool awaited);
 /* Handles an answer that another server has put into this server's mailbox. Returns
  * SEGUE_E_NOMEM when the answer must be handled again later. */
 segue_status sgi_mailbox_take_answer(segue_server *server, sgi_str answer);

@@ -259,7 +259,7 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
 static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
                            sgi_http_serve_verdict *verdict)
 {
-    if (sgi_mailbox_forward_answer(peer, msg))
+    if (sgi_mailbox_forward_answer(peer, msg, true))
         give_conn(verdict, spare, peer->conn);
     else
         *verdict = another_server;

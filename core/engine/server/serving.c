@@ -9,6 +9,7 @@
 #include "engine/server/dialects.h"
 #include "engine/server/identify.h"
 #include "engine/server/late_answer.h"
+#include "engine/server/mailbox.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/lasting.h"
 #include "engine/server/serve_batch.h"
@@ -284,9 +285,10 @@ void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
                            sgi_str_of(msg->problem), (sgi_json){0});
         break;
     default:
-        if (sgi_peer_take_answer(peer, msg) == SGI_ANSWERED_LATER)
-            /* Over a byte stream the server cannot ask the client to repeat the answer,
-             * so the answer is dropped. */
+        if (sgi_peer_take_answer(peer, msg) == SGI_ANSWERED_LATER &&
+            !sgi_mailbox_forward_answer(peer, msg, false))
+            /* Over a byte stream, and in a batch, the server cannot ask the client to
+             * repeat the answer, so the answer is dropped. */
             sgi_answer_log_dropped(engine, msg->id);
     }
 }
