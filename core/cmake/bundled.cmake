@@ -25,7 +25,8 @@ function(build_bundled)
         return()
     endif()
     message(STATUS "Building the bundled libraries in ${SEGUE_BUNDLED_DIR}")
-    set(arguments -DCMAKE_INSTALL_PREFIX=${bundled_prefix}
+    set(arguments -DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}
+        -DCMAKE_INSTALL_PREFIX=${bundled_prefix}
         -DSEGUE_ARCHIVES=${SEGUE_ARCHIVES})
     if(CMAKE_TOOLCHAIN_FILE)
         list(APPEND arguments -DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE}
