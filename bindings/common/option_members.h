@@ -169,6 +169,7 @@ static const option http_members[] = {M(T, ca_file, TEXT),
                                       M(T, max_connections, INT32),
                                       M(T, connect_timeout_ms, INT64),
                                       M(T, silence_timeout_ms, INT64),
+                                      M(T, http_sse, INT32),
                                       END};
 #undef T
 

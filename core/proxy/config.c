@@ -98,7 +98,7 @@ static bool same_list(char *const *a, char *const *b)
 bool config_is_same_server(const source_config *a, const source_config *b)
 {
     return same_list(a->argv, b->argv) && same_list(a->env, b->env) &&
-           same_text(a->dir, b->dir) && same_text(a->url, b->url) &&
+           same_text(a->dir, b->dir) && same_text(a->url, b->url) && a->sse == b->sse &&
            same_list(a->headers, b->headers);
 }
 
@@ -270,6 +270,7 @@ static bool take_source(const place *at, source_config *s, json object)
         !take_ms(at, object, "timeout", &s->timeout_ms) || !take_rules(at, s, object))
         return false;
     s->trust_hints |= json_is_true(json_get(object, "trustHints"));
+    s->sse = json_is(json_get(object, "type"), "sse");
     if (!command == !s->url)
         return wrong(at, "command", "or \"url\" is needed, and only one of them");
     return true;

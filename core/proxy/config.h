@@ -42,6 +42,7 @@ typedef struct source_config {
     char **env;
     char *dir;
     char *url;
+    bool sse; /* true when the URL is that of an event stream of 2024-11-05 (HTTP+SSE) */
     /* texts "Name: value", NULL-terminated, that are sent as HTTP headers; NULL = no
      * headers */
     char **headers;

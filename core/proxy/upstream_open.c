@@ -119,8 +119,10 @@ static segue_status connect_http(upstream *u, segue_transport **out, segue_error
 {
     const source_config *c = u->source->config;
     segue_transport *transport;
-    segue_status status =
-        segue_transport_http(u->source->proxy->runtime, c->url, NULL, &transport, error);
+    segue_http_options options = SEGUE_HTTP_OPTIONS_INIT;
+    options.http_sse = c->sse ? SEGUE_HTTP_SSE_ONLY : SEGUE_HTTP_SSE_AUTO;
+    segue_status status = segue_transport_http(u->source->proxy->runtime, c->url,
+                                               &options, &transport, error);
     if (status != SEGUE_OK)
         return status;
     for (size_t i = 0; c->headers && c->headers[i] && status == SEGUE_OK; i++)

@@ -11,6 +11,7 @@
 #include "transport/http_client_exchange.h"
 #include "wire/url.h"
 
+#include <stdio.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -279,6 +280,11 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
 {
     sgi_engine *engine = sgi_runtime_engine(rt);
     const sgi_mem *mem = sgi_engine_mem(engine);
+    if (options->http_sse < SEGUE_HTTP_SSE_AUTO ||
+        options->http_sse > SEGUE_HTTP_SSE_ONLY) {
+        snprintf(why, SGI_WHY_SIZE, "the option http_sse is out of range");
+        return SEGUE_E_INVALID;
+    }
     sgi_http_client *client = sgi_zalloc(mem, sizeof *client);
     if (!client)
         return SEGUE_E_NOMEM;
@@ -289,7 +295,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     sgi_buf_init(&client->session, mem);
     sgi_buf_init(&client->version, mem);
     TAILQ_INIT(&client->exchanges);
-    sgi_old_stream_init(client, engine);
+    sgi_old_stream_init(client, engine, options->http_sse);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
     client->place = place_of(url, options->unix_socket);
     bool has_room = make_name(client, url) && !client->url.failed;

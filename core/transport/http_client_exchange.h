@@ -33,10 +33,11 @@ typedef enum sgi_old_state {
     SGI_OLD_NONE = 0, /* the server is not known to be so old */
     SGI_OLD_OPENING,  /* the stream was requested, and its endpoint is awaited */
     SGI_OLD_OPEN,     /* messages are posted to the endpoint */
-    SGI_OLD_CLOSED    /* the stream of a server that is so old has ended */
+    SGI_OLD_CLOSED    /* the server is so old, and has no stream now */
 } sgi_old_state;
 
 typedef struct sgi_old_stream {
+    int32_t use; /* a segue_http_sse */
     sgi_old_state state;
     bool known;       /* true = the server has named an endpoint before */
     sgi_fetch *fetch; /* the stream; NULL = none */
@@ -178,7 +179,8 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
 
 /* ---- http_client_exchange_old.c ---- */
 
-void sgi_old_stream_init(sgi_http_client *client, sgi_engine *engine);
+/* use: a segue_http_sse. */
+void sgi_old_stream_init(sgi_http_client *client, sgi_engine *engine, int32_t use);
 void sgi_old_stream_free(sgi_http_client *client);
 /* Cancels the stream, because the transport ends. */
 void sgi_old_stream_release(sgi_http_client *client);

@@ -1,8 +1,8 @@
 /* The transport HTTP+SSE of 2024-11-05, spoken to servers that know no newer one
- * (2025-11-25 basic/transports, "Backwards Compatibility"). If the server refuses the
- * POST of initialize with 400, 404 or 405, the client opens an event stream by GET. The
- * first event of an old server is `endpoint`, with the URL to which messages are posted.
- * All messages of the server come on this stream.
+ * (2025-11-25 basic/transports, "Backwards Compatibility"; rules R-0-9 to R-0-11). If the
+ * server refuses the POST of initialize with 400, 404 or 405, the client opens an event
+ * stream by GET. The first event of an old server is `endpoint`, with the URL to which
+ * messages are posted. All messages of the server come on this stream.
  *
  *     NONE --initialize refused--> OPENING --endpoint--> OPEN --stream ends--> CLOSED
  *       ^                             |                                          |
@@ -10,7 +10,10 @@
  *
  * A POST is only accepted by the server (202), and its exchange waits until the answer
  * has come on the stream. When the stream ends, so does the server's session: the engine
- * hears that the connection is lost, as over stdio, and begins anew with initialize. */
+ * hears that the connection is lost, as over stdio, and begins anew with initialize.
+ *
+ * With SEGUE_HTTP_SSE_ONLY the first state is CLOSED, so initialize opens the stream and
+ * is never posted to the stream's URL. */
 #include "transport/http_client_exchange.h"
 
 #include "base/thresholds.h"
@@ -23,9 +26,18 @@ static sgi_engine *engine_of(const sgi_http_client *client)
     return sgi_runtime_engine(sgi_transport_runtime(&client->base));
 }
 
-void sgi_old_stream_init(sgi_http_client *client, sgi_engine *engine)
+/* True when the server is so old: it has named an endpoint before, or the application
+ * says so. */
+static bool is_old(const sgi_http_client *client)
+{
+    return client->old.known || client->old.use == SEGUE_HTTP_SSE_ONLY;
+}
+
+void sgi_old_stream_init(sgi_http_client *client, sgi_engine *engine, int32_t use)
 {
     const sgi_mem *mem = sgi_engine_mem(engine);
+    client->old.use = use;
+    client->old.state = is_old(client) ? SGI_OLD_CLOSED : SGI_OLD_NONE;
     sgi_sse_init(&client->old.sse, mem, sgi_engine_max_message(engine));
     sgi_buf_init(&client->old.endpoint, mem);
 }
@@ -65,20 +77,19 @@ static void send_waiting(sgi_http_client *client)
     }
 }
 
-/* Reports the refusal of initialize that was to be avoided. Without one, the server has
- * received nothing. */
+/* Reports why initialize has failed: it was refused, or the server has not received
+ * it. */
 static void end_waiting(sgi_http_client *client, const char *why)
 {
     sgi_client_exchange *exchange;
     while ((exchange = find_waiting(client))) {
         exchange->waits_for_stream = false;
-        if (client->old.known)
-            sgi_exchange_on_unsent(exchange->conn);
-        else
+        if (exchange->status)
             sgi_exchange_on_refusal(exchange->conn, exchange->status,
                                     sgi_buf_str(&exchange->body));
-        sgi_client_exchange_drop(
-            exchange, client->old.known ? why : "the server refused the request");
+        else
+            sgi_exchange_on_unsent(exchange->conn);
+        sgi_client_exchange_drop(exchange, why);
     }
 }
 
@@ -89,10 +100,45 @@ static void close_stream(sgi_http_client *client, const char *why)
 {
     bool was_open = client->old.state == SGI_OLD_OPEN;
     sgi_old_stream_release(client);
-    client->old.state = client->old.known ? SGI_OLD_CLOSED : SGI_OLD_NONE;
+    client->old.state = is_old(client) ? SGI_OLD_CLOSED : SGI_OLD_NONE;
     end_waiting(client, why);
     if (was_open && !client->closing)
         sgi_exchanges_on_connection_lost(sgi_transport_conn(&client->base), why);
+}
+
+/* Reports that the GET of the stream was refused (status), or that the stream cannot be
+ * used (status 200). No POST was refused before, so there is nothing else to report. */
+static void end_refused(sgi_client_exchange *exchange, const char *why)
+{
+    if (exchange->status == 200)
+        sgi_exchange_on_wrong_type(exchange->conn, why);
+    else if (sgi_client_exchange_retry_refused(exchange))
+        return;
+    else if (exchange->status == 401)
+        sgi_client_exchange_end_unauthorized(exchange);
+    else
+        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+    sgi_client_exchange_drop(exchange, why);
+}
+
+/* Ends a stream that the server refused, or that cannot be used. A server that has named
+ * an endpoint before is tried again, unless it wants another token. fetch: the refused
+ * GET; NULL = it was not refused. */
+static void refuse_stream(sgi_http_client *client, const sgi_fetch *fetch, int32_t status,
+                          const char *why)
+{
+    sgi_client_exchange *exchange = find_waiting(client);
+    bool wants_token = status == 401 || status == 403;
+    if (!exchange || exchange->status || (client->old.known && !wants_token)) {
+        close_stream(client, why);
+        return;
+    }
+    exchange->waits_for_stream = false;
+    exchange->status = status;
+    if (fetch)
+        sgi_client_exchange_note_refusal(exchange, fetch);
+    close_stream(client, why);
+    end_refused(exchange, why);
 }
 
 static void took_too_long(sgi_timer *timer)
@@ -139,7 +185,7 @@ static bool take_event(sgi_http_client *client, const sgi_sse_event *event)
     if (!sgi_str_eq(event->type, SGI_STR("endpoint")))
         return true;
     if (!is_usable(client, event->data)) {
-        close_stream(client, "the server sent an endpoint of another origin");
+        refuse_stream(client, NULL, 200, "the server sent an endpoint of another origin");
         return false;
     }
     sgi_engine_clear_timer(engine_of(client), &client->old.timer);
@@ -158,7 +204,9 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
     if (status == 200 && sgi_http_is_type(type, SGI_STR("text/event-stream")))
         sgi_sse_reset(&client->old.sse);
     else
-        close_stream(client, "the server refused the event stream");
+        refuse_stream(client, fetch, status,
+                      status == 200 ? "the server sent no event stream"
+                                    : "the server refused the event stream");
 }
 
 static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len)
@@ -196,16 +244,17 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
 static const sgi_fetch_events events = {
     .head = take_head, .bytes = take_bytes, .done = take_end};
 
-static bool open_stream(sgi_http_client *client)
+/* Requests the stream for an exchange, which then waits for it. */
+static bool open_stream(sgi_client_exchange *exchange)
 {
+    sgi_http_client *client = exchange->client;
     sgi_fetch_header_line lines[SGI_HTTP_HEADERS_MAX + 2];
     sgi_fetch_request request = {
         .method = SGI_FETCH_GET, .headers = lines, .lane = SGI_FETCH_STANDING};
-    uint64_t token;
     size_t own = 0;
     lines[own++] =
         (sgi_fetch_header_line){SGI_STR("Accept"), SGI_STR("text/event-stream")};
-    sgi_str header = sgi_http_auth_header(client->auth, &token);
+    sgi_str header = sgi_http_auth_header(client->auth, &exchange->token);
     if (header.n)
         lines[own++] = (sgi_fetch_header_line){SGI_STR("Authorization"), header};
     request.header_count =
@@ -244,8 +293,8 @@ bool sgi_old_stream_try(sgi_client_exchange *exchange)
         close_stream(client, "the server does not know the session");
         return true;
     }
-    if (client->old.state != SGI_OLD_NONE || !may_be_old(exchange) ||
-        !open_stream(client))
+    if (client->old.state != SGI_OLD_NONE || client->old.use == SEGUE_HTTP_SSE_NEVER ||
+        !may_be_old(exchange) || !open_stream(exchange))
         return false;
     exchange->waits_for_stream = true;
     return true;
@@ -262,8 +311,13 @@ bool sgi_old_stream_holds(sgi_client_exchange *exchange)
         /* the server's own messages come on the stream that is open */
         sgi_exchange_on_refusal(exchange->conn, 405, (sgi_str){0});
         sgi_client_exchange_drop(exchange, "the server has one stream only");
+    } else if (exchange->stateless) {
+        /* the server knows no messages without a session, such as server/discover */
+        sgi_exchange_on_refusal(exchange->conn, 405, (sgi_str){0});
+        sgi_client_exchange_drop(exchange, "the server speaks 2024-11-05 only");
     } else if (exchange->kind == SGI_EXCHANGE_INITIALIZE &&
-               (client->old.state == SGI_OLD_OPENING || open_stream(client))) {
+               (client->old.state == SGI_OLD_OPENING || open_stream(exchange))) {
+        exchange->status = 0;
         exchange->waits_for_stream = true;
     } else {
         sgi_exchange_on_unsent(exchange->conn);

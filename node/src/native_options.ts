@@ -44,6 +44,8 @@ export type HttpOptions = Members<{
     maxConnections: number;
     connectTimeoutMs: number;
     silenceTimeoutMs: number;
+    /** HTTP+SSE: 0 = if the server refuses `initialize`, 1 = never, 2 = only */
+    httpSse: number;
 }>;
 
 /** The members of the C struct `segue_oauth_options`. */

@@ -68,6 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, name = self.path.partition("?session=")
         program = self.server.programs.get(name)
         if path != "/messages":
+            self.server.refused += 1
             self.answer(405)
         elif not program:
             self.answer(404, "no such session")
@@ -79,6 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class OldServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
     cuts = 0  # connections that the client has cut
+    refused = 0  # messages that were posted to another path than that of the endpoint
 
     def handle_error(self, request, address):
         self.cuts += 1

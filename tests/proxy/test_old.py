@@ -1,6 +1,9 @@
 """Upstreams that speak the transport HTTP+SSE of 2024-11-05."""
 
+import json
+import tempfile
 import unittest
+from pathlib import Path
 
 import peers
 import upstream
@@ -66,6 +69,20 @@ class Old(unittest.TestCase):
             self.assertEqual(error["data"]["reason"], "outcome_unknown")
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
             self.assertEqual(old.streams, 2)
+
+    def test_the_type_sse_of_a_configuration_tries_nothing_else(self):
+        with OldServer() as old, tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "mcp.json"
+            for url, words in ((old.url, None), (old.url + "/nothing", "404")):
+                path.write_text(json.dumps({"mcpServers": {
+                    "old": {"type": "sse", "url": url}}}))
+                client = peers.Client([peers.PROXY, "--config", str(path)],
+                                      start=not words)
+                if not words:
+                    self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+                self.assertEqual(client.close(), 3 if words else 0)
+                self.assertIn(words or "", "\n".join(client.errors))
+            self.assertEqual(old.refused, 0)
 
     def test_a_subscription_outlives_the_stream(self):
         with OldServer() as old, self.client(old.url) as client:

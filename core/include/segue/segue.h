@@ -381,6 +381,15 @@ SEGUE_API void segue_transport_free(segue_transport *transport);
  * other headers, and the request is sent once more. */
 typedef void (*segue_headers_fn)(void *user, segue_transport *transport, int32_t status);
 
+/* Whether a transport speaks HTTP+SSE of 2024-11-05 to its server. */
+enum segue_http_sse {
+    SEGUE_HTTP_SSE_AUTO = 0,  /* if the server refuses initialize with HTTP status 400,
+                                 404 or 405 */
+    SEGUE_HTTP_SSE_NEVER = 1, /* no: the refusal is reported */
+    SEGUE_HTTP_SSE_ONLY = 2   /* yes: the URL is that of the event stream, and nothing
+                                 else is tried */
+};
+
 typedef struct segue_http_options {
     size_t struct_size;
     const char *ca_file;        /* certificates to trust, PEM; NULL = the certificates of
@@ -404,17 +413,18 @@ typedef struct segue_http_options {
     void *user;
     segue_free_fn free_user;
     segue_headers_fn on_headers; /* NULL = requests have only the headers that were set */
+    int32_t http_sse;            /* a segue_http_sse */
 } segue_http_options;
 #define SEGUE_HTTP_OPTIONS_INIT SEGUE_INIT(segue_http_options)
 
 /* Makes a transport to an MCP endpoint (Streamable HTTP, 2025-03-26 to 2026-07-28). If
  * the server refuses initialize with HTTP status 400, 404 or 405, the transport tries
- * HTTP+SSE of 2024-11-05 at the same URL. There the server's session ends with its event
- * stream, so calls that run at that time fail with SEGUE_E_DISCONNECTED. Each
- * request is an HTTP request of its own, over pooled connections. A stream that breaks is
- * resumed. A call is sent twice only if it has an idempotency key or the server has not
- * run it. Tools with invalid x-mcp-header annotations are left out of tools/list, with a
- * warning in the log.
+ * HTTP+SSE of 2024-11-05 at the same URL, unless options.http_sse says otherwise. There
+ * the server's session ends with its event stream, so calls that run at that time fail
+ * with SEGUE_E_DISCONNECTED. Each request is an HTTP request of its own, over pooled
+ * connections. A stream that breaks is resumed. A call is sent twice only if it has an
+ * idempotency key or the server has not run it. Tools with invalid x-mcp-header
+ * annotations are left out of tools/list, with a warning in the log.
  *
  * url       http or https.
  * Returns   SEGUE_E_INVALID for a malformed URL, SEGUE_E_IO when a file of the options

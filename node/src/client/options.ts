@@ -14,6 +14,7 @@ import { modesOf, type ResponseMode } from "./modes.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
+const HTTP_SSE = { auto: 0, never: 1, only: 2 } as const;
 /** The next four constants are flags of the C enum segue_dialect. */
 const DRAFT_TASKS = 4;
 const PARTIAL = 32;
@@ -136,6 +137,12 @@ export interface ConnectOptions extends AnswerOptions {
     /** false = use HTTP/1.1 only. */
     http2?: boolean | undefined;
     /**
+     * Whether the client speaks HTTP+SSE of 2024-11-05: `"auto"` (default) = if the
+     * server refuses `initialize` with 400, 404 or 405; `"never"`; `"only"` = the URL is
+     * that of the event stream, and nothing else is tried.
+     */
+    httpSse?: keyof typeof HTTP_SSE | undefined;
+    /**
      * Maximum number of connections to one server. Default: the default of the library.
      */
     maxConnections?: number | undefined;
@@ -210,6 +217,7 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
     fillDefaults: true,
     headers: true,
     http2: true,
+    httpSse: true,
     idempotency: true,
     logLevel: true,
     maxConnections: true,
@@ -268,6 +276,13 @@ export function check(options: ConnectOptions): void {
         const known = Object.keys(ERAS).join(", ");
         throw new TypeError(`unknown era: ${JSON.stringify(era)}; the eras are ${known}`);
     }
+    const { httpSse = "auto" } = options;
+    if (!Object.hasOwn(HTTP_SSE, httpSse)) {
+        const known = Object.keys(HTTP_SSE).join(", ");
+        throw new TypeError(
+            `unknown httpSse: ${JSON.stringify(httpSse)}; it is one of ${known}`,
+        );
+    }
     modesOf(options.responseModes);
 }
 
@@ -286,6 +301,7 @@ export function httpOptions(options: ConnectOptions): HttpOptions {
         maxConnections: options.maxConnections,
         connectTimeoutMs: options.connectTimeoutMs,
         silenceTimeoutMs: options.silenceTimeoutMs,
+        httpSse: HTTP_SSE[options.httpSse ?? "auto"],
     };
 }
 

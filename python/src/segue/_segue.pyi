@@ -256,6 +256,8 @@ class HttpOptions(TypedDict, total=False):
     max_connections: int | None
     connect_timeout_ms: int | None
     silence_timeout_ms: int | None
+    # HTTP+SSE of 2024-11-05: 0 = if the server refuses initialize, 1 = never, 2 = only
+    http_sse: int | None
 
 class OauthOptions(TypedDict, total=False):
     # how the client authorizes: 0 = code, 1 = client_credentials, 2 = assertion

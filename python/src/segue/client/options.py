@@ -30,6 +30,7 @@ Validate = Callable[[str, "dict[str, Any]", Any], str | None]
 Auth = str | OAuth | Callable[[int], str | None]
 
 _ERAS = {"auto": 0, "modern": 1, "legacy": 2}
+_HTTP_SSE = {"auto": 0, "never": 1, "only": 2}
 # Flags of the C enum segue_dialect.
 _DRAFT_TASKS, _PARTIAL, _PARTIAL_RESULTS, _RESUMABLE = 4, 32, 64, 128
 
@@ -90,6 +91,9 @@ class ConnectOptions(TypedDict, total=False):
             variables.
         unix_socket: The path of a Unix socket to connect to, whatever host the URL names.
         http2: False = use HTTP/1.1 only.
+        http_sse: Whether the client speaks HTTP+SSE of 2024-11-05: "auto" (default: if
+            the server refuses `initialize` with 400, 404 or 405), "never", or "only"
+            (the URL is that of the event stream, and nothing else is tried).
         silence_timeout: A stream that is silent for this long counts as broken.
         env: Environment variables of a child process, in addition to those of this
             process.
@@ -142,6 +146,7 @@ class ConnectOptions(TypedDict, total=False):
     proxy: str | None
     unix_socket: str | None
     http2: bool
+    http_sse: Literal["auto", "never", "only"]
     silence_timeout: float | None
     env: Mapping[str, str] | None
     cwd: str | os.PathLike[str] | None
@@ -181,6 +186,14 @@ def check(o: ConnectOptions) -> None:
             raise TypeError(f"{name} has to be a function, not {given!r}")
 
 
+def _http_sse(given: str) -> int:
+    if given not in _HTTP_SSE:
+        raise ValueError(
+            f"unknown http_sse: {given!r}; it is one of {', '.join(_HTTP_SSE)}"
+        )
+    return _HTTP_SSE[given]
+
+
 def http_options(o: ConnectOptions) -> _segue.HttpOptions:
     """Makes the options for `segue_transport_http`."""
     told: _segue.HttpOptions = {}
@@ -201,6 +214,7 @@ def http_options(o: ConnectOptions) -> _segue.HttpOptions:
             told[name] = value  # type: ignore[literal-required]
     if not o.get("http2", True):
         told["http1"] = True
+    told["http_sse"] = _http_sse(o.get("http_sse", "auto"))
     told["silence_timeout_ms"] = milliseconds(o.get("silence_timeout"))
     told["connect_timeout_ms"] = milliseconds(o.get("connect_timeout"))
     return told
