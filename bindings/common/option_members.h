@@ -201,6 +201,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, stream_after_ms, INT64),
                                         M(T, drain_ms, INT64),
                                         M(T, ready_path, TEXT),
+                                        M(T, live_path, TEXT),
                                         END};
 #undef T
 

@@ -386,6 +386,7 @@ int options_read(config *c, int argc, char **argv)
     c->http = SEGUE_LISTEN_OPTIONS_INIT;
     c->http.health_path = "/health";
     c->http.ready_path = "/health/ready";
+    c->http.live_path = "/health/live";
     int status = take_options(&r, argc, argv, &at);
     if (status < 0)
         status = take_upstream(&r, argc, argv, at);

@@ -237,8 +237,8 @@ void sgi_http_listener_release_handle(segue_listener *listener)
 static const char **text_slots(segue_listen_options *o, size_t i)
 {
     const char **const slots[SGI_LISTEN_TEXTS] = {
-        &o->address,        &o->path,  &o->health_path, &o->cert_file, &o->key_file,
-        &o->client_ca_file, &o->hosts, &o->origins,     &o->ready_path};
+        &o->address,        &o->path,  &o->health_path, &o->cert_file,  &o->key_file,
+        &o->client_ca_file, &o->hosts, &o->origins,     &o->ready_path, &o->live_path};
     return slots[i];
 }
 
@@ -286,20 +286,27 @@ static bool is_path(const char *path)
     return true;
 }
 
+/* True when checks[at] is the path of the endpoint or of a check before it. */
+static bool is_path_of_another(const char *path, const char *const *checks, size_t at)
+{
+    bool found = strcmp(checks[at], path) == 0;
+    for (size_t i = 0; i < at; i++)
+        found |= checks[i] && strcmp(checks[at], checks[i]) == 0;
+    return found;
+}
+
 static const char *problem_of(const segue_listen_options *o)
 {
-    const char *checks[] = {o->health_path, o->ready_path};
+    const char *checks[] = {o->health_path, o->ready_path, o->live_path};
     if (!is_path(o->path))
         return "path has to begin with / and must not have blanks, ? or #";
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (checks[i] && !is_path(checks[i]))
-            return "health_path and ready_path have to begin with / and must not have "
-                   "blanks, ? or #";
-        if (checks[i] && strcmp(checks[i], o->path) == 0)
-            return "path, health_path and ready_path have to be different";
+            return "health_path, ready_path and live_path have to begin with / and must "
+                   "not have blanks, ? or #";
+        if (checks[i] && is_path_of_another(o->path, checks, i))
+            return "path, health_path, ready_path and live_path have to be different";
     }
-    if (checks[0] && checks[1] && strcmp(checks[0], checks[1]) == 0)
-        return "path, health_path and ready_path have to be different";
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
         return "key_file, client_ca_file and client_cert_required need cert_file";
     if (o->client_cert_required && !o->client_ca_file)
@@ -425,6 +432,7 @@ static bool describe(segue_listener *listener)
     policy->path = sgi_str_of(o->path);
     policy->health_path = sgi_str_of(o->health_path);
     policy->ready_path = sgi_str_of(o->ready_path);
+    policy->live_path = sgi_str_of(o->live_path);
     policy->hosts = sgi_str_of(o->hosts);
     policy->origins = sgi_str_of(o->origins);
     policy->cors = o->cors != 0;

@@ -352,6 +352,8 @@ static sgi_http_kind check_of(const sgi_http_policy *policy, sgi_str path)
         return SGI_HTTP_HEALTH;
     if (policy->ready_path.n && sgi_str_eq(path, policy->ready_path))
         return SGI_HTTP_READY;
+    if (policy->live_path.n && sgi_str_eq(path, policy->live_path))
+        return SGI_HTTP_LIVE;
     return SGI_HTTP_REFUSED;
 }
 

@@ -410,7 +410,9 @@ static void answer_check(sgi_http_conn *conn)
 {
     sgi_http_answer_head ok = {.status = 200, .type = SGI_HTTP_TEXT};
     sgi_http_answer_head unready = {.status = 503, .type = SGI_HTTP_TEXT};
-    if (conn->listener->stage != SGI_LISTENER_OPEN)
+    if (conn->route.kind == SGI_HTTP_LIVE)
+        sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
+    else if (conn->listener->stage != SGI_LISTENER_OPEN)
         refuse_new_work(conn);
     else if (conn->route.kind == SGI_HTTP_READY && conn->listener->unready)
         sgi_http_send_answer(conn, &unready, SGI_STR("not ready\n"));
@@ -426,6 +428,7 @@ void sgi_http_on_request(sgi_http_conn *conn)
         break;
     case SGI_HTTP_HEALTH:
     case SGI_HTTP_READY:
+    case SGI_HTTP_LIVE:
         answer_check(conn);
         break;
     case SGI_HTTP_PREFLIGHT:

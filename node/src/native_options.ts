@@ -162,6 +162,7 @@ export type ListenOptions = Members<{
     streamAfterMs: number;
     drainMs: number;
     readyPath: string;
+    livePath: string;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

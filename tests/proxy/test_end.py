@@ -39,6 +39,7 @@ class Ends(unittest.TestCase):
         proxy.process.send_signal(signal.SIGTERM)
         proxy.wait_line("asked to end")
         self.assertEqual(self.checks(proxy), [503, 503])
+        self.assertEqual(web.get(proxy.url, "/health/live")[0], 200)
         refused = client.begin("tools/call", {"name": "odd"}).getresponse()
         self.assertEqual(refused.status, 503)
         self.assertIn(b"server_ending", refused.read())

@@ -281,6 +281,8 @@ static void what_cannot_be_listened_on_is_refused(void **state)
     TRY(health_path, "/mcp", SEGUE_E_INVALID);
     TRY(ready_path, "/mcp", SEGUE_E_INVALID);
     TRY(ready_path, "ready", SEGUE_E_INVALID);
+    TRY(live_path, "/mcp", SEGUE_E_INVALID);
+    TRY(live_path, "live", SEGUE_E_INVALID);
     TRY(cert_file, "/no/such/file", SEGUE_E_IO);
     TRY(key_file, "/no/such/file", SEGUE_E_INVALID);
     TRY(client_cert_required, 1, SEGUE_E_INVALID);

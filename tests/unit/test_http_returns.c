@@ -68,6 +68,7 @@ static void begin(http_stage *s)
     s->on_idle = count_idle;
     s->listen.health_path = "/health";
     s->listen.ready_path = "/health/ready";
+    s->listen.live_path = "/health/live";
     assert_int_equal(segue_store_memory(NULL, &s->store), SEGUE_OK);
     http_stage_begin(s);
 }
@@ -127,6 +128,10 @@ static void the_rest_of_a_call_is_had_and_nothing_new_begins(void **state)
     http_caller_open(&s, &c);
     http_caller_say(&c, "GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_int_equal(http_caller_status(&c), 503);
+    http_caller_close(&c);
+    http_caller_open(&s, &c);
+    http_caller_say(&c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_int_equal(http_caller_status(&c), 200);
     http_caller_close(&c);
     http_caller_open(&s, &c);
     say(&c, http_post(MODERN, KEYED(3000)));

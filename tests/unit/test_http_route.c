@@ -18,7 +18,8 @@ static sgi_http_policy policy_of(place where)
 {
     sgi_http_policy policy = {.path = SGI_STR("/mcp"),
                               .health_path = SGI_STR("/health"),
-                              .ready_path = SGI_STR("/ready")};
+                              .ready_path = SGI_STR("/ready"),
+                              .live_path = SGI_STR("/live")};
     policy.local = where == LOOPBACK || where == CORS;
     policy.bound = where == OUTSIDE ? SGI_STR("192.0.2.7") : SGI_STR("127.0.0.9");
     policy.secure = where == SECURE;
@@ -61,6 +62,7 @@ static const row rows[] = {
     {LOOPBACK, "GET /health HTTP/1.0\r\n", 0, SGI_HTTP_HEALTH},
     {LOOPBACK, "POST /health HTTP/1.1\r\n" LOCAL JSON, 405, 0},
     {LOOPBACK, "GET /ready HTTP/1.1\r\nHost: any\r\n", 0, SGI_HTTP_READY},
+    {LOOPBACK, "GET /live HTTP/1.1\r\nHost: any\r\n", 0, SGI_HTTP_LIVE},
     {LOOPBACK, "POST /ready HTTP/1.1\r\n" LOCAL JSON, 405, 0},
     /* Host, with access from this machine only. */
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: LocalHost\r\n", 0, SGI_HTTP_GET},

@@ -1009,6 +1009,8 @@ typedef struct segue_listen_options {
     const char *ready_path; /* path of the readiness check: GET answers 200 while the
                                server serves and is ready (segue_listener_set_ready),
                                otherwise 503; NULL = none */
+    const char *live_path;  /* path of the liveness check: GET answers 200 as long as the
+                               listener answers, also while it closes; NULL = none */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 

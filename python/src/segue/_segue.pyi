@@ -363,6 +363,7 @@ class ListenOptions(TypedDict, total=False):
     stream_after_ms: int | None
     drain_ms: int | None
     ready_path: str | None
+    live_path: str | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None
