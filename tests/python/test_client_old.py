@@ -34,13 +34,14 @@ def test_r_0_9_and_r_0_11_a_server_of_2024_11_05_works(use: Any) -> None:
     async def answer(_question: segue.ElicitRequest) -> segue.ElicitResult:
         return segue.ElicitResult("accept", {"x": 1})
 
+    async def on_progress(now: float, _total: float | None, _text: str | None) -> None:
+        steps.append(now)
+
     async def main(url: str) -> None:
         async with segue.connect(url, http_sse=use, on_elicit=answer) as session:
             assert [tool.name for tool in await session.list_tools()][:1] == ["odd"]
-            stream = session.stream(
-                "steps", on_progress=lambda progress: steps.append(progress.progress)
-            )
-            assert (await stream.result()).text == "done"
+            done = await session.call("steps", on_progress=on_progress)
+            assert done.text == "done"
             asked = await session.call(
                 "ask",
                 method="elicitation/create",
