@@ -140,6 +140,7 @@ class Run:
     def __init__(self, options, directory):
         self.chance = random.Random(options.seed)
         self.kills = []
+        self.over = False  # told to end: what has happened is judged
         self.count = {"upstream": 0, "proxy": 0, "client": 0}
         self.server = SERVERS[options.store](directory) if options.store in SERVERS \
             else None
@@ -182,6 +183,8 @@ class Run:
     def conduct(self, kills):
         deeds = [self.kill_upstream, self.kill_proxy, self.kill_client]
         for number in range(kills):
+            if self.over:
+                return
             self.await_work()
             time.sleep(self.chance.uniform(0, LONGEST_PAUSE_SECONDS))
             deed = deeds[number % len(deeds)]
@@ -239,6 +242,7 @@ def main():
     options = read_options()
     directory = tempfile.mkdtemp(prefix="segue-chaos-proxy.")
     run = Run(options, directory)
+    signal.signal(signal.SIGTERM, lambda *_: setattr(run, "over", True))
     try:
         run.conduct(options.kills)
         complaints = run.finish()
