@@ -139,7 +139,7 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;
-    options.log_level = SEGUE_LOG_WARNING;
+    options.log_level = p.config.log_level;
     options.hooks = hooks ? hooks->clock : NULL;
     if (status < 0 && segue_runtime_new(&options, &p.runtime, NULL) != SEGUE_OK)
         status = 1;

@@ -54,13 +54,29 @@ static void end(stray *s)
     segue_call_free(call);
 }
 
+/* Passes the answer of the client on. An answer that does not fit the question would
+ * leave it open for ever, so the question is refused. */
+static void pass_answer(const stray *s, const char *answer, size_t len)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_request_answer(s->request, s->key, answer, len, &error);
+    if (status != SEGUE_OK)
+        log_event(SEGUE_LOG_WARNING, "answer_unfit", s->up->source->config->name,
+                  "the client's answer to a question outside of calls does not fit: %s",
+                  segue_error_read(error)->message);
+    if (status == SEGUE_E_INVALID || status == SEGUE_E_JSON)
+        segue_request_answer_error(s->request, s->key, -32602,
+                                   segue_error_read(error)->message, NULL, 0, NULL);
+    segue_error_free(error);
+}
+
 static void pass(const stray *s, segue_status status, const char *answer, size_t len)
 {
     json given = {answer, len};
     if (s->request != s->up->questions)
         return; /* the session that has asked has ended */
     if (status == SEGUE_OK) {
-        segue_request_answer(s->request, s->key, answer, len, NULL);
+        pass_answer(s, answer, len);
     } else if (status == SEGUE_E_REMOTE) {
         char *message = json_string(json_get(given, "message"));
         json data = json_get(given, "data");

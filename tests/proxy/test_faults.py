@@ -1,18 +1,14 @@
 """Upstreams that misbehave: bounded, told, and the others go on. Several upstreams of one
 configuration."""
 
-import json
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
 import peers
+import stage
 import upstream
-
-
-def text_of(message):
-    return message["result"]["content"][0]["text"]
+from stage import text_of
 
 
 def peak_of(pid):
@@ -58,6 +54,17 @@ class Faults(unittest.TestCase):
             self.assertEqual(text_of(told), "after garbage")
             self.assertLess(peak_of(client.process.pid), 400 * 1024)
 
+    def test_answers_that_fit_nothing_are_told_a_few_times(self):
+        for how, words in (("unknown", "no request waits"), ("twice", "no request waits"),
+                           ("malformed", "something invalid")):
+            with peers.proxy("--log-level", "info") as client:
+                told = client.tool("answer_more", {"count": 1000, "how": how})
+                self.assertEqual(text_of(told), "first")
+                self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+                self.assertEqual(client.close(), 0)
+                lines = [line for line in client.errors if words in line]
+                self.assertIn(len(lines), range(1, 13), client.errors[-20:])
+
     def test_an_upstream_that_never_answers_is_told(self):
         with peers.proxy("--timeout", "200ms") as client:
             error = client.tool("sleep")["error"]
@@ -65,25 +72,10 @@ class Faults(unittest.TestCase):
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
 
 
-class Several(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-
-    def serve(self, servers, *options):
-        path = Path(self.directory.name) / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": servers}))
-        return peers.Client([peers.PROXY, *options, "--config", str(path)])
-
-    def one(self, **more):
-        return {"command": peers.UPSTREAM[0], "args": peers.UPSTREAM[1:], **more}
-
-    def names(self, client):
-        return [tool["name"] for tool in client.call("tools/list")["result"]["tools"]]
-
+class Several(stage.Stage):
     def test_two_upstreams_are_one_list_and_one_that_fails_is_left_out(self):
-        with self.serve({"a": self.one(), "b": self.one(env={"X": "1"}),
-                         "c": {"command": "/nowhere/program"}}) as client:
+        with self.configured(a=self.server(), b=self.server(env={"X": "1"}),
+                             c={"command": "/nowhere/program"}) as client:
             names = self.names(client)
             self.assertEqual(len(names), 2 * len(upstream.TOOLS))
             self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
@@ -95,13 +87,12 @@ class Several(unittest.TestCase):
             self.assertTrue(any("/nowhere/program" in line for line in client.errors))
 
     def test_an_upstream_that_is_mute_does_not_hold_the_others_up(self):
-        with self.serve({"a": self.one(), "b": {
-                "command": peers.UPSTREAM[0], "args": [*peers.UPSTREAM[1:], "--mute"]}},
-                "--start-timeout", "3s") as client:
+        with self.configured("--start-timeout", "3s", a=self.server(),
+                             b=self.server("--mute")) as client:
             self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
 
     def test_an_upstream_that_floods_does_not_hold_the_others_up(self):
-        with self.serve({"a": self.one(), "b": self.one()}) as client:
+        with self.configured(a=self.server(), b=self.server()) as client:
             client.call("logging/setLevel", {"level": "error"})
             number = client.begin("tools/call", {"name": "b_flood_forever"})
             for _ in range(20):
@@ -111,9 +102,9 @@ class Several(unittest.TestCase):
                          "params": {"requestId": number}})
 
     def test_tools_are_renamed_hidden_and_described_anew(self):
-        with self.serve({"a": self.one(prefix="x-", tools={
+        with self.configured(a=self.server(prefix="x-", tools={
                 "odd": {"name": "even", "description": "new"}, "die": {"hidden": True},
-                "sleep": {"timeout": 100}})}) as client:
+                "sleep": {"timeout": 100}})) as client:
             tools = {tool["name"]: tool
                      for tool in client.call("tools/list")["result"]["tools"]}
             self.assertEqual(tools["x-even"]["description"], "new")
@@ -125,7 +116,7 @@ class Several(unittest.TestCase):
 
     def test_an_upstream_that_closes_its_input_is_started_again(self):
         rules = {"close_input": {"timeout": 300}}
-        with self.serve({"a": self.one(prefix="", tools=rules)}) as client:
+        with self.configured(a=self.server(prefix="", tools=rules)) as client:
             error = client.tool("close_input")["error"]
             self.assertEqual(error["data"]["reason"], "timeout")
             # the loss is seen when the next message is written
@@ -134,10 +125,8 @@ class Several(unittest.TestCase):
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
 
     def test_check_says_what_each_upstream_can_do(self):
-        path = Path(self.directory.name) / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": {
-            "a": self.one(), "c": {"command": "/nowhere/program"}}}))
-        told = subprocess.run([peers.PROXY, "--check", "--config", str(path)],
+        self.write_config(a=self.server(), c={"command": "/nowhere/program"})
+        told = subprocess.run([peers.PROXY, "--check", "--config", str(self.file)],
                               capture_output=True, text=True, timeout=peers.PATIENCE)
         self.assertEqual(told.returncode, 3)
         self.assertIn("a: ok, odd-server 7, protocol 2025-11-25", told.stdout)
@@ -149,13 +138,12 @@ class Several(unittest.TestCase):
 
     def test_a_file_that_is_wrong_is_told_with_its_place(self):
         for servers, why in (({"a": {}}, "mcpServers.a.command"),
-                             ({"a": self.one(url="http://x")}, "only one of them"),
-                             ({"a": self.one(args=[1])}, "mcpServers.a.args"),
-                             ({"a": self.one(timeout="1")}, "mcpServers.a.timeout"),
+                             ({"a": self.server(url="http://x")}, "only one of them"),
+                             ({"a": self.server(args=[1])}, "mcpServers.a.args"),
+                             ({"a": self.server(timeout="1")}, "mcpServers.a.timeout"),
                              ({}, "names no upstream")):
-            path = Path(self.directory.name) / "wrong.json"
-            path.write_text(json.dumps({"mcpServers": servers}))
-            client = peers.Client([peers.PROXY, "--config", str(path)], start=False)
+            self.write_config(**servers)
+            client = peers.Client([peers.PROXY, "--config", str(self.file)], start=False)
             self.assertEqual(client.close(), 2)
             self.assertIn(why, "\n".join(client.errors))
 

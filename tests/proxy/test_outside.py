@@ -1,37 +1,19 @@
 """What passes outside of calls: subscriptions, log messages and their level, questions;
 one upstream for each session; upstreams that can be used only later."""
 
-import json
-import tempfile
 import unittest
-from pathlib import Path
 
 import peers
+import stage
 import web
+from stage import text_of
 
 UPDATED = "notifications/resources/updated"
 MESSAGE = "notifications/message"
 
 
-def text_of(message):
-    assert "result" in message, message
-    return message["result"]["content"][0]["text"]
-
-
-class Outside(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.log = peers.Pipe(self.place / "log")
-        self.addCleanup(self.log.close)
-        self.above = [*peers.UPSTREAM, "--log", self.log.path, "--all"]
-
-    def stdio(self, *options, **more):
-        return peers.proxy(*options, upstream=self.above, **more)
-
-    def listen(self, *options):
-        return web.Listening(*options, upstream=self.above)
+class Outside(stage.Stage):
+    log_options = ("--all",)
 
     def open(self, client, answers=None):
         client.stream = client.open_stream(answers)
@@ -124,7 +106,7 @@ class Subscriptions(Outside):
 
     def test_a_new_upstream_is_listened_to(self):
         """The upstream of the far proxy is a server of 2026-07-28."""
-        with self.listen() as near, web.Listening(near.url, upstream=None) as far:
+        with self.listen() as near, self.listen(near.url, upstream=[]) as far:
             client = web.Web(far.url)
             self.open(client)
             client.call("resources/subscribe", {"uri": "x:1"})
@@ -192,6 +174,16 @@ class Questions(Outside):
                 "error": {"code": -1, "message": "no"}})
             self.assertEqual(answer["error"], {"code": -1, "message": "no"})
 
+    def test_an_answer_that_does_not_fit_ends_the_question(self):
+        form = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
+        with self.stdio(capabilities={"elicitation": {}}) as client:
+            client.answers["elicitation/create"] = lambda _: {
+                "result": {"action": "perhaps"}}
+            client.tool("ask_later", {"method": "elicitation/create", "params": form})
+            while not self.logged("answer"):
+                client.call("ping")  # the client is asked again, a few times
+            self.assertIn("error", self.logged("answer")[0][1])
+
     def test_without_one_client_to_answer_roots_are_empty(self):
         with self.listen() as proxy:
             clients = [web.Web(proxy.url, capabilities={"roots": {}}) for _ in range(2)]
@@ -246,24 +238,20 @@ class PerSession(Outside):
 
 class Later(Outside):
     def test_an_upstream_that_cannot_start_at_first_appears_later(self):
-        go = self.place / "go"
-        path = self.place / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": {
-            "a": {"command": self.above[0], "args": self.above[1:]},
-            "b": {"command": self.above[0],
-                  "args": [*self.above[1:], "--until", str(go)]}}}))
-        with peers.Client([peers.PROXY, "--config", str(path)]) as client:
+        begins = self.place / "begins"
+        command, *arguments = self.upstream()
+        with self.configured(
+                a={"command": command, "args": arguments},
+                b={"command": command,
+                   "args": [*arguments, "--until", str(begins)]}) as client:
             names = self.names(client)
             self.assertIn("a_odd", names)
             self.assertNotIn("b_odd", names)
-            go.touch()
+            begins.touch()
             client.wait_note("notifications/tools/list_changed")
             while "b_odd" not in self.names(client):
                 client.wait_note("notifications/tools/list_changed")
             self.assertIn("result", client.tool("b_odd"))
-
-    def names(self, client):
-        return [tool["name"] for tool in client.call("tools/list")["result"]["tools"]]
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ TOOLS = [
     {"name": "touch", "inputSchema": {"type": "object"}},
     {"name": "say", "inputSchema": {"type": "object"}},
     {"name": "ask_later", "inputSchema": {"type": "object"}},
+    {"name": "answer_more", "inputSchema": {"type": "object"}},
 ]
 if "--extra" in OPTIONS:
     TOOLS.append({"name": "extra", "inputSchema": {"type": "object"}})
@@ -186,6 +187,12 @@ def call(number, params):
         waiting["later"] = lambda message: write_log("answer", message)
         send({"id": "later", "method": arguments["method"],
               "params": arguments.get("params", {})})
+    elif name == "answer_more":  # answers that no request waits for, or of a wrong form
+        for _ in range(arguments["count"]):
+            text("nobody" if arguments["how"] == "unknown" else number, "first")
+            if arguments["how"] == "malformed":
+                send({"id": "nobody", "result": 1, "error": 2})
+        text(number, "first")
     elif name == "close_input":
         os.close(0)
         held[number] = params

@@ -132,6 +132,24 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
         sgi_notifications_keep(session, method, msg->params);
 }
 
+/* Reports a message of the server that is ignored, because it fits nothing. A server that
+ * sends many of them cannot fill the log: only the first, the second, the fourth, the
+ * eighth and so on are reported. */
+static void report_ignored(segue_session *session, int32_t level, const char *what,
+                           const char *problem)
+{
+    uint64_t count = ++session->answers.ignored;
+    if (count & (count - 1))
+        return;
+    if (count == 1)
+        sgi_engine_log(session->engine, level, "the server sent %s, which is ignored: %s",
+                       what, problem);
+    else
+        sgi_engine_log(session->engine, level,
+                       "the server sent %s, which is ignored: %s (%llu messages so far)",
+                       what, problem, (unsigned long long)count);
+}
+
 static void message(void *self, const sgi_message *msg)
 {
     segue_session *session = self;
@@ -141,11 +159,12 @@ static void message(void *self, const sgi_message *msg)
     case SGI_MESSAGE_ERROR:
         emitter = sgi_emitter_find(session, msg->id);
         session->reach.answered |= emitter && emitter->request;
-        if (!emitter)
-            /* no request in flight has this id, perhaps because the answer came too late,
-             * so the answer is dropped (AS-118) */
-            session->engine->warnings++;
-        else if (msg->kind == SGI_MESSAGE_RESULT)
+        if (!emitter) {
+            session->engine->warnings++; /* AS-118 */
+            report_ignored(session, SEGUE_LOG_INFO, "an answer",
+                           "no request waits for it; the request has ended, or was "
+                           "answered before, or never existed");
+        } else if (msg->kind == SGI_MESSAGE_RESULT)
             sgi_emitter_on_result(emitter, msg->result);
         else
             sgi_emitter_on_error(emitter, msg->error);
@@ -159,9 +178,7 @@ static void message(void *self, const sgi_message *msg)
         break;
     case SGI_MESSAGE_INVALID:
         session->engine->warnings++;
-        sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
-                       "the server sent something invalid, which is ignored: %s",
-                       msg->problem);
+        report_ignored(session, SEGUE_LOG_WARNING, "something invalid", msg->problem);
         emitter = msg->id.n && !msg->is_call ? sgi_emitter_find(session, msg->id) : NULL;
         if (emitter && msg->is_cut)
             sgi_emitter_on_too_large_answer(emitter);
@@ -178,8 +195,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 {
     segue_session *session = self;
     (void)rpc_code;
-    sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
-                   "the server sent something invalid, which is ignored: %s", problem);
+    report_ignored(session, SEGUE_LOG_WARNING, "something invalid", problem);
     sgi_requests_fetch_results(session);
 }
 

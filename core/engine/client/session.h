@@ -80,11 +80,13 @@ typedef struct sgi_cli_get_stream {
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_cli_get_stream;
 
-/* The messages under way that get no answer: answers to questions of the server, and
- * notifications. */
+/* The messages that get no answer: answers to questions of the server, and notifications.
+ * Also what the server sent without a reason. */
 typedef struct sgi_answers_under_way {
     /* number of times that the server used the id of one question for a different one */
     int32_t ids_reused;
+    /* number of messages of the server that fitted nothing and were ignored */
+    uint64_t ignored;
     int32_t under_way; /* number of exchanges whose message gets no answer */
     /* true when answers wait because SGI_TELLING_MAX was reached (server_questions.c) */
     bool due;
