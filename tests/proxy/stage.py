@@ -40,8 +40,8 @@ class Stage(unittest.TestCase):
         """Returns the command of an upstream that writes the log."""
         return [*peers.UPSTREAM, "--log", self.log.path, *self.log_options, *options]
 
-    def sqlite(self):
-        return ("--store", str(self.place / "tasks.db"))
+    def sqlite(self, name="tasks.db"):
+        return ("--store", str(self.place / name))
 
     def postgres(self):
         database = postgres_server.Postgres(str(self.place))

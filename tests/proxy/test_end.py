@@ -1,30 +1,17 @@
 """The end of a proxy that listens, and what its health checks say."""
 
 import signal
-import tempfile
 import unittest
-from pathlib import Path
 
 import peers
+import stage
 import upstream
 import web
 
 
-class Ends(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.log = peers.Pipe(self.place / "calls")
-        self.addCleanup(self.log.close)
-        self.go = peers.Pipe(self.place / "go")
-        self.addCleanup(self.go.close)
-
+class Ends(stage.Stage):
     def serve(self, *options, **more):
-        proxy = web.Listening("--log-level", "info", *options, **{
-            "upstream": [*peers.UPSTREAM, "--log", self.log.path], **more})
-        self.addCleanup(proxy.__exit__)
-        return proxy
+        return self.listen("--log-level", "info", *options, **more)
 
     def checks(self, proxy):
         return [web.get(proxy.url, path)[0] for path in ("/health", "/health/ready")]
@@ -57,9 +44,8 @@ class Ends(unittest.TestCase):
         self.assertEqual(proxy.end(), 0)
 
     def test_a_task_is_let_go_in_the_store(self):
-        options = ("--store", str(self.place / "tasks.db"), "--task-after", "0",
-                   "--trust-hints")
-        above = [*peers.UPSTREAM, "--log", self.log.path, "--hints"]
+        options = (*self.sqlite(), "--task-after", "0", "--trust-hints")
+        above = self.upstream("--hints")
         first = self.serve(*options, upstream=above)
         go = self.place / "gone"
         made = web.Web(first.url).tool("work", {"go": str(go)}, task={})
@@ -110,7 +96,7 @@ class Ends(unittest.TestCase):
         port = above.url.split(":")[2].split("/")[0]
         url = above.url
         above.end(signal.SIGKILL)
-        proxy = self.serve("--start-timeout", "1s", url, upstream=None)
+        proxy = self.serve("--start-timeout", "1s", url, upstream=[])
         self.assertEqual(self.checks(proxy), [200, 503])
         self.serve(port=port)
         proxy.wait_line("ready: an upstream can be used again")
@@ -120,7 +106,7 @@ class Ends(unittest.TestCase):
     def test_an_upstream_over_http_is_asked_until_it_answers(self):
         above = self.serve()
         port = above.url.split(":")[2].split("/")[0]
-        proxy = self.serve(above.url, upstream=None)
+        proxy = self.serve(above.url, upstream=[])
         client = web.Web(proxy.url)
         above.end(signal.SIGKILL)
         call = client.begin("tools/call", {"name": "odd"})

@@ -1,23 +1,12 @@
 """segue-proxy over HTTP, below and above, and what is left of calls after kill -9."""
 
-import json
 import signal
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-import peers
+import stage
 import upstream
 import web
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
-import postgres_server  # noqa: E402
-
-
-def text_of(answer):
-    assert "result" in answer, answer
-    return answer["result"]["content"][0]["text"]
+from stage import text_of
 
 
 class Http(unittest.TestCase):
@@ -43,40 +32,33 @@ class Http(unittest.TestCase):
             self.assertEqual(progress, [0.5, 1.5, 2.5])
 
 
-class Killed(unittest.TestCase):
+class Killed(stage.Stage):
     """The proxy is killed with -9 while a call runs, and another one takes over."""
 
     def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.log = peers.Pipe(self.place / "calls")
-        self.addCleanup(self.log.close)
-        self.go = self.place / "go"
-        self.store = str(self.place / "tasks.db")
+        super().setUp()
+        self.store = self.sqlite()
+        self.gone = self.place / "gone"
 
     def serve(self, *options, hints=False):
-        above = [*peers.UPSTREAM, "--log", self.log.path]
-        return web.Listening("--store", self.store, "--task-after", "0", *options,
-                             upstream=above + ["--hints"] * hints)
+        return self.listen(*self.store, "--task-after", "0", *options,
+                           upstream=self.upstream(*["--hints"] * hints))
 
     def begin(self, proxy):
         client = web.Web(proxy.url)
-        made = client.tool("work", {"go": str(self.go)}, task={})
+        made = client.tool("work", {"go": str(self.gone)}, task={})
         return made["result"]["task"]["taskId"]
 
     def result_of(self, proxy, task):
         return web.Web(proxy.url).call("tasks/result", {"taskId": task})
 
     def use_database(self):
-        database = postgres_server.Postgres(str(self.place))
-        self.addCleanup(database.close)
-        self.store = database.url(database.port)
+        self.store = self.postgres()
 
     def test_two_proxies_on_one_database_follow_each_other(self):
         self.use_database()
         with self.serve() as first, self.serve() as second:
-            self.go.touch()
+            self.gone.touch()
             task = self.begin(first)
             self.assertEqual(text_of(self.result_of(second, task)), "worked")
 
@@ -85,7 +67,7 @@ class Killed(unittest.TestCase):
             task = self.begin(first)
             self.log.wait(1)
             first.end(signal.SIGKILL)
-        self.go.touch()
+        self.gone.touch()
         with self.serve() as second:
             answer = self.result_of(second, task)
             self.assertEqual(answer["error"]["data"]["reason"], "outcome_unknown")
@@ -113,7 +95,7 @@ class Killed(unittest.TestCase):
             task = self.begin(first)
             self.log.wait(1)
             first.end(signal.SIGKILL)
-        self.go.touch()
+        self.gone.touch()
         with self.serve("--trust-hints", hints=True) as second:
             answer = self.result_of(second, task)
             self.assertEqual(answer["result"]["content"][0]["text"], "worked")
@@ -155,11 +137,11 @@ class Killed(unittest.TestCase):
     def test_a_stored_call_that_became_a_task_is_one_in_the_next_proxy(self):
         with self.serve("--task-after", "50ms", "--trust-hints", hints=True) as first:
             client = web.Modern(first.url, web.TASKS)
-            made = client.tool("work", {"go": str(self.go)})["result"]
+            made = client.tool("work", {"go": str(self.gone)})["result"]
             self.assertEqual(made["resultType"], "task")
             self.log.wait(1)
             first.end(signal.SIGKILL)
-        self.go.touch()
+        self.gone.touch()
         with self.serve("--trust-hints", hints=True) as second:
             client = web.Modern(second.url, web.TASKS)
             self.log.wait(2)
@@ -176,21 +158,11 @@ class Killed(unittest.TestCase):
         return connection
 
 
-class Closed(unittest.TestCase):
+class Closed(stage.Stage):
     """The client of a plain call closes its connection."""
 
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.log = peers.Pipe(Path(self.directory.name) / "calls")
-        self.addCleanup(self.log.close)
-        self.go = peers.Pipe(Path(self.directory.name) / "go")
-        self.addCleanup(self.go.close)
-
     def close_during_a_call(self, *options):
-        proxy = web.Listening("--log-level", "info", *options, upstream=[
-            *peers.UPSTREAM, "--log", self.log.path])
-        self.addCleanup(proxy.__exit__)
+        proxy = self.listen("--log-level", "info", *options)
         client = web.Modern(proxy.url)
         connection = client.begin("tools/call", {"name": "sleep", "arguments": {}})
         self.log.wait(1)
@@ -208,28 +180,15 @@ class Closed(unittest.TestCase):
         self.assertEqual([line[0] for line in self.log.take()], ["sleep", "odd"])
 
 
-class Resumed(unittest.TestCase):
+class Resumed(stage.Stage):
     """A call of a killed proxy goes on at its upstream, which keeps tasks or honours
     keys: a second proxy, over HTTP."""
 
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.log = peers.Pipe(self.place / "calls")
-        self.addCleanup(self.log.close)
-        self.go = peers.Pipe(self.place / "go")
-        self.addCleanup(self.go.close)
-
     def near(self, *options, store="near.db", port=0):
-        near = web.Listening("--store", str(self.place / store), *options, port=port,
-                             upstream=[*peers.UPSTREAM, "--log", self.log.path])
-        self.addCleanup(near.__exit__)
-        return near
+        return self.listen(*self.sqlite(store), *options, port=port)
 
     def far(self, url):
-        return web.Listening("--store", str(self.place / "far.db"), "--task-after", "0",
-                             url, upstream=None)
+        return self.listen(*self.sqlite("far.db"), "--task-after", "0", url, upstream=[])
 
     def resume(self, near):
         with self.far(near.url) as first:
@@ -254,10 +213,8 @@ class Resumed(unittest.TestCase):
         returns the answer."""
         near = self.near("--task-after", "1h")
         port = near.url.split(":")[2].split("/")[0]
-        path = self.place / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": {"a": {
-            "url": near.url, "tools": {"later": {"repeat": repeat}}}}}))
-        with web.Listening("--config", str(path), upstream=None) as far:
+        self.write_config(a={"url": near.url, "tools": {"later": {"repeat": repeat}}})
+        with self.listen("--config", str(self.file), upstream=[]) as far:
             client = web.Web(far.url)
             call = client.begin("tools/call", {
                 "name": "later", "arguments": {"go": self.go.path}})

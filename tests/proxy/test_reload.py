@@ -2,43 +2,21 @@
 
 import json
 import signal
-import tempfile
 import unittest
-from pathlib import Path
 
 import peers
+import stage
 import upstream
 import web
 
 
-class Reload(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.place = Path(self.directory.name)
-        self.path = self.place / "mcp.json"
-        self.go = peers.Pipe(self.place / "go")
-        self.addCleanup(self.go.close)
-
-    def one(self, *arguments, **more):
-        return {"command": peers.UPSTREAM[0],
-                "args": [*peers.UPSTREAM[1:], *arguments], **more}
-
-    def write(self, **servers):
-        self.path.write_text(json.dumps({"mcpServers": servers}))
-
+class Reload(stage.Stage):
     def start(self, *options, **servers):
-        self.write(**servers)
-        client = peers.Client([peers.PROXY, "--log", "json", "--log-level", "info",
-                               *options, "--config", str(self.path)])
-        self.addCleanup(client.__exit__)
-        return client
+        return self.configured("--log", "json", "--log-level", "info", *options,
+                               **servers)
 
     def hang_up(self, client):
         client.process.send_signal(signal.SIGHUP)
-
-    def names(self, client):
-        return {tool["name"] for tool in client.call("tools/list")["result"]["tools"]}
 
     def wait_names(self, client, wanted):
         """Waits for the changes of the list until it has these names and no others."""
@@ -53,14 +31,14 @@ class Reload(unittest.TestCase):
         return names
 
     def test_a_new_upstream_starts_and_one_that_is_gone_ends(self):
-        client = self.start(a=self.one(prefix="a_"), b=self.one(prefix="b_"))
+        client = self.start(a=self.server(prefix="a_"), b=self.server(prefix="b_"))
         self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
         client.begin("tools/call", {"name": "a_sleep", "_meta": {"progressToken": 1}})
         note = client.wait_note("notifications/progress")
         pid = int(note["params"]["message"].split()[1])
         client.send({"method": "notifications/cancelled", "params": {
             "requestId": client.last_id}})
-        self.write(b=self.one(prefix="b_"), c=self.one(prefix="c_"))
+        self.write_config(b=self.server(prefix="b_"), c=self.server(prefix="c_"))
         self.hang_up(client)
         self.wait_names(client, self.all_of("b_") | self.all_of("c_"))
         self.assertEqual(client.tool("c_odd")["result"], upstream.ODD)
@@ -70,14 +48,12 @@ class Reload(unittest.TestCase):
         self.assertEqual(client.close(), 0)
 
     def test_a_call_of_an_upstream_that_is_gone_ends_well(self):
-        log = peers.Pipe(self.place / "calls")
-        self.addCleanup(log.close)
-        client = self.start(a=self.one("--log", log.path, prefix="a_"),
-                            b=self.one(prefix="b_"))
+        client = self.start(a=self.server("--log", self.log.path, prefix="a_"),
+                            b=self.server(prefix="b_"))
         number = client.begin("tools/call", {
             "name": "a_later", "arguments": {"go": self.go.path}})
-        log.wait(1)
-        self.write(b=self.one(prefix="b_"))
+        self.log.wait(1)
+        self.write_config(b=self.server(prefix="b_"))
         self.hang_up(client)
         self.wait_names(client, self.all_of("b_"))
         self.go.let()
@@ -85,9 +61,9 @@ class Reload(unittest.TestCase):
         self.assertEqual(client.close(), 0)
 
     def test_tools_that_changed_are_told_and_the_upstream_stays(self):
-        client = self.start(a=self.one(prefix=""))
+        client = self.start(a=self.server(prefix=""))
         pid = self.pid_of(client)
-        self.write(a=self.one(prefix="", tools={
+        self.write_config(a=self.server(prefix="", tools={
             "odd": {"name": "even"}, "sleep": {"timeout": 50}}))
         self.hang_up(client)
         self.wait_names(client, self.all_of("", ("odd", "even")))
@@ -101,10 +77,10 @@ class Reload(unittest.TestCase):
         return note["params"]["message"]
 
     def test_an_upstream_with_another_command_is_replaced_without_a_gap(self):
-        client = self.start(a=self.one(prefix=""))
+        client = self.start(a=self.server(prefix=""))
         number = client.begin("tools/call", {
             "name": "later", "arguments": {"go": self.go.path}})
-        self.write(a=self.one("--extra", prefix=""))
+        self.write_config(a=self.server("--extra", prefix=""))
         self.hang_up(client)
         while "extra" not in self.names(client):
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
@@ -116,8 +92,8 @@ class Reload(unittest.TestCase):
         self.assertEqual(client.close(), 0)
 
     def test_a_new_command_that_fails_leaves_the_old_one(self):
-        client = self.start(a=self.one(prefix=""))
-        self.write(a={"command": "/nowhere/program", "prefix": ""})
+        client = self.start(a=self.server(prefix=""))
+        self.write_config(a={"command": "/nowhere/program", "prefix": ""})
         self.hang_up(client)
         self.wait_event(client, "upstream_failed")
         self.assertEqual(client.tool("odd")["result"], upstream.ODD)
@@ -131,12 +107,12 @@ class Reload(unittest.TestCase):
                 return line
 
     def test_a_file_that_is_wrong_is_told_and_changes_nothing(self):
-        client = self.start(a=self.one(prefix=""))
+        client = self.start(a=self.server(prefix=""))
         for words in ("{", json.dumps({"mcpServers": {"a": {}}}),
                       json.dumps({"mcpServers": {}})):
-            self.path.write_text(words)
+            self.file.write_text(words)
             self.hang_up(client)
-            self.assertIn(str(self.path), self.wait_event(client, "config_invalid")[
+            self.assertIn(str(self.file), self.wait_event(client, "config_invalid")[
                 "message"])
             self.wait_event(client, "config_refused")
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
@@ -144,7 +120,7 @@ class Reload(unittest.TestCase):
 
     def test_an_upstream_that_failed_is_tried_again(self):
         script = self.place / "server"
-        client = self.start(a=self.one(prefix="a_"),
+        client = self.start(a=self.server(prefix="a_"),
                             b={"command": str(script), "prefix": "b_"})
         self.assertEqual(self.names(client), self.all_of("a_"))
         while "in 4000 ms" not in self.wait_event(client, "upstream_waits")["message"]:
@@ -159,13 +135,13 @@ class Reload(unittest.TestCase):
         self.assertEqual(client.close(), 0)
 
     def test_over_http_a_session_outlives_the_old_configuration(self):
-        self.write(a=self.one(prefix=""))
-        with web.Listening("--log-level", "info", "--config", str(self.path),
+        self.write_config(a=self.server(prefix=""))
+        with web.Listening("--log-level", "info", "--config", str(self.file),
                            upstream=None) as proxy:
             client = web.Web(proxy.url)
             call = client.begin("tools/call", {
                 "name": "later", "arguments": {"go": self.go.path}})
-            self.write(a=self.one("--extra", prefix=""))
+            self.write_config(a=self.server("--extra", prefix=""))
             proxy.process.send_signal(signal.SIGHUP)
             proxy.wait_line("ends after its calls")
             self.assertEqual(client.tool("extra")["result"]["content"][0]["text"],
