@@ -31,6 +31,7 @@ class Redis:
         return f"redis://127.0.0.1:{port}/0"
 
     def start(self):
+        said = os.fstat(self.output.fileno()).st_size
         self.process = subprocess.Popen(
             [fronts.find_program("redis-server"), "--port", str(self.port),
              "--bind", "127.0.0.1", "--dir", self.directory, "--appendonly", "yes",
@@ -42,13 +43,34 @@ class Redis:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise players.Failed("Redis does not start")
             time.sleep(0.01)
+        with open(self.output.name, "rb") as told:
+            told.seek(said)
+            if b"short read while loading" in told.read():
+                self.write_file_anew(end)
+
+    def write_file_anew(self, end):
+        """Makes the server write its file anew. A server that is killed in the middle of
+        a transaction cuts off its last command only (Redis up to 8, mended by Valkey in
+        pull request 4342). The file then has a MULTI without an EXEC. The next start
+        discards the transaction that follows, although it was acknowledged. See
+        "Store restarted" in core/docs/promises.md."""
+        self.ask(b"BGREWRITEAOF")
+        while b"aof_rewrite_in_progress:0" not in (told := self.ask(b"INFO persistence")) \
+                or b"aof_rewrite_scheduled:0" not in told:
+            if time.monotonic() > end:
+                raise players.Failed("Redis does not write its file anew")
+            time.sleep(0.01)
+
+    def ask(self, command):
+        """Returns the first bytes of the server's answer."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
+            link.sendall(command + b"\r\n")
+            return link.recv(65536)
 
     def answers(self):
         """Returns whether the server answers; it does not while it loads its file."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
-                link.sendall(b"PING\r\n")
-                return link.recv(64).startswith(b"+PONG")
+            return self.ask(b"PING").startswith(b"+PONG")
         except OSError:
             return False
 
