@@ -3,6 +3,7 @@ tests/node/client_old.test.ts has the same scenes."""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 
 import segue
-from client_worlds import run
 from programs import ROOT
 
 OLD = [sys.executable, "-B", str(ROOT / "tests" / "proxy" / "old_server.py")]
@@ -53,7 +53,7 @@ def test_r_0_9_and_r_0_11_a_server_of_2024_11_05_works(use: Any) -> None:
             assert asked.structured["result"]["action"] == "accept"
 
     with old_server() as url:
-        run(main(url))
+        asyncio.run(main(url))
     assert steps == [0.5, 1.5, 2.5]
 
 
@@ -63,7 +63,7 @@ def test_r_0_11_it_can_be_switched_off() -> None:
             await segue.connect(url, http_sse="never")
 
     with old_server() as url:
-        run(main(url))
+        asyncio.run(main(url))
 
 
 def test_r_0_11_with_only_the_refusal_of_the_stream_is_told() -> None:
@@ -72,7 +72,7 @@ def test_r_0_11_with_only_the_refusal_of_the_stream_is_told() -> None:
             await segue.connect(url, http_sse="only")
 
     with old_server() as url:
-        run(main(f"{url}/nothing"))
+        asyncio.run(main(f"{url}/nothing"))
 
 
 def test_an_unknown_choice_is_refused() -> None:
@@ -82,4 +82,4 @@ def test_an_unknown_choice_is_refused() -> None:
         with pytest.raises(ValueError, match="auto, never, only"):
             await segue.connect("http://127.0.0.1:1/sse", http_sse=unknown)
 
-    run(main())
+    asyncio.run(main())
