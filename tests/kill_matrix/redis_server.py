@@ -55,8 +55,8 @@ class Redis:
         discards the transaction that follows, although it was acknowledged. See
         "Store restarted" in core/docs/promises.md."""
         self.ask(b"BGREWRITEAOF")
-        while b"aof_rewrite_in_progress:0" not in (told := self.ask(b"INFO persistence")) \
-                or b"aof_rewrite_scheduled:0" not in told:
+        while (b"aof_rewrite_in_progress:0" not in (told := self.ask(b"INFO persistence"))
+               or b"aof_rewrite_scheduled:0" not in told):
             if time.monotonic() > end:
                 raise players.Failed("Redis does not write its file anew")
             time.sleep(0.01)
