@@ -136,8 +136,9 @@ static void fire(sgi_waiter *waiter, sgi_op *op, segue_status status)
     }
 }
 
-static void folded(void *user, sgi_op *op, const sgi_fold *fold)
+static void folded(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
+    (void)status;
     fuzz_check(user == &folds);
     fuzz_check(!fold || sgi_op_state(op) >= SGI_STATE_COMPLETED);
     folds.done++;

@@ -213,7 +213,7 @@ static void a_piece_that_cannot_be_read(world *w)
     assert_at(wire_response(c, "1"), "result._meta.hasMore", "true");
     wire_stall(c, 1);
     world_advance(w, 2000);
-    fault_store_fail_reads(faults, 1);
+    fault_store_fail_reads(faults, SEGUE_E_STORE, 1);
     wire_stall(c, 0);
     do
         r = wire_response(c, "1");
@@ -230,7 +230,38 @@ static void a_piece_that_cannot_be_read(world *w)
     assert_int_equal(segments, 1000);
 }
 
+/* A task has ended, and the store has lost it. The error says so and is no reason to come
+ * again. A store that fails now is one. */
+static void a_lost_result_is_said_to_be_lost(world *w)
+{
+    static const char args[] = "\"n\":1000,\"chunk\":3000";
+    static const struct {
+        segue_status status;
+        const char *reason;
+        bool passes;
+    } reads[] = {{SEGUE_E_STORE, "\"store_failed\"", true},
+                 {SEGUE_E_NOT_FOUND, "\"store_lost\"", false},
+                 {SEGUE_E_STORE_CORRUPT, "\"store_corrupt\"", false}};
+    wire *old = legacy_connect(w, NULL, NULL), *now = world_connect(w, NULL);
+    const char *answers[2],
+        *ids[] = {legacy_make_task(old, "1", "story", args, "{}"),
+                  wire_make_task(now, "1", "story", args, CAPS_TASKS)};
+    world_advance(w, 5000);
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        fault_store_fail_reads(faults, reads[i].status, 2);
+        answers[0] = legacy_task(old, "2", "tasks/result", ids[0], NULL);
+        answers[1] = wire_task(now, "2", "tasks/get", ids[1], NULL);
+        for (int j = 0; j < 2; j++) {
+            assert_at(answers[j], "error.data.reason", reads[i].reason);
+            assert_true(!*json_at(answers[j], "error.data.retryAfterMs") ==
+                        !reads[i].passes);
+        }
+    }
+}
+
 static const scenario scenarios[] = {
+    {"AS-114 a lost result is said to be lost", a_lost_result_is_said_to_be_lost,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-79 AS-114 a piece that cannot be read ends the call",
      a_piece_that_cannot_be_read, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a creation that is refused says why", a_creation_that_is_refused,

@@ -32,6 +32,7 @@ struct fault_store {
     int keeps;
     segue_status status;
     int refuse;
+    segue_status read_status;
     int unreadable;
     uint64_t trim;
     made *all;
@@ -187,7 +188,7 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     trimmed t = {f, fn, user};
     f->reads++;
     if (f->unreadable && f->unreadable--)
-        return SEGUE_E_STORE;
+        return f->read_status;
     return f->dead ? SEGUE_E_STORE : sgi_store_read(f->inner, id, after, pass_entry, &t);
 }
 
@@ -348,8 +349,9 @@ int fault_store_finds(const fault_store *f)
     return f->finds;
 }
 
-void fault_store_fail_reads(fault_store *f, int times)
+void fault_store_fail_reads(fault_store *f, segue_status status, int times)
 {
+    f->read_status = status;
     f->unreadable = times;
 }
 

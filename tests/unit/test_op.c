@@ -840,7 +840,7 @@ static void a_slow_reader_costs_a_bounded_tail_and_misses_nothing(void **state)
         fake_store_settle(&host);
     }
     assert_int_equal(slow.last, 201);
-    assert_false(slow.reader.failed);
+    assert_int_equal(slow.reader.failure, SEGUE_OK);
     sgi_reader_end(&fast.reader);
     sgi_reader_end(&slow.reader);
 }
@@ -897,7 +897,7 @@ static void a_store_that_cannot_answer_fails_the_reader(void **state)
             assert_true(fake_store_answer(&host, SEGUE_E_IO));
             assert_int_equal(f.rung, 1);
         }
-        assert_true(f.reader.failed);
+        assert_int_not_equal(f.reader.failure, SEGUE_OK);
         assert_null(sgi_reader_next(&f.reader));
         assert_false(sgi_reader_at_end(&f.reader));
         sgi_reader_end(&f.reader);
@@ -911,8 +911,9 @@ static int folded_count;
 static uint64_t folded_segments;
 static bool folded_ok;
 
-static void folded(void *user, sgi_op *of, const sgi_fold *fold)
+static void folded(void *user, sgi_op *of, const sgi_fold *fold, segue_status status)
 {
+    (void)status;
     assert_ptr_equal(user, &folded_count);
     assert_ptr_equal(of, op);
     folded_count++;

@@ -51,8 +51,9 @@ typedef struct rendering {
     char text[4096];
 } rendering;
 
-static void render(void *user, sgi_op *task, const sgi_fold *fold)
+static void render(void *user, sgi_op *task, const sgi_fold *fold, segue_status status)
 {
+    (void)status;
     rendering *r = user;
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
@@ -81,7 +82,7 @@ static const char *rendered(const char *dialect)
 {
     static rendering r;
     r.dialect = dialect;
-    render(&r, op, NULL);
+    render(&r, op, NULL, SEGUE_OK);
     return r.text;
 }
 

@@ -60,8 +60,10 @@ static void chunk_arrived(sgi_store_job *job)
     sgi_reader *reader = job->user;
     if (reader) {
         reader->job = NULL;
-        if (job->status != SEGUE_OK || TAILQ_EMPTY(&job->entries))
-            reader->failed = true;
+        if (job->status != SEGUE_OK)
+            reader->failure = job->status;
+        else if (TAILQ_EMPTY(&job->entries))
+            reader->failure = SEGUE_E_STORE;
         /* a paused reader drops the entries that arrive, and reads them again later */
         else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
@@ -74,12 +76,12 @@ static void chunk_arrived(sgi_store_job *job)
 static void fetch(sgi_reader *reader)
 {
     sgi_op *op = reader->op;
-    if (reader->job || reader->failed)
+    if (reader->job || reader->failure)
         return;
     sgi_store_job *job =
         sgi_store_job_new(op->committer, SGI_STORE_JOB_READ, chunk_arrived, reader);
     if (!job) {
-        reader->failed = true;
+        reader->failure = SEGUE_E_STORE;
         return;
     }
     memcpy(job->id, op->id, sizeof job->id);
@@ -205,12 +207,18 @@ static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
         sgi_fold_drop_replaced(fold, entry->segment);
 }
 
-static void end_folding(folding *f, bool ok)
+static segue_status status_of(const sgi_fold *fold)
+{
+    return sgi_fold_failed(fold) ? SEGUE_E_STORE : SEGUE_OK;
+}
+
+static void end_folding(folding *f)
 {
     sgi_op *op = f->reader.op;
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_op_ref(op);
-    f->done(f->user, op, ok && !sgi_fold_failed(&f->fold) ? &f->fold : NULL);
+    segue_status status = f->reader.failure ? f->reader.failure : status_of(&f->fold);
+    f->done(f->user, op, status ? NULL : &f->fold, status);
     sgi_reader_end(&f->reader);
     sgi_fold_free(&f->fold);
     sgi_free(mem, f, sizeof *f);
@@ -239,14 +247,17 @@ static void fold_more(sgi_reader *reader)
     if (f->running)
         return;
     f->running = true;
-    while (!reader->failed && (entry = sgi_reader_next(reader))) {
-        reader->failed = !count_entry(f, entry);
+    while (!reader->failure && (entry = sgi_reader_next(reader))) {
+        if (!count_entry(f, entry))
+            reader->failure = SEGUE_E_STATE;
         fold_entry(&f->fold, entry);
         sgi_reader_advance(reader);
     }
     f->running = false;
-    if (sgi_reader_at_end(reader) || reader->failed)
-        end_folding(f, !reader->failed && !f->lacks);
+    if (!reader->failure && f->lacks && sgi_reader_at_end(reader))
+        reader->failure = SEGUE_E_STATE;
+    if (sgi_reader_at_end(reader) || reader->failure)
+        end_folding(f);
 }
 
 /* Folds a plain operation. The whole log is in the tail, so no reader is needed. The list
@@ -264,7 +275,8 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     fold.content = content;
     TAILQ_FOREACH(entry, &op->tail, link)
         fold_entry(&fold, entry);
-    done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
+    segue_status status = status_of(&fold);
+    done(user, op, status ? NULL : &fold, status);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
     /* engine->fold_room is empty here, unless another fold ran inside this fold */
     sgi_buf_free(&engine->fold_room);
@@ -280,9 +292,10 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
         fold_plain(op, done, user);
         return;
     }
-    folding *f = sgi_op_log_has_whole_result(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
+    bool is_whole = sgi_op_log_has_whole_result(op);
+    folding *f = is_whole ? sgi_zalloc(mem, sizeof *f) : NULL;
     if (!f) {
-        done(user, op, NULL);
+        done(user, op, NULL, is_whole ? SEGUE_E_STORE : SEGUE_E_STATE);
         return;
     }
     f->done = done;

@@ -21,7 +21,8 @@ struct sgi_reader {
     /* older entries that were read from the store and are not consumed yet */
     struct sgi_entry_list chunk;
     sgi_store_job *job;
-    bool failed; /* the store or memory has failed, so no more entries can be read */
+    /* why no more entries can be read; SEGUE_OK = reading has not failed */
+    segue_status failure;
     /* the entries are sent to a peer; when the reader has consumed the end, a peer has
      * received the end */
     bool tells;
@@ -38,7 +39,7 @@ void sgi_reader_end(sgi_reader *reader);
 
 /* Returns the next visible entry. NULL means one of three things: there is no further
  * entry yet; the entry is being read from the store, and `ready` will be called; or
- * reading has failed and `failed` is true. */
+ * reading has failed and `failure` says why. */
 const sgi_entry *sgi_reader_next(sgi_reader *reader);
 /* Marks the entry that sgi_reader_next returned as consumed. */
 void sgi_reader_advance(sgi_reader *reader);
@@ -60,9 +61,11 @@ void sgi_reader_pause(sgi_reader *reader);
 void sgi_reader_on_entry_removed(sgi_reader *reader, const sgi_entry *entry);
 
 /* Reads a whole log and folds it. `done` runs once, perhaps before sgi_op_fold returns.
- * fold: the merged result; NULL = out of memory, or the log cannot be read, or entries of
- * the result are missing. */
-typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold);
+ * fold: the merged result; NULL = the log cannot be read. status then says why.
+ * SEGUE_E_NOT_FOUND: the store has lost the operation. SEGUE_E_STATE: the store has lost
+ * a part of the result. SEGUE_E_STORE: out of memory, or the store fails. */
+typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold,
+                              segue_status status);
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user);
 
 #endif

@@ -56,7 +56,8 @@ static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
         sgi_task_write_void_segments(out, fold);
 }
 
-static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
+static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
+                         segue_status status)
 {
     sgi_sending sending;
     sgi_buf meta;
@@ -68,7 +69,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
         return;
     }
     if (!fold) {
-        sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+        sgi_reply_store_error(reply, SGI_UNREADABLE, status);
         return;
     }
     if (op->head.final == SGI_FINAL_CANCELLED) {
@@ -87,12 +88,12 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
     sgi_buf_free(&meta);
 }
 
-static void folded(void *user, sgi_op *op, const sgi_fold *fold)
+static void folded(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_reply *reply = user;
     op->end_received |= reply->peer != NULL;
     sgi_lasting_call_note_position(reply, op->head.final_seq);
-    answer_final(reply, op, fold);
+    answer_final(reply, op, fold, status);
     sgi_reply_close(reply);
 }
 

@@ -96,6 +96,7 @@ static void fail(sgi_pieces *pieces)
 {
     sgi_reply *reply = pieces->reply;
     sgi_op *op = pieces->cursor.reader.op;
+    segue_status status = pieces->cursor.reader.failure;
     bool ended = pieces->ended;
     /* a client that adds the answer to its pieces must not get the whole result as the
      * answer */
@@ -119,7 +120,7 @@ static void fail(sgi_pieces *pieces)
         sgi_op_ref(op);
         sgi_reply_separate_from_op(reply, op);
         sgi_pieces_drop(reply);
-        sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+        sgi_reply_store_error(reply, SGI_UNREADABLE, status);
         sgi_reply_close(reply);
         sgi_op_unref(op);
         return;
@@ -169,7 +170,7 @@ static bool send_next(sgi_pieces *pieces)
         return false;
     if (sgi_segment_reader_next(&pieces->cursor, true))
         return send_piece(pieces);
-    if (pieces->cursor.reader.failed)
+    if (pieces->cursor.reader.failure)
         fail(pieces);
     else if (pieces->ended && sgi_segment_reader_at_end(&pieces->cursor))
         finish(pieces);

@@ -156,9 +156,10 @@ static void send_task(task_watch *watch, const sgi_fold *fold)
     sgi_send_end(&sending);
 }
 
-static void folded(void *user, sgi_op *op, const sgi_fold *fold)
+static void folded(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     task_watch *watch = user;
+    (void)status;
     watch->folding = false;
     if (!watch->listen)
         free_watch(watch);

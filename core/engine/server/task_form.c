@@ -178,7 +178,7 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
     sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
 
-void sgi_task_answer_unreadable(sgi_reply *reply)
+void sgi_task_answer_unreadable(sgi_reply *reply, segue_status status)
 {
-    sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+    sgi_reply_store_error(reply, SGI_UNREADABLE, status);
 }

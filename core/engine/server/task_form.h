@@ -61,8 +61,8 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
 /* Answers with the error that the task cannot be cancelled, because it has ended with
  * this status (tasks of 2025-11-25 and of DRAFT-2026-v1). */
 void sgi_task_refuse_cancel(sgi_reply *reply, const char *status);
-/* Answers with the error that the result is in the store and cannot be read. */
-void sgi_task_answer_unreadable(sgi_reply *reply);
+/* Answers with the error that the result cannot be read. status: of the store. */
+void sgi_task_answer_unreadable(sgi_reply *reply, segue_status status);
 /* Both functions answer with error -32021: the client has not declared the tasks
  * extension. */
 void sgi_answer_tasks_not_declared(const sgi_inbound *in);

@@ -130,9 +130,9 @@ static void send_end(sgi_stream *stream)
     sgi_send_end(&sending);
 }
 
-static void send_failure(sgi_stream *stream)
+static void send_failure(sgi_stream *stream, segue_status status)
 {
-    sgi_reply_store_error(stream->reply, SGI_UNREADABLE, SEGUE_E_STORE);
+    sgi_reply_store_error(stream->reply, SGI_UNREADABLE, status);
 }
 
 /* Reports to the client that the server no longer has the events between the client's
@@ -162,8 +162,8 @@ static step send_next(sgi_stream *stream)
     if (!entry) {
         if (sgi_reader_at_end(&stream->reader))
             send_end(stream);
-        else if (stream->reader.failed)
-            send_failure(stream);
+        else if (stream->reader.failure)
+            send_failure(stream, stream->reader.failure);
         else
             return STEP_WAIT;
         return STEP_END;
@@ -178,7 +178,7 @@ static step send_next(sgi_stream *stream)
             /* out of memory: the stream ends before this event, and the client can
              * continue at its cursor */
             sgi_buf_truncate(out, before);
-            send_failure(stream);
+            send_failure(stream, SEGUE_E_STORE);
             return STEP_END;
         }
         stream->expect = entry->event + 1;
@@ -251,7 +251,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
     stream->reader.tells = true;
     if (!prepare_envelope(stream, op->task_id)) {
-        send_failure(stream);
+        send_failure(stream, SEGUE_E_STORE);
         end_stream(stream);
         return;
     }

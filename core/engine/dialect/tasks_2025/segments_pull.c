@@ -175,8 +175,8 @@ static void read_more(sgi_reader *reader)
         /* a chunk is being read from the store, and its arrival calls this function
          * again */
         return;
-    if (there && reader->failed)
-        sgi_task_answer_unreadable(fetch->reply);
+    if (there && reader->failure)
+        sgi_task_answer_unreadable(fetch->reply, reader->failure);
     else if (there)
         answer(fetch);
     end_fetch(fetch);

@@ -135,7 +135,7 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 
 static void send_error(sgi_push *push)
 {
-    sgi_reply_store_error(push->reply, SGI_UNREADABLE, SEGUE_E_STORE);
+    sgi_reply_store_error(push->reply, SGI_UNREADABLE, push->cursor.reader.failure);
 }
 
 static bool send_task_only(sgi_push *push)
@@ -259,7 +259,7 @@ static step send_next(sgi_push *push)
     if (!waits && (sgi_segment_reader_next(&push->cursor, true) ||
                    sgi_segment_reader_at_end(&push->cursor)))
         return send_segments(push);
-    if (push->cursor.reader.failed) {
+    if (push->cursor.reader.failure) {
         send_error(push);
         return STEP_END;
     }

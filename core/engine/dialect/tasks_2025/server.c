@@ -266,7 +266,7 @@ static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
         sgi_task_write_void_segments(meta, fold);
 }
 
-static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
+static void send_result(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_reply *reply = user;
     sgi_sending sending;
@@ -282,7 +282,7 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Task was cancelled"),
                         (sgi_json){0});
     } else if (!fold) {
-        sgi_task_answer_unreadable(reply);
+        sgi_task_answer_unreadable(reply, status);
     } else if (sgi_reply_begin_result(&sending, reply, NULL)) {
         sgi_task_related_meta(&related, op);
         add_shown(&related, reply, op, fold);

@@ -144,11 +144,12 @@ static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 
 /* Sends the present state of the task to the task's client. If this is impossible,
  * nothing is sent, because the client can ask for the state (R-2557-44). */
-static void tell(void *user, sgi_op *op, const sgi_fold *fold)
+static void tell(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_sending sending;
     sgi_conn *conn = sgi_task_creator_conn(op);
     (void)user;
+    (void)status;
     if (!conn || (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED))
         return;
     sgi_send_begin_notification(&sending, conn, "notifications/tasks/status");
@@ -167,7 +168,7 @@ static void changed(sgi_op_watch *watch, sgi_op *op)
     if (sgi_op_state(op) == SGI_STATE_COMPLETED)
         sgi_op_fold(op, tell, NULL);
     else
-        tell(NULL, op, NULL);
+        tell(NULL, op, NULL, SEGUE_OK);
 }
 
 /* ---- making a task ---- */
@@ -278,13 +279,13 @@ static sgi_op *let_in(const asking *ask, sgi_op *op, segue_status status)
 
 /* ---- tasks/get ---- */
 
-static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
+static void send_task(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_reply *reply = user;
     sgi_sending sending;
     op->end_received |= reply->peer != NULL;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
-        sgi_task_answer_unreadable(reply);
+        sgi_task_answer_unreadable(reply, status);
     } else if (begin_task(&sending, reply)) {
         write_task(&sending.w, op, fold);
         sgi_send_end(&sending);
@@ -297,7 +298,7 @@ static void show(sgi_reply *reply, sgi_op *op)
     if (sgi_op_state(op) == SGI_STATE_COMPLETED)
         sgi_op_fold(op, send_task, reply);
     else
-        send_task(reply, op, NULL);
+        send_task(reply, op, NULL, SEGUE_OK);
 }
 
 static void refuse_unstored(sgi_reply *reply, segue_status status)
@@ -306,11 +307,11 @@ static void refuse_unstored(sgi_reply *reply, segue_status status)
     sgi_reply_close(reply);
 }
 
-/* Returns the status of a request whose entries the log has. When the store has refused
- * the entries, the task has failed. The task is shown only when its end is stored:
- * otherwise a server that continues the task knows neither of the request nor of the
- * end. */
-static segue_status status_of_request(const sgi_op *op, segue_status status)
+/* Returns the status of a cancel whose entries the log has. When the store has refused
+ * the entries, the task has failed. The cancel is acknowledged only when the end is
+ * stored: otherwise a server that continues the task knows neither of the cancel nor of
+ * the end. */
+static segue_status status_of_cancel(const sgi_op *op, segue_status status)
 {
     if (!sgi_op_is_broken(op))
         return status;
@@ -322,8 +323,9 @@ static segue_status status_of_request(const sgi_op *op, segue_status status)
 static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    status = status_of_request(op, status);
-    if (status == SEGUE_OK)
+    /* A task that has failed because the store refused the answers is shown: the client
+     * would otherwise repeat its answers for as long as the server keeps the task. */
+    if (status == SEGUE_OK || sgi_op_is_broken(op))
         show(reply, op);
     else
         refuse_unstored(reply, status);
@@ -391,7 +393,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    status = status_of_request(op, status);
+    status = status_of_cancel(op, status);
     if (status != SEGUE_OK) {
         refuse_unstored(reply, status);
         return;
@@ -406,7 +408,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    status = status_of_request(op, status);
+    status = status_of_cancel(op, status);
     if (status != SEGUE_OK) {
         refuse_unstored(reply, status);
         return;

@@ -49,13 +49,13 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- requests ---- */
 
-static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
+static void send_task(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_reply *reply = user;
     sgi_sending sending;
     op->end_received |= reply->peer != NULL;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
-        sgi_task_answer_unreadable(reply);
+        sgi_task_answer_unreadable(reply, status);
     } else if (sgi_reply_begin_result(&sending, reply, "complete")) {
         write_task(&sending.w, op, fold);
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
@@ -73,7 +73,7 @@ static void get_found(void *user, sgi_op *op, segue_status status)
     else if (sgi_op_state(op) == SGI_STATE_COMPLETED)
         sgi_op_fold(op, send_task, reply);
     else
-        send_task(reply, op, NULL);
+        send_task(reply, op, NULL, SEGUE_OK);
 }
 
 static void tasks_get(const sgi_inbound *in)
