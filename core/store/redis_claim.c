@@ -45,9 +45,10 @@ static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
 
 /* Passes the claimed operations to fn. Returns true when fn has stopped the claim. A
  * claimed operation that was deleted in the meantime is skipped, and is acknowledged like
- * the others. */
+ * the others. An operation whose record is unreadable is skipped, too, and *unreadable
+ * becomes true. */
 static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
-                         segue_store_record_fn fn, void *user)
+                         segue_store_record_fn fn, void *user, bool *unreadable)
 {
     segue_store_record record;
     char text[SGI_STORE_TASK_MAX + 1];
@@ -59,8 +60,10 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
             continue;
         memcpy(store->shown[store->shown_count++], row->element[0]->str,
                SEGUE_STORE_ID_SIZE);
-        if (row->elements < 4 || !sgi_redis_fill_record(row->element, &record, text))
+        if (row->elements < 4 || !sgi_redis_fill_record(row->element, &record, text)) {
+            *unreadable |= row->elements > 1 && sgi_redis_is_text(row->element[1]);
             continue;
+        }
         if (row->elements > 4 && sgi_redis_is_text(row->element[4]) &&
             *row->element[4]->str == '1')
             record.ended = SEGUE_STORE_TORN;
@@ -93,7 +96,7 @@ static void end_claim(sgi_redis_store *store)
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
 {
     sgi_redis_store *store = self;
-    bool any = false, stop = false;
+    bool any = false, stop = false, unreadable = false;
     while (!stop) {
         redisReply *reply;
         /* The memory for the acknowledgement is reserved before fn is called for the
@@ -109,7 +112,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
             return any ? SEGUE_OK : status;
         }
         bool over = !reply->elements;
-        stop = show_claimed(store, reply, fn, user);
+        stop = show_claimed(store, reply, fn, user, &unreadable);
         any = any || store->shown_count;
         freeReplyObject(reply);
         if (over)
@@ -121,7 +124,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
         /* the wake-up call makes the listeners ask for the commands of the claimed
          * operations */
         sgi_store_feed_wake(&store->feed);
-    return SEGUE_OK;
+    return unreadable ? SEGUE_E_STORE_CORRUPT : SEGUE_OK;
 }
 
 /* ---- purge ---- */

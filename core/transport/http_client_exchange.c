@@ -308,10 +308,11 @@ void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
     stream_ended(exchange, why);
 }
 
-/* Cancels the running fetch and its timer. */
+/* Cancels the fetch, if it still runs, and its timer. */
 static void break_off(sgi_client_exchange *exchange)
 {
-    sgi_fetch_cancel(exchange->fetch);
+    if (exchange->fetch)
+        sgi_fetch_cancel(exchange->fetch);
     exchange->fetch = NULL;
     sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
 }

@@ -239,6 +239,13 @@ export const Era = {
     LEGACY: 2,
 } as const;
 
+/** The values of the C enum `segue_http_sse`. */
+export const HttpSse = {
+    AUTO: 0,
+    NEVER: 1,
+    ONLY: 2,
+} as const;
+
 /** The values of the C enum `segue_response_mode`. */
 export const ResponseMode = {
     TASK: 1,

@@ -152,6 +152,7 @@ const ENUMS: Record<string, [name: string, prefix: string]> = {
     task_policy: ["TaskPolicy", "SEGUE_TASK_"],
     visibility: ["Visibility", "SEGUE_"],
     era: ["Era", "SEGUE_ERA_"],
+    http_sse: ["HttpSse", "SEGUE_HTTP_SSE_"],
     response_mode: ["ResponseMode", "SEGUE_RESPONSE_"],
     task_state: ["TaskState", "SEGUE_TASK_"],
 };

@@ -530,7 +530,7 @@ static void a_reader_that_is_busy_holds_up_its_stream(void **state)
 
 static void add_piece(char *text, const char *id, int size)
 {
-    char x[BLOCK + 1];
+    char x[2 * BLOCK + 1];
     memset(x, 'x', (size_t)size);
     x[size] = 0;
     sprintf(text + strlen(text),
@@ -587,6 +587,46 @@ static void a_stream_that_broke_behind_its_reader_tells_why(void **state)
     break_a_stream(false, expected, sizeof expected);
     break_a_stream(true, told, sizeof told);
     assert_string_equal(told, expected);
+}
+
+/* The response has ended while its last bytes wait for credit. One of their pieces is
+ * larger than a message may be. The request ends with an error. */
+static void a_piece_that_waited_is_too_large(void **state)
+{
+    (void)state;
+    http_script s;
+    static char text[5 * BLOCK], tail[6 * BLOCK];
+    segue_session_options legacy = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    legacy.era = SEGUE_ERA_LEGACY;
+    script_prepare(&s);
+    s.most = BLOCK + BLOCK / 2;
+    s.k.quiet = 1;
+    script_connect(&s, &legacy);
+    script_initialize_with(&s, "one", SERVER_PLAIN);
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    options.credit = 1;
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
+    heard *h = script_expect(&s, "tools/call");
+    const char *id = json_at(h->body, "id");
+    script_stream(h);
+    while (sgi_deliver_waiting_bytes(r->request) < INBOX - 2 * BLOCK) {
+        *text = 0;
+        add_piece(text, id, BLOCK);
+        script_text(h, text);
+    }
+    *text = 0;
+    for (int i = 0; i < 2; i++)
+        add_piece(text, id, BLOCK);
+    add_piece(text, id, 2 * BLOCK);
+    snprintf(tail, sizeof tail, "%zx\r\n%s\r\n0\r\n\r\n", strlen(text), text);
+    assert_int_equal(script_push(h, tail, strlen(tail)), strlen(tail));
+    for (int i = 0; i < 100; i++)
+        script_pump(&s);
+    assert_int_equal(segue_request_grant(r->request, 1000), SEGUE_OK);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
+    script_end(&s);
 }
 
 /* ---- in the background ---- */
@@ -754,6 +794,7 @@ int main(void)
         cmocka_unit_test(a_server_is_slowed_down),
         cmocka_unit_test(a_reader_that_is_busy_holds_up_its_stream),
         cmocka_unit_test(a_stream_that_broke_behind_its_reader_tells_why),
+        cmocka_unit_test(a_piece_that_waited_is_too_large),
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(headers_in_the_background),
         cmocka_unit_test(a_refusal_during_the_callback_asks_again),

@@ -135,10 +135,9 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
 /* Reports a message of the server that is ignored, because it fits nothing. A server that
  * sends many of them cannot fill the log: only the first, the second, the fourth, the
  * eighth and so on are reported. */
-static void report_ignored(segue_session *session, int32_t level, const char *what,
-                           const char *problem)
+static void report_ignored(const segue_session *session, uint64_t count, int32_t level,
+                           const char *what, const char *problem)
 {
-    uint64_t count = ++session->answers.ignored;
     if (count & (count - 1))
         return;
     if (count == 1)
@@ -148,6 +147,12 @@ static void report_ignored(segue_session *session, int32_t level, const char *wh
         sgi_engine_log(session->engine, level,
                        "the server sent %s, which is ignored: %s (%llu messages so far)",
                        what, problem, (unsigned long long)count);
+}
+
+static void report_invalid(segue_session *session, const char *problem)
+{
+    report_ignored(session, ++session->ignored_invalid, SEGUE_LOG_WARNING,
+                   "something invalid", problem);
 }
 
 static void message(void *self, const sgi_message *msg)
@@ -161,7 +166,8 @@ static void message(void *self, const sgi_message *msg)
         session->reach.answered |= emitter && emitter->request;
         if (!emitter) {
             session->engine->warnings++; /* AS-118 */
-            report_ignored(session, SEGUE_LOG_INFO, "an answer",
+            report_ignored(session, ++session->ignored_answers, SEGUE_LOG_INFO,
+                           "an answer",
                            "no request waits for it; the request has ended, or was "
                            "answered before, or never existed");
         } else if (msg->kind == SGI_MESSAGE_RESULT)
@@ -178,7 +184,7 @@ static void message(void *self, const sgi_message *msg)
         break;
     case SGI_MESSAGE_INVALID:
         session->engine->warnings++;
-        report_ignored(session, SEGUE_LOG_WARNING, "something invalid", msg->problem);
+        report_invalid(session, msg->problem);
         emitter = msg->id.n && !msg->is_call ? sgi_emitter_find(session, msg->id) : NULL;
         if (emitter && msg->is_cut)
             sgi_emitter_on_too_large_answer(emitter);
@@ -195,7 +201,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 {
     segue_session *session = self;
     (void)rpc_code;
-    report_ignored(session, SEGUE_LOG_WARNING, "something invalid", problem);
+    report_invalid(session, problem);
     sgi_requests_fetch_results(session);
 }
 

@@ -80,13 +80,11 @@ typedef struct sgi_cli_get_stream {
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_cli_get_stream;
 
-/* The messages that get no answer: answers to questions of the server, and notifications.
- * Also what the server sent without a reason. */
+/* The messages that get no answer: answers to questions of the server, and
+ * notifications. */
 typedef struct sgi_answers_under_way {
     /* number of times that the server used the id of one question for a different one */
     int32_t ids_reused;
-    /* number of messages of the server that fitted nothing and were ignored */
-    uint64_t ignored;
     int32_t under_way; /* number of exchanges whose message gets no answer */
     /* true when answers wait because SGI_TELLING_MAX was reached (server_questions.c) */
     bool due;
@@ -202,6 +200,8 @@ struct segue_session {
     TAILQ_HEAD(, sgi_exchange) exchanges;
     sgi_cli_get_stream listening;
     sgi_answers_under_way answers;
+    /* numbers of messages of the server that were ignored, because they fitted nothing */
+    uint64_t ignored_answers, ignored_invalid;
     /* over HTTP: the emitter whose exchange brought the message that is being handled */
     struct sgi_emitter *hearing;
     /* number of wire sessions so far; the number of the present wire session */

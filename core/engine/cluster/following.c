@@ -153,11 +153,13 @@ static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json
         sgi_op_end_internal_error(op, text);
 }
 
-/* True while a handler of this process has a question without an outcome. The handler
- * must first get the outcome that no answer will come. */
+/* True while a handler of this process has a question without an outcome, or reads the
+ * outcome. The handler must first get the outcome that no answer will come. */
 static bool is_being_left(const sgi_op *op)
 {
     const sgi_op_question *input;
+    if (op->pins)
+        return true;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->bound && !input->delivered)
             return true;

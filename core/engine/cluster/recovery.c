@@ -502,7 +502,11 @@ static void released(sgi_store_job *job)
 static void claimed(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
-    if (job->status != SEGUE_OK)
+    if (job->status == SEGUE_E_STORE_CORRUPT)
+        sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
+                       "some operations in the store cannot be read, and are not "
+                       "recovered");
+    else if (job->status != SEGUE_OK)
         sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
                        "the operations in the store cannot be recovered: %s",
                        sgi_status_name(job->status));

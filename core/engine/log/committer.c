@@ -399,9 +399,10 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 
 /* True when the failure of a commit does not show whether this server still owns the
  * operation: the store did not look at the operation. */
-static bool leaves_doubt(const struct sgi_commit_op *row, segue_status status)
+static bool leaves_doubt(const sgi_op *op, segue_status status)
 {
-    return row->doubt && (status == SEGUE_E_STORE || status == SEGUE_E_STORE_FULL);
+    return sgi_op_is_in_doubt(op) &&
+           (status == SEGUE_E_STORE || status == SEGUE_E_STORE_FULL);
 }
 
 /* Handles a failed write of an operation. While a store with leases (times for which a
@@ -430,7 +431,7 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (status == SEGUE_E_STATE && committer->leased && sgi_op_is_created(op) && !again &&
         op->committer->observer->moved_on(op) && put_off(committer, op))
         return;
-    if (leaves_doubt(row, status) && (committer->leased || !op->pending) &&
+    if (leaves_doubt(op, status) && (committer->leased || !op->pending) &&
         put_off(committer, op))
         return;
     bool gone = row->doubt && status == SEGUE_E_NOT_FOUND;

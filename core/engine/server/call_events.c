@@ -60,6 +60,8 @@ static void run_answer(segue_call *call, sgi_op_question *input)
     bool ok =
         input->answered && input->answered <= sgi_op_horizon(call->op) && !call->lost;
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
+    segue_free_fn free_user = input->free_user;
+    void *user = input->user;
     input->delivered = true;
     if (!call->lost)
         /* the question has its outcome, so the client need not answer requests that still
@@ -69,10 +71,10 @@ static void run_answer(segue_call *call, sgi_op_question *input)
     sgi_op_pin_head(call->op);
     sgi_user_code_begin(engine);
     if (call->held)
-        input->on_input(input->user, call, ok ? status : SEGUE_E_CANCELLED,
+        input->on_input(user, call, ok ? status : SEGUE_E_CANCELLED,
                         ok ? input->answer : NULL, ok ? input->answer_len : 0);
-    if (input->free_user)
-        input->free_user(input->user);
+    if (free_user)
+        free_user(user);
     sgi_user_code_end(engine);
     sgi_op_unpin_head(call->op);
 }

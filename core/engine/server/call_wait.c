@@ -183,14 +183,14 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (!op->served->item || op->served->item->options.task == SEGUE_TASK_NEVER)
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the tool never runs as a task");
-    if (sgi_op_is_logged(op) &&
-        (op->head.tasking != SGI_TASKING_MAY || op->served->lasting))
-        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
-                          "the call has an idempotency key or can be resumed, so it "
-                          "cannot become a task");
     if (!(op->served->caps & SGI_CAP_TASKS))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it supports tasks");
+    if (sgi_op_is_logged(op) &&
+        (op->head.tasking != SGI_TASKING_MAY || op->served->lasting))
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the call is stored without asking for a task, or can be "
+                          "resumed, so it cannot become a task");
     /* the client's request was answered with questions, so there is no open request that
      * could announce the task to the client */
     if (sgi_round_awaits_client(op))

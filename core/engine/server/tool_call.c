@@ -14,10 +14,12 @@
 static void promote(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_served_op_data, promote)->shared.op;
-    /* On SEGUE_E_STATE a question to the client is open, so the call cannot become a task
-     * now, and the timer is set again. */
-    if (op->served->call &&
-        sgi_call_defer(op->served->call, op->served->asked_ttl_ms) == SEGUE_E_STATE)
+    segue_call *call = op->served->call;
+    bool starts_later = !call && op->hold == SGI_HOLD_NEW && !sgi_op_has_ended(op);
+    /* The timer is set again while the call cannot become a task yet: its creation is not
+     * durable, or a question to the client is open (SEGUE_E_STATE). */
+    if (starts_later ||
+        (call && sgi_call_defer(call, op->served->asked_ttl_ms) == SEGUE_E_STATE))
         sgi_engine_set_timer(op->engine, &op->served->promote,
                              op->served->item->options.promote_after_ms, promote);
 }

@@ -488,7 +488,8 @@ typedef struct segue_store_vtable {
     /* Passes to fn the operations that have not ended and whose owner is gone, and makes
      * this store instance their owner. Each operation is passed once: servers that share
      * the handle claim in turn, and an operation belongs to the server that received it
-     * until RELEASE. */
+     * until RELEASE. An unreadable record is not passed and holds up no other one; the
+     * function then returns SEGUE_E_STORE_CORRUPT. */
     segue_status (*claim)(void *self, segue_store_record_fn fn, void *user);
     /* Deletes operations whose purge_ms has passed. *next_ms receives the time of the
      * next call. Optional. */
