@@ -183,7 +183,7 @@ void serve_when_settled(proxy *p)
     if (p->config.check)
         proxy_end(p, check_print(p) ? 0 : 3);
     else if (!some && !p->sources->next && !p->config.listen)
-        proxy_end(p, 3); /* the host of the only client reports it, and starts it again */
+        proxy_end(p, 3); /* the host reports the failure, and starts the proxy again */
     else if (p->server || serve_make(p, NULL))
         serve(p);
 }

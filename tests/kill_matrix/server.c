@@ -7,8 +7,8 @@
  * have one seal key, as servers behind one address do.
  *
  * In the environment, SEGUE_HISTORY names the file of what the server did (history.h),
- * and SEGUE_TTL_MS says how long tasks live. They are kept for a quarter of that more.
- * The default is long enough for every task of a busy machine.
+ * and SEGUE_TTL_MS says how long tasks and unused sessions live. Tasks are kept for a
+ * quarter of that more. The default is long enough for every task of a busy machine.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
@@ -169,6 +169,7 @@ static segue_status listen_at(host *h, segue_server *server, int port,
     segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     options.port = port;
     options.drain_ms = DRAIN_MS;
+    options.session_idle_ms = ttl_ms(); /* the clients of a killed server leave theirs */
     segue_status status = segue_server_listen(server, &options, &h->listener, error);
     if (status == SEGUE_OK) {
         const char *url = segue_listener_url(h->listener);

@@ -331,7 +331,8 @@ void sgi_session_set_first_log_level(segue_session *session, sgi_json capabiliti
 void sgi_session_set_log_level_again(segue_session *session);
 
 /* ---- declarations.c ---- */
-/* Writes what the session declares. capabilities: those of the application. */
+/* Writes what the session declares. capabilities: those of the application. Returns false
+ * when out of memory. */
 bool sgi_declare(segue_session *session, sgi_json capabilities);
 /* Writes the members of _meta that declare these capabilities in 2026-07-28. */
 bool sgi_declare_modern(const segue_session *session, sgi_json capabilities,

@@ -4,7 +4,7 @@
  *
  * A byte stream carries one whole conversation. Over HTTP each exchange (one message and
  * its answer) is a separate conversation. serve_http.c makes the conversations of a
- * server's exchanges, exchange_receive.c makes those of a client's exchanges.
+ * server's exchanges, exchange_send.c makes those of a client's exchanges.
  *
  * Output comes from `out` and from sources. Single messages are appended to `out`. A
  * source is a stream of messages that may never end. A source is asked for messages only

@@ -451,10 +451,10 @@ void sgi_op_trim_tail(sgi_op *op);
 /* Frees the entries up to position seq. Does nothing unless op->frees_consumed is
  * true. */
 void sgi_op_free_consumed_entries(sgi_op *op, uint64_t seq);
-/* For the committer. became_durable: the entries up to position seq are durable.
- * outcome_unknown: the store may have applied a commit with the entries up to position
- * seq, although the commit has failed. write_failed: a write of the operation has failed
- * with this status. */
+/* For the committer. sgi_op_on_entries_durable: the entries up to position seq are
+ * durable. sgi_op_on_outcome_unknown: the store may have applied a commit with the
+ * entries up to position seq, although the commit has failed. sgi_op_on_write_failed: a
+ * write of the operation has failed with this status. */
 void sgi_op_on_entries_durable(sgi_op *op, uint64_t seq);
 void sgi_op_on_outcome_unknown(sgi_op *op, uint64_t seq);
 void sgi_op_on_write_failed(sgi_op *op, segue_status status);

@@ -130,7 +130,6 @@ static void write_answer(sgi_buf *out, const sgi_op_question *input, const char 
     sgi_jw_close(&w, '}');
 }
 
-/* Appends or forwards the answer to a question. member: "response" or "error". */
 /* Ends the operation because its limits leave no room for the answer to a question. The
  * client would give the same answer again, so it is not asked again. Returns SEGUE_OK:
  * the answer has had its effect. */
@@ -145,6 +144,7 @@ static segue_status end_at_limit(sgi_op *op)
     return SEGUE_OK;
 }
 
+/* Appends or forwards the answer to a question. member: "response" or "error". */
 static segue_status append_answer(sgi_op *op, sgi_op_question *input, const char *member,
                                   sgi_json value)
 {

@@ -188,6 +188,7 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
     return !msg->is_call && msg->id.n &&
            sgi_question_requests_take_answer(peer, &answer) == SGI_ANSWERED_ONE;
 }
+
 /* ---- questions that are tasks ---- */
 
 static void task_ended(sgi_op *op, sgi_op_question *input, sgi_question_task_end how,

@@ -384,7 +384,7 @@ typedef void (*segue_headers_fn)(void *user, segue_transport *transport, int32_t
 /* Whether a transport speaks HTTP+SSE of 2024-11-05 to its server. */
 enum segue_http_sse {
     SEGUE_HTTP_SSE_AUTO = 0,  /* if the server refuses initialize with HTTP status 400,
-                                 404 or 405 */
+                                 404 or 405 and no JSON-RPC message */
     SEGUE_HTTP_SSE_NEVER = 1, /* no: the refusal is reported */
     SEGUE_HTTP_SSE_ONLY = 2   /* yes: the URL is that of the event stream, and nothing
                                  else is tried */
@@ -418,17 +418,17 @@ typedef struct segue_http_options {
 #define SEGUE_HTTP_OPTIONS_INIT SEGUE_INIT(segue_http_options)
 
 /* Makes a transport to an MCP endpoint (Streamable HTTP, 2025-03-26 to 2026-07-28). If
- * the server refuses initialize with HTTP status 400, 404 or 405, the transport tries
- * HTTP+SSE of 2024-11-05 at the same URL, unless options.http_sse says otherwise. There
- * the server's session ends with its event stream, so calls that run at that time fail
- * with SEGUE_E_DISCONNECTED. Each request is an HTTP request of its own, over pooled
- * connections. A stream that breaks is resumed. A call is sent twice only if it has an
- * idempotency key or the server has not run it. Tools with invalid x-mcp-header
- * annotations are left out of tools/list, with a warning in the log.
+ * the server refuses initialize with HTTP status 400, 404 or 405 and no JSON-RPC message,
+ * the transport tries HTTP+SSE of 2024-11-05 at the same URL, unless options.http_sse
+ * says otherwise. There the server's session ends with its event stream, so calls that
+ * run at that time fail with SEGUE_E_DISCONNECTED. Each request is an HTTP request of its
+ * own, over pooled connections. A stream that breaks is resumed. A call is sent twice
+ * only if it has an idempotency key or the server has not run it. Tools with invalid
+ * x-mcp-header annotations are left out of tools/list, with a warning in the log.
  *
  * url       http or https.
- * Returns   SEGUE_E_INVALID for a malformed URL, SEGUE_E_IO when a file of the options
- *           cannot be used. */
+ * Returns   SEGUE_E_INVALID for a malformed URL or an unknown http_sse, SEGUE_E_IO when a
+ *           file of the options cannot be used. */
 SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *url,
                                             const segue_http_options *options,
                                             segue_transport **out, segue_error **error);
@@ -1009,8 +1009,8 @@ typedef struct segue_listen_options {
     const char *ready_path; /* path of the readiness check: GET answers 200 while the
                                server serves and is ready (segue_listener_set_ready),
                                otherwise 503; NULL = none */
-    const char *live_path;  /* path of the liveness check: GET answers 200 as long as the
-                               listener answers, also while it closes; NULL = none */
+    const char *live_path;  /* path of the liveness check: GET answers 200 while the
+                               listener runs, also while it closes; NULL = none */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
@@ -1263,7 +1263,8 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
  * ttl_ms    time to live; 0 = as in the tool's options; -1 = unlimited where the server
  *           allows it.
  * Returns   SEGUE_OK, also when the call is a task already; SEGUE_E_UNSUPPORTED when the
- *           tool or the client does not allow tasks; SEGUE_E_LIMIT when the client has
+ *           tool or the client does not allow tasks, or when the call can be resumed or
+ *           is stored without asking for a task; SEGUE_E_LIMIT when the client has
  *           too many tasks; SEGUE_E_STATE while a plain call waits for answers. */
 SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
                                         segue_error **error);
@@ -1271,7 +1272,7 @@ SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
 /* Stores bytes of the application with the task. After a crash the next run of the tool
  * gets the last bytes stored.
  *
- * Returns   as segue_call_send; SEGUE_E_STATE when the call is not a task. */
+ * Returns   as segue_call_send; SEGUE_E_STATE when the call is not stored. */
 SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
                                              size_t len, segue_error **error);
 
