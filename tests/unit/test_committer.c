@@ -223,7 +223,7 @@ static void a_doubt_during_a_commit_is_cleared_by_the_next(void **state)
     (void)state;
     sgi_op *op = fake_task_new(server);
     assert_true(fake_store_take(&host));
-    op->doubts++;
+    op->doubts.count++;
     sgi_committer_mark_dirty(&server->committer, op);
     fake_store_done(&host, SEGUE_OK);
     assert_true(sgi_op_is_in_doubt(op));

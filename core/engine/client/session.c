@@ -151,7 +151,7 @@ static void report_ignored(const segue_session *session, uint64_t count, int32_t
 
 static void report_invalid(segue_session *session, const char *problem)
 {
-    report_ignored(session, ++session->ignored_invalid, SEGUE_LOG_WARNING,
+    report_ignored(session, ++session->ignored.invalid, SEGUE_LOG_WARNING,
                    "something invalid", problem);
 }
 
@@ -166,7 +166,7 @@ static void message(void *self, const sgi_message *msg)
         session->reach.answered |= emitter && emitter->request;
         if (!emitter) {
             session->engine->warnings++; /* AS-118 */
-            report_ignored(session, ++session->ignored_answers, SEGUE_LOG_INFO,
+            report_ignored(session, ++session->ignored.answers, SEGUE_LOG_INFO,
                            "an answer",
                            "no request waits for it; the request has ended, or was "
                            "answered before, or never existed");

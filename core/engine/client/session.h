@@ -90,6 +90,12 @@ typedef struct sgi_answers_under_way {
     bool due;
 } sgi_answers_under_way;
 
+/* Numbers of messages of the server that were ignored, because they fitted nothing. */
+typedef struct sgi_ignored_messages {
+    uint64_t answers; /* answers for which no request waits */
+    uint64_t invalid;
+} sgi_ignored_messages;
+
 /* The client's declarations, and the state of the handshake (handshake.c). */
 typedef struct sgi_cli_handshake {
     sgi_buf capabilities; /* the client's capabilities in initialize: a JSON object */
@@ -200,8 +206,7 @@ struct segue_session {
     TAILQ_HEAD(, sgi_exchange) exchanges;
     sgi_cli_get_stream listening;
     sgi_answers_under_way answers;
-    /* numbers of messages of the server that were ignored, because they fitted nothing */
-    uint64_t ignored_answers, ignored_invalid;
+    sgi_ignored_messages ignored;
     /* over HTTP: the emitter whose exchange brought the message that is being handled */
     struct sgi_emitter *hearing;
     /* number of wire sessions so far; the number of the present wire session */

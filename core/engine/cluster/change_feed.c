@@ -133,7 +133,7 @@ static void doubt(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || !sgi_op_is_created(op))
         return;
-    op->doubts++;
+    op->doubts.count++;
     sgi_committer_mark_dirty(op->committer, op);
 }
 

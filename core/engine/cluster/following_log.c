@@ -77,7 +77,7 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
     }
     sgi_op_drop_unwritten_entries(op);
     op->releasing = op->deleting = false;
-    op->settled = op->doubts;
+    op->doubts.settled = op->doubts.count;
     /* the new owner runs the forwarded commands whose effect is not in the store */
     op->commands_taken = op->commands_taken_stored;
     sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);

@@ -280,7 +280,7 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     row->releases = releases;
     row->deletes = deletes;
     if (sgi_op_is_in_doubt(op) && upto + 1 == op->head.next_log)
-        row->doubt = op->doubts;
+        row->doubt = op->doubts.count;
     return true;
 }
 
@@ -358,7 +358,7 @@ bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch)
 static void settle_doubt(const struct sgi_commit_op *row)
 {
     if (row->doubt)
-        row->op->settled = row->doubt;
+        row->op->doubts.settled = row->doubt;
 }
 
 static void write_done(sgi_committer *committer, const struct sgi_commit_op *row)

@@ -280,6 +280,13 @@ typedef enum sgi_writing {
     SGI_WRITING_NOW /* the operation is in the running commit */
 } sgi_writing;
 
+/* Each doubt says that another server may own the operation, or that the store may have
+ * lost entries of the log. */
+typedef struct sgi_op_doubts {
+    uint32_t count;
+    uint32_t settled; /* the number of the last doubt that a commit has settled */
+} sgi_op_doubts;
+
 struct sgi_op {
     sgi_committer *committer;
     sgi_engine *engine;
@@ -341,10 +348,7 @@ struct sgi_op {
     sgi_stored stored;
     sgi_hold hold;
     sgi_writing writing;
-    /* Each doubt says that another server may own the operation, or that the store may
-     * have lost entries of the log. `doubts` counts the doubts. `settled` is the number
-     * of the last doubt that the outcome of a commit has settled (committer.c). */
-    uint32_t doubts, settled;
+    sgi_op_doubts doubts;
     /* the store has lost the end of the log, so the operation must end with an error */
     bool torn;
     /* the next commit releases the operation, so that another server can claim it */
@@ -494,7 +498,7 @@ static inline bool sgi_op_has_unstored_end(const sgi_op *op)
 
 static inline bool sgi_op_is_in_doubt(const sgi_op *op)
 {
-    return op->doubts != op->settled;
+    return op->doubts.count != op->doubts.settled;
 }
 
 /* Returns the horizon of the operation: the position of the last entry that a peer may
