@@ -539,25 +539,35 @@ static void add_piece(char *text, const char *id, int size)
             id, x);
 }
 
+/* Opens a session and a call whose answer is a stream. most: limit of one message in
+ * bytes; 0 = the default. */
+static heard *begin_pieces(http_script *s, size_t most, int64_t credit, record **r)
+{
+    segue_session_options legacy = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    legacy.era = SEGUE_ERA_LEGACY;
+    script_prepare(s);
+    s->most = most;
+    s->k.quiet = 1;
+    script_connect(s, &legacy);
+    script_initialize_with(s, "one", SERVER_PLAIN);
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    options.credit = credit;
+    *r = kit_start(&s->k, "tools/call", "{\"name\":\"t\"}", &options);
+    heard *h = script_expect(s, "tools/call");
+    script_stream(h);
+    return h;
+}
+
 /* The stream breaks after a piece that the application has no credit for, or behind
  * pieces that it has taken. Returns the request's message. */
 static void break_a_stream(bool held, char *message, size_t size)
 {
     http_script s;
     static char text[4 * BLOCK], tail[5 * BLOCK];
-    segue_session_options legacy = SEGUE_SESSION_OPTIONS_INIT;
-    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
-    legacy.era = SEGUE_ERA_LEGACY;
-    script_prepare(&s);
-    s.k.quiet = 1;
-    script_connect(&s, &legacy);
-    script_initialize_with(&s, "one", SERVER_PLAIN);
-    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
-    options.credit = held ? 1 : 1000;
-    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
-    heard *h = script_expect(&s, "tools/call");
+    record *r;
+    heard *h = begin_pieces(&s, 0, held ? 1 : 1000, &r);
     const char *id = json_at(h->body, "id");
-    script_stream(h);
     int count = 0;
     while (held ? sgi_deliver_waiting_bytes(r->request) < INBOX - 2 * BLOCK : !count) {
         *text = 0;
@@ -596,20 +606,9 @@ static void a_piece_that_waited_is_too_large(void **state)
     (void)state;
     http_script s;
     static char text[5 * BLOCK], tail[6 * BLOCK];
-    segue_session_options legacy = SEGUE_SESSION_OPTIONS_INIT;
-    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
-    legacy.era = SEGUE_ERA_LEGACY;
-    script_prepare(&s);
-    s.most = BLOCK + BLOCK / 2;
-    s.k.quiet = 1;
-    script_connect(&s, &legacy);
-    script_initialize_with(&s, "one", SERVER_PLAIN);
-    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
-    options.credit = 1;
-    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
-    heard *h = script_expect(&s, "tools/call");
+    record *r;
+    heard *h = begin_pieces(&s, BLOCK + BLOCK / 2, 1, &r);
     const char *id = json_at(h->body, "id");
-    script_stream(h);
     while (sgi_deliver_waiting_bytes(r->request) < INBOX - 2 * BLOCK) {
         *text = 0;
         add_piece(text, id, BLOCK);

@@ -123,8 +123,8 @@ static void the_oldest_key_makes_room(world *w)
 {
     char key[32];
     wire *c = world_connect(w, NULL);
-    for (int i = 0; i <= SGI_WITHDRAWN_MAX; i++) {
-        snprintf(key, sizeof key, "a key of a call %d", i);
+    for (size_t i = 0; i <= SGI_WITHDRAWN_MAX; i++) {
+        snprintf(key, sizeof key, "a key of a call %zu", i);
         withdraw(c, key);
     }
     world_run(w);

@@ -4,10 +4,10 @@
  *
  * An operation is stored when a client can ask for it after its request: a task, a call
  * with an idempotency key, or a call that can be resumed. Calls of tools with
- * SEGUE_TOOL_STORED and mailboxes are stored too. Other
- * operations do not use the store. Peers may see only the durable part of a stored
- * operation: `durable` is the horizon of every projection (R-C-2). A plain operation is
- * never stored, so its whole log is visible at once.
+ * SEGUE_TOOL_STORED and mailboxes are stored too. Other operations do not use the store.
+ * Peers may see only the durable part of a stored operation: `durable` is the horizon of
+ * every projection (R-C-2). A plain operation is never stored, so its whole log is
+ * visible at once.
  *
  * The life of a segment: the handler's thread appends the segment under the lock (emit.c
  * -> sgi_op_append_list). The segment gets its number, and the operation is marked dirty

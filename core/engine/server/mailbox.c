@@ -147,7 +147,7 @@ typedef struct mail {
     sgi_buf answer;
 } mail;
 
-static void free_mailbox(mail *m)
+static void free_mail(mail *m)
 {
     segue_server *server = m->server;
     sgi_late_answer_usage_end(&server->late, m->len);
@@ -167,7 +167,7 @@ static void end_forwarding(mail *m, segue_status status)
                        "an answer in a batch is dropped, because it cannot be forwarded "
                        "to the server that asked: %s",
                        sgi_status_name(status));
-    free_mailbox(m);
+    free_mail(m);
 }
 
 static void posted(sgi_store_job *job)

@@ -75,7 +75,7 @@ typedef struct sgi_typed_items {
 /* The number of names of ended sessions, and the number of keys of withdrawn calls, that
  * a server remembers. */
 #define SGI_ENDED_SESSIONS SGI_THRESHOLD(ended_sessions)
-#define SGI_WITHDRAWN_MAX 64
+#define SGI_WITHDRAWN_MAX SGI_THRESHOLD(withdrawn_calls)
 
 /* The calls that clients have withdrawn by their keys (withdrawn.c). */
 typedef struct sgi_withdrawn_calls {

@@ -190,8 +190,7 @@ static void ask_store(listing *list)
 static void rebuilt(void *user, sgi_op *op, segue_status status)
 {
     listing *list = user;
-    if (list->reply->peer &&
-        sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025))
+    if (op && list->reply->peer)
         show(list, op);
     else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
         /* a task with a missing or damaged record is left out, and the listing

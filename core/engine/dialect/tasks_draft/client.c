@@ -114,23 +114,24 @@ static bool take_status(segue_request *request, sgi_json task)
 /* Takes the answer to a tasks/get that was sent after a notification had reported the end
  * of the task. A server that failed may have reported an end that no store has. Then
  * another server continues the task, and its answers count. The reported status stays
- * (R-2557-47). Returns false when the request has failed, because more than
- * max_reconnects answers in a row contradict the end. */
-static bool take_contradiction(segue_request *request, sgi_json task)
+ * (R-2557-47). Returns true when the request has failed, because more than max_reconnects
+ * answers in a row contradict the end. */
+static bool contradicts_too_often(segue_request *request, sgi_json task)
 {
     sgi_task_follow *follow = request->follow;
     int32_t state = sgi_task_state_from_status(sgi_json_get(task, "status"));
     if (sgi_task_state_is_terminal(state) ||
         ++follow->contradictions <= request->session->options.max_reconnects)
-        return true;
+        return false;
     sgi_request_fail(request, SEGUE_E_PROTOCOL,
                      "the server has reported the end of the task, but tasks/get still "
                      "reports another status");
-    return false;
+    return true;
 }
 
-/* True when the answer to tasks/get is older than a notification, so that it is not used.
- * tasks/get is then sent again, now or after the poll interval. */
+/* True when the answer to tasks/get is not used: the request has failed, or the answer is
+ * older than a notification. In the second case tasks/get is sent again, now or after the
+ * poll interval. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
     sgi_task_follow *follow = request->follow;
@@ -139,7 +140,7 @@ static bool is_overtaken(segue_request *request, sgi_json task)
         return false;
     }
     if (sgi_task_state_is_terminal(follow->state) && !follow->look_due)
-        return !take_contradiction(request, task);
+        return contradicts_too_often(request, task);
     if (follow->look_due)
         sgi_follow_send_tasks_get(request);
     else if (!sgi_tries_is_waiting(&request->tries))
