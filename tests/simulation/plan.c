@@ -107,7 +107,12 @@ static void plan_faults(int64_t *at, dice *d)
     at[SIM_twice] = dice_once_in(d, 8);
 }
 
-/* A child has one client, and its pipes break only with a process. */
+#define FEW_CRASHES 3
+#define SHORT_THOUGHT 60
+
+/* A child has one client, and its pipes break only with a process. A child that dies each
+ * time when its question is answered asks it again. So a person who thinks for long would
+ * think until the task expires. */
 static void fit_children(int64_t *at)
 {
     if (!at[SIM_children]) {
@@ -118,6 +123,8 @@ static void fit_children(int64_t *at)
     if (at[SIM_clients] > SIM_SERVERS)
         at[SIM_clients] = SIM_SERVERS;
     at[SIM_servers] = at[SIM_clients];
+    if (at[SIM_crashes] > FEW_CRASHES && at[SIM_thinks] > SHORT_THOUGHT)
+        at[SIM_thinks] = SHORT_THOUGHT;
 }
 
 void sim_plan_fit(sim_plan *plan)
