@@ -49,25 +49,6 @@ static void assert_refused(const char *response)
     assert_non_null(strstr(json_at(response, "error.message"), text));
 }
 
-/* Returns the number at a path of the server's statistics. */
-static long stat_of(const world *w, const char *path)
-{
-    size_t len = 0, room;
-    assert_int_equal(segue_server_stats(w->server, NULL, &len), SEGUE_OK);
-    char *text = malloc(len + 1);
-    room = len;
-    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_E_TOO_SMALL);
-    room = len + 1;
-    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_OK);
-    assert_int_equal(strlen(text), room);
-    const char *value = json_at(text, path);
-    if (!*value)
-        fail_msg("no %s in %s", path, text);
-    long number = strtol(value, NULL, 10);
-    free(text);
-    return number;
-}
-
 /* ---- requests ---- */
 
 static void two_of_one(segue_server_options *options)
@@ -98,8 +79,8 @@ static void requests_of_a_principal(world *w)
     if (w->place == WORLD_HTTP)
         wire_expect_status(again, 429);
     assert_greeted(call(other, "2", GREET));
-    assert_int_equal(stat_of(w, "use.requests"), 2);
-    assert_int_equal(stat_of(w, "use.refused"), 1);
+    assert_int_equal(world_stat(w, "use.requests"), 2);
+    assert_int_equal(world_stat(w, "use.refused"), 1);
     wire_cut(d);
     world_run(w);
     assert_greeted(call(again, "3", GREET));
@@ -144,7 +125,7 @@ static void bytes_end_a_plain_call(world *w)
     assert_non_null(strstr(json_at(r, "error.data.limit"), limit_name));
     assert_at(r, "error.data.value", "10000");
     assert_greeted(call(c, "2", GREET));
-    assert_int_equal(stat_of(w, "use.logBytes"), 0);
+    assert_int_equal(world_stat(w, "use.logBytes"), 0);
 }
 
 /* Starts a call that holds 12,000 bytes and does not end. */
@@ -167,7 +148,7 @@ static void bytes_keep_requests_out(world *w)
     hold_much(c);
     assert_refused(call(d, "2", GREET));
     bool all =
-        stat_of(w, "use.logBytes") > 0 && *json_at(call(other, "2", GREET), "error");
+        world_stat(w, "use.logBytes") > 0 && *json_at(call(other, "2", GREET), "error");
     (all ? assert_refused : assert_greeted)(call(other, "3", GREET));
     wire_cut(c);
     world_run(w);
@@ -203,24 +184,25 @@ static void bytes_slow_a_task_down(world *w)
 static void stats_count(world *w)
 {
     wire *c = world_connect(w, "Ada");
-    assert_int_equal(stat_of(w, "operations.calls"), 0);
+    assert_int_equal(world_stat(w, "operations.calls"), 0);
     call(c, "1", GREET);
     const char *id = wire_make_task(c, "2", "hang", NULL, CAPS_TASKS);
     world_run(w);
-    assert_int_equal(stat_of(w, "operations.calls"), 2);
-    assert_int_equal(stat_of(w, "operations.tasks"), 1);
-    assert_int_equal(stat_of(w, "operations.known"), 1);
-    assert_int_equal(stat_of(w, "operations.running"), 1);
-    assert_true(stat_of(w, "store.commits") >= 1);
-    assert_true(stat_of(w, "store.writes") >= stat_of(w, "store.commits"));
-    assert_int_equal(stat_of(w, "store.failures"), 0);
-    assert_true(stat_of(w, "store.commitUs.max") >= stat_of(w, "store.commitUs.p50"));
+    assert_int_equal(world_stat(w, "operations.calls"), 2);
+    assert_int_equal(world_stat(w, "operations.tasks"), 1);
+    assert_int_equal(world_stat(w, "operations.known"), 1);
+    assert_int_equal(world_stat(w, "operations.running"), 1);
+    assert_true(world_stat(w, "store.commits") >= 1);
+    assert_true(world_stat(w, "store.writes") >= world_stat(w, "store.commits"));
+    assert_int_equal(world_stat(w, "store.failures"), 0);
+    assert_true(world_stat(w, "store.commitUs.max") >=
+                world_stat(w, "store.commitUs.p50"));
     if (w->store_kind == WORLD_MEMORY)
-        assert_int_equal(stat_of(w, "store.operations"), 1);
-    assert_int_equal(stat_of(w, "queues.commit"), 0);
+        assert_int_equal(world_stat(w, "store.operations"), 1);
+    assert_int_equal(world_stat(w, "queues.commit"), 0);
     wire_task(c, "3", "tasks/cancel", id, NULL);
     world_run(w);
-    assert_int_equal(stat_of(w, "operations.running"), 0);
+    assert_int_equal(world_stat(w, "operations.running"), 0);
 }
 
 /* A server purges its store, though no client ever asks for an operation. */
@@ -237,7 +219,7 @@ static void an_idle_server_purges(world *w)
     world_advance(w, 2000);
     wire_make_task(c, "2", "hang", NULL, CAPS_TASKS); /* its commit reads the figures */
     world_run(w);
-    assert_int_equal(stat_of(w, "store.purged"), 3);
+    assert_int_equal(world_stat(w, "store.purged"), 3);
 }
 
 #ifdef SGI_KNOBS
@@ -257,7 +239,7 @@ static void what_is_due_is_purged(world *w)
     world_advance(w, 2000);
     wire_make_task(c, "2", "hang", NULL, CAPS_TASKS); /* its commit reads the figures */
     world_run(w);
-    assert_int_equal(stat_of(w, "store.purged"), 30);
+    assert_int_equal(world_stat(w, "store.purged"), 30);
     sgi_thresholds = usual;
 }
 #endif

@@ -17,10 +17,12 @@
 #define IMMEDIATE "{\"responseModes\":[\"immediate\"]}"
 #define PROMOTE_MS 500
 #define ITEM_TTL_MS 60000
+#define GRACE_MS ((int64_t)5 * 60 * 1000) /* the default of grace_ms */
 
 /* The handler of the tool keeps its call until the scenario ends the call. */
 static segue_call *held;
 static int runs, cancels;
+static int64_t item_ttl_ms;
 
 static void let_go(void)
 {
@@ -56,7 +58,7 @@ static void add_keeper(world *w)
     options.task = SEGUE_TASK_MAY;
     options.flags = SEGUE_TOOL_STORED | SEGUE_TOOL_RESTARTABLE;
     options.promote_after_ms = PROMOTE_MS;
-    options.ttl_ms = ITEM_TTL_MS;
+    options.ttl_ms = item_ttl_ms;
     assert_int_equal(
         segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, strlen(tool), &options, NULL),
         SEGUE_OK);
@@ -67,6 +69,13 @@ static void with_keeper(world *w)
     w->furnish = add_keeper;
     held = NULL;
     runs = cancels = 0;
+    item_ttl_ms = ITEM_TTL_MS;
+}
+
+static void with_keeper_for_ever(world *w)
+{
+    with_keeper(w);
+    item_ttl_ms = -1;
 }
 
 static void complete(world *w, const char *text)
@@ -171,6 +180,24 @@ static void what_comes_in_time_is_the_answer(world *w)
     const char *r = wire_response(c, "1");
     assert_at(r, "result.resultType", "\"complete\"");
     assert_at(r, "result.content.0.text", "\"worked\"");
+}
+
+/* No request can name a stored call that was answered, so the store does not keep the
+ * call for the time to live of the tool. */
+static void an_answered_call_is_purged(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    ask(c, "1");
+    complete(w, "worked");
+    assert_at(wire_response(c, "1"), "result.resultType", "\"complete\"");
+    world_jump(w, GRACE_MS - 1000);
+    world_advance(w, 500);
+    ask(c, "2"); /* its commit reads the figures */
+    assert_int_equal(world_stat(w, "store.purged"), 0);
+    world_jump(w, 2000);
+    world_advance(w, 2000);
+    complete(w, "worked");
+    assert_int_equal(world_stat(w, "store.purged"), 1);
 }
 
 /* ---- a stored call becomes a task ---- */
@@ -319,6 +346,11 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
 };
 
+static const scenario for_ever[] = {
+    {"a stored call that was answered is purged", an_answered_call_is_purged,
+     ONLY_HERE | ONE_DRIVE, NULL},
+};
+
 static const scenario refusals[] = {
     {"a task that the store refuses is not told", a_refused_task_is_not_told,
      ONLY_HERE | ONE_DRIVE, NULL},
@@ -328,6 +360,8 @@ int main(void)
 {
     int failed = scenarios_run_prepared(scenarios, sizeof scenarios / sizeof *scenarios,
                                         with_keeper);
+    failed += scenarios_run_prepared(for_ever, sizeof for_ever / sizeof *for_ever,
+                                     with_keeper_for_ever);
     return failed + scenarios_run_prepared(refusals, sizeof refusals / sizeof *refusals,
                                            with_faults);
 }

@@ -379,3 +379,21 @@ void world_restart(world *w)
     for (wire *c = w->wires; c; c = c->next)
         c->ops->lose(c);
 }
+
+long world_stat(const world *w, const char *path)
+{
+    size_t len = 0, room;
+    assert_int_equal(segue_server_stats(w->server, NULL, &len), SEGUE_OK);
+    char *text = malloc(len + 1);
+    room = len;
+    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_E_TOO_SMALL);
+    room = len + 1;
+    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_OK);
+    assert_int_equal(strlen(text), room);
+    const char *value = json_at(text, path);
+    if (!*value)
+        fail_msg("no %s in %s", path, text);
+    long number = strtol(value, NULL, 10);
+    free(text);
+    return number;
+}

@@ -202,6 +202,9 @@ int json_mentions(const char *message, const char *name);
  * became placeholders. Writes the file when the environment has SEGUE_GOLDEN=write. */
 void assert_golden(const char *message, const char *name);
 
+/* Returns the number at a path of the server's statistics. */
+long world_stat(const world *w, const char *path);
+
 /* ---- the matrix ---- */
 
 enum {

@@ -65,6 +65,20 @@ bool sgi_op_set_idempotency_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
     return true;
 }
 
+/* A random key is its own digest. The digest of a request never equals the key that the
+ * request names. */
+bool sgi_op_set_random_key(sgi_op *op)
+{
+    uint8_t key[SGI_DIGEST_SIZE];
+    return sgi_random(&op->engine->env, key, sizeof key) &&
+           sgi_op_set_idempotency_key(op, key, key);
+}
+
+bool sgi_op_has_random_key(const sgi_op *op)
+{
+    return op->key && memcmp(op->key->key, op->key->digest, SGI_DIGEST_SIZE) == 0;
+}
+
 void sgi_op_ref(sgi_op *op)
 {
     op->refs++;

@@ -419,6 +419,10 @@ static inline void sgi_op_release_bytes(sgi_op *op, size_t bytes)
  * Returns false when out of memory. */
 bool sgi_op_set_idempotency_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
                                 const uint8_t digest[SGI_DIGEST_SIZE]);
+/* Gives the operation a random key, which no request can name. Returns false when out of
+ * memory or without random bytes. */
+bool sgi_op_set_random_key(sgi_op *op);
+bool sgi_op_has_random_key(const sgi_op *op);
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 

@@ -143,6 +143,13 @@ void sgi_server_op_release(sgi_op *op)
 
 /* ---- times ---- */
 
+/* True when a request can name the operation: by the id of a task, by an idempotency key,
+ * or by the handle of a lasting call. */
+static bool can_be_named(const sgi_op *op)
+{
+    return sgi_op_is_task(op) || op->served->lasting || !sgi_op_has_random_key(op);
+}
+
 int64_t sgi_server_purge_time(const sgi_op *op)
 {
     int64_t grace = sgi_op_server(op)->options.grace_ms;
@@ -156,7 +163,8 @@ int64_t sgi_server_purge_time(const sgi_op *op)
      * the time of the purge again at the end only */
     if (op->head.tasking == SGI_TASKING_MAY && !sgi_op_has_ended(op))
         return INT64_MAX;
-    if (op->head.final == SGI_FINAL_EXPIRED)
+    if (op->head.final == SGI_FINAL_EXPIRED ||
+        (sgi_op_has_ended(op) && !can_be_named(op)))
         return kept_ms;
     if (op->ttl_ms < 0)
         return INT64_MAX;

@@ -91,15 +91,13 @@ static bool begins_plain(const sgi_op *op, const sgi_call_request *request)
  * without random bytes. */
 static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request)
 {
-    uint8_t key[SGI_DIGEST_SIZE];
     if (request->has_key)
         return sgi_op_set_idempotency_key(op, request->key, request->digest);
     if (!(request->tool->options.flags & SEGUE_TOOL_STORED) ||
         (request->verdict == SGI_VERDICT_TASK && op->head.tasking != SGI_TASKING_MAY) ||
         request->lasting || (in->peer->server->forgets && in->peer->conn->sole))
         return true;
-    return sgi_random(&op->engine->env, key, sizeof key) &&
-           sgi_op_set_idempotency_key(op, key, key);
+    return sgi_op_set_random_key(op);
 }
 
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
