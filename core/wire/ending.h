@@ -1,6 +1,7 @@
 /* The errors of a server that ends. The first is sent shortly before the end, for
- * requests that the server has not begun. The client sends such a request again later,
- * and the server that has replaced the ended server answers the request. The second is
+ * requests that the server has not begun, and for requests that wait for the result of a
+ * task that the server has released. The client sends such a request again later, and the
+ * server that has replaced the ended server answers the request. The second is
  * sent when a request ends without an answer. The request may have begun, and the client
  * handles the error like a lost connection. */
 #ifndef SGI_ENDING_H

@@ -363,6 +363,29 @@ static void a_closed_server_lets_keyed_calls_go(world *w)
     }
 }
 
+/* A client waits for the result of a task when the handler gives up. The client is told
+ * to ask again later, and the next server has the result. */
+static void a_closed_server_lets_a_wait_for_the_result_go(world *w)
+{
+    char id[64];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", NULL);
+    const char *made = legacy_make_task(a, "1", "story", "\"n\":5,\"delayMs\":300", NULL);
+    snprintf(id, sizeof id, "%s", made);
+    legacy_ask_about(a, "2", "tasks/result", id, NULL);
+    world_advance(w, 650);
+    let_all_go(w);
+    const char *r = wire_response(a, "2");
+    assert_at(r, "error.data.reason", "\"server_ending\"");
+    assert_at(r, "error.data.retryAfterMs", "1000");
+    assert_int_equal(w->server->call_count, 0);
+    wire *b = legacy_connect(&other, "Ada", NULL);
+    world_advance(&other, 2500);
+    r = legacy_task(b, "3", "tasks/result", id, NULL);
+    assert_true(*json_at(r, "result.content.4"));
+    end();
+}
+
 /* Two requests with the key of a call that A runs come to B at once. The second request
  * joins the operation that the first one makes. The store then refuses that operation,
  * because A has the key, and both requests join the call of A. */
@@ -1047,6 +1070,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a closed server lets keyed calls go", a_closed_server_lets_keyed_calls_go,
      ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
+    {"AS-38 a closed server lets a wait for the result go",
+     a_closed_server_lets_a_wait_for_the_result_go, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-29 two requests join the call of another server",
      two_requests_join_the_call_of_another_server, ONLY_HERE | ONE_DRIVE | ONLY_KEYED,
      NULL},

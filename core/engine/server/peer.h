@@ -291,6 +291,9 @@ bool sgi_reply_begin_result(sgi_sending *sending, sgi_reply *reply,
 bool sgi_reply_begin_notification(sgi_sending *sending, sgi_reply *reply,
                                   const char *method);
 void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
+/* Sends the error of a server that is about to end (wire/ending.h) as the answer on the
+ * reply. */
+void sgi_reply_ending(sgi_reply *reply);
 /* Sends error -32603 as the answer on the reply, because the store failed. */
 void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
                            segue_status status);

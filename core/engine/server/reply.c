@@ -354,6 +354,12 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data
         sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
 }
 
+void sgi_reply_ending(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR(SGI_ENDING_TEXT),
+                    SGI_STR(SGI_ENDING_DATA));
+}
+
 void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
                            segue_status status)
 {

@@ -312,8 +312,12 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_tasks_2025_answer_result(reply, op);
         return;
     }
-    /* the task was removed while this tasks/result waited for its end */
-    sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
+    if (sgi_op_server(op)->stage >= SGI_SERVER_CLOSED)
+        /* the closed server has released the task, which continues at another server */
+        sgi_reply_ending(reply);
+    else
+        /* the task was removed while this tasks/result waited for its end */
+        sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     sgi_reply_close(reply);
 }
 
