@@ -281,8 +281,8 @@ static int64_t resume_delay(const sgi_client_exchange *exchange)
     return sgi_backoff_ms(&coming, exchange->resumptions);
 }
 
-/* Handles the end of a stream, whether the stream was complete or was cut. */
-static void stream_ended(sgi_client_exchange *exchange, const char *why)
+/* Opens a stream again that ended, complete or cut, or drops the exchange. */
+static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
 {
     bool is_polled = exchange->retry_ms != RETRY_UNSAID && !exchange->resumptions;
     if (!can_resume(exchange)) {
@@ -305,7 +305,7 @@ void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
     exchange->flows = 0;
     if (!exchange->streams)
         sgi_exchange_on_no_token(exchange->conn);
-    stream_ended(exchange, why);
+    reopen_or_drop(exchange, why);
 }
 
 /* Cancels the fetch, if it still runs, and its timer. */
@@ -334,7 +334,7 @@ static void on_timer(sgi_timer *timer)
                              left > 0 ? left : exchange->client->silence_ms, on_timer);
     } else {
         break_off(exchange);
-        stream_ended(exchange, "the server sent nothing on the stream for too long");
+        reopen_or_drop(exchange, "the server sent nothing on the stream for too long");
     }
 }
 
@@ -474,7 +474,7 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
     }
     sgi_buf_reset(&exchange->held, 0);
     break_off(exchange);
-    stream_ended(exchange, "out of memory for the stream");
+    reopen_or_drop(exchange, "out of memory for the stream");
 }
 
 /* Collects the bytes of a body until the body is complete. Ends the exchange when the
@@ -559,7 +559,7 @@ static void refused(sgi_client_exchange *exchange)
                /* the server has not noticed yet that the earlier connection is gone */
                exchange->status == 409) {
         sgi_buf_reset(&exchange->body, 0);
-        stream_ended(exchange, "the server did not resume the stream");
+        reopen_or_drop(exchange, "the server did not resume the stream");
         return;
     } else if (exchange->status == 410) {
         why = "the stream was cut off, and the server no longer has the events that "
@@ -587,7 +587,7 @@ static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *o
     default:
         break;
     }
-    stream_ended(exchange, outcome->text);
+    reopen_or_drop(exchange, outcome->text);
 }
 
 static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
@@ -599,7 +599,7 @@ static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outco
     else if (exchange->client->old.state == SGI_OLD_OPEN)
         accepted(exchange);
     else if (exchange->is_events)
-        stream_ended(exchange, "the stream ended before the answer");
+        reopen_or_drop(exchange, "the stream ended before the answer");
     else
         answered_in_full(exchange);
 }

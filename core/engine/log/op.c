@@ -244,7 +244,7 @@ segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
 {
     segue_status status = append_one(op, (int32_t)kind, payload, false);
     if (status == SEGUE_OK)
-        sgi_op_fire_end_waiters(op);
+        sgi_op_on_plain_end(op);
     return status;
 }
 
@@ -310,7 +310,7 @@ bool sgi_op_handler_must_wait(const sgi_op *op)
 
 /* ---- reports of the store ---- */
 
-static bool is_followed(const sgi_op *op)
+static bool has_active_reader(const sgi_op *op)
 {
     const sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link)
@@ -333,7 +333,7 @@ void sgi_op_tail_remove(sgi_op *op, sgi_entry *entry)
 void sgi_op_trim_tail(sgi_op *op)
 {
     bool ended = sgi_op_has_ended(op) && op->head.final_seq <= op->durable;
-    size_t keep = is_followed(op) ? TAIL_KEEP : 0;
+    size_t keep = has_active_reader(op) ? TAIL_KEEP : 0;
     if (!sgi_op_is_logged(op) || (ended && op->head.log_bytes <= LINGER_KEEP))
         return;
     sgi_entry *entry;
@@ -512,7 +512,7 @@ void sgi_op_on_write_failed(sgi_op *op, segue_status status)
     sgi_op_unref(op);
 }
 
-void sgi_op_fire_end_waiters(sgi_op *op)
+void sgi_op_on_plain_end(sgi_op *op)
 {
     if (!sgi_op_is_logged(op))
         sgi_op_on_entries_visible(op, 0, UINT64_MAX);

@@ -571,6 +571,6 @@ void sgi_op_tell_waiters_fired(sgi_op *op);
 void sgi_op_fire_lost_waiters(sgi_op *op, segue_status status);
 /* Calls the waiters of a plain operation that has ended. Does nothing for a stored
  * operation, whose waiters are called when the end is durable. */
-void sgi_op_fire_end_waiters(sgi_op *op);
+void sgi_op_on_plain_end(sgi_op *op);
 
 #endif

@@ -529,7 +529,7 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
         return status;
     if (op->head.final == SGI_FINAL_RESULT || op->head.final == SGI_FINAL_RESULT_IS_ERROR)
         op->served->closing_segments = op->head.next_seg - before;
-    sgi_op_fire_end_waiters(op);
+    sgi_op_on_plain_end(op);
     sgi_call_end_turn(call);
     return SEGUE_OK;
 }

@@ -6,8 +6,8 @@
 
 static void lose_count(segue_request *request)
 {
-    if (sgi_task_stream_of(request)->count != SGI_COUNT_WRONG)
-        sgi_task_stream_of(request)->count = SGI_COUNT_LOST;
+    if (sgi_task_stream_of(request)->numbering != SGI_NUMBERS_WRONG)
+        sgi_task_stream_of(request)->numbering = SGI_NUMBERS_LOST;
 }
 
 /* Handles a malformed event, which the client ignores. The merged result lacks this
@@ -69,13 +69,13 @@ static uint64_t next_number(segue_request *request, sgi_json segment)
 {
     int64_t number;
     if (sgi_json_read_int(segment, &number) && number > 0 && number < SGI_COUNT_MAX) {
-        if (sgi_task_stream_of(request)->count == SGI_COUNT_LOST)
-            sgi_task_stream_of(request)->count = SGI_COUNT_ON;
+        if (sgi_task_stream_of(request)->numbering == SGI_NUMBERS_LOST)
+            sgi_task_stream_of(request)->numbering = SGI_NUMBERS_GO_ON;
         return (uint64_t)number;
     }
-    if (sgi_task_stream_of(request)->count == SGI_COUNT_LOST)
-        sgi_task_stream_of(request)->count = SGI_COUNT_WRONG;
-    return sgi_task_stream_of(request)->count == SGI_COUNT_ALL
+    if (sgi_task_stream_of(request)->numbering == SGI_NUMBERS_LOST)
+        sgi_task_stream_of(request)->numbering = SGI_NUMBERS_WRONG;
+    return sgi_task_stream_of(request)->numbering == SGI_NUMBERS_COUNTED
                ? sgi_task_stream_of(request)->segment + 1
                : request->numbering.next;
 }
@@ -155,7 +155,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
     sgi_json type = event->type;
     sgi_json payload = event->payload;
     if (seq == 0) {
-        sgi_task_stream_of(request)->count = SGI_COUNT_ALL;
+        sgi_task_stream_of(request)->numbering = SGI_NUMBERS_COUNTED;
         sgi_task_stream_of(request)->segment = 0;
     }
     if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
@@ -167,13 +167,13 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
             lack_something(request);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
         sgi_fold_drop_replaced(&request->fold, request->fold.segments);
-        sgi_deliver_void_segments(request,
-                                  sgi_task_stream_of(request)->count == SGI_COUNT_ALL
-                                      ? sgi_task_stream_of(request)->segment
-                                      : request->numbering.next - 1);
-        if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
+        sgi_deliver_void_segments(request, sgi_task_stream_of(request)->numbering ==
+                                                   SGI_NUMBERS_COUNTED
+                                               ? sgi_task_stream_of(request)->segment
+                                               : request->numbering.next - 1);
+        if (sgi_task_stream_of(request)->numbering != SGI_NUMBERS_COUNTED)
             /* later segments get the numbers after the last delivered segment */
-            sgi_task_stream_of(request)->count = SGI_COUNT_ON;
+            sgi_task_stream_of(request)->numbering = SGI_NUMBERS_GO_ON;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
         if (request->follow->state == SEGUE_TASK_INPUT_REQUIRED)

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-typedef struct sgi_stream {
+typedef struct sgi_event_stream {
     sgi_reader reader;
     sgi_output_source source;
     sgi_conn *conn; /* a counted reference */
@@ -22,9 +22,9 @@ typedef struct sgi_stream {
     uint64_t expect;
     sgi_buf head; /* the text before the changing part of each event */
     sgi_buf tail; /* the text after the changing part of each event */
-} sgi_stream;
+} sgi_event_stream;
 
-static void end_stream(sgi_stream *stream)
+static void end_stream(sgi_event_stream *stream)
 {
     sgi_reply *reply = stream->reply;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
@@ -72,7 +72,7 @@ static void write_segment(const sgi_op *op, sgi_buf *out, const sgi_entry *entry
 
 /* Writes one event. The text is written without sgi_jw, for speed, because a streaming
  * server spends much of its time in this function. */
-static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry)
+static void write_event(sgi_event_stream *stream, sgi_buf *out, const sgi_entry *entry)
 {
     const char *type = event_type(entry->kind);
     sgi_buf_add_str(out, sgi_buf_str(&stream->head));
@@ -90,7 +90,7 @@ static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_str(out, sgi_buf_str(&stream->tail));
 }
 
-static bool prepare_envelope(sgi_stream *stream, const char *task_id)
+static bool prepare_envelope(sgi_event_stream *stream, const char *task_id)
 {
     sgi_buf *head = &stream->head;
     sgi_buf *tail = &stream->tail;
@@ -109,7 +109,7 @@ static bool prepare_envelope(sgi_stream *stream, const char *task_id)
 
 /* Ends the stream with the outcome of the task. A client that has received all events
  * then needs no tasks/get. */
-static void send_end(sgi_stream *stream)
+static void send_end(sgi_event_stream *stream)
 {
     const sgi_op *op = stream->reader.op;
     sgi_sending sending;
@@ -130,14 +130,14 @@ static void send_end(sgi_stream *stream)
     sgi_send_end(&sending);
 }
 
-static void send_failure(sgi_stream *stream, segue_status status)
+static void send_failure(sgi_event_stream *stream, segue_status status)
 {
     sgi_reply_store_error(stream->reply, SGI_UNREADABLE, status);
 }
 
 /* Reports to the client that the server no longer has the events between the client's
  * cursor and this event (R-E-3). */
-static void send_gone(sgi_stream *stream, uint64_t event)
+static void send_gone(sgi_event_stream *stream, uint64_t event)
 {
     char data[160];
     snprintf(data, sizeof data,
@@ -149,7 +149,7 @@ static void send_gone(sgi_stream *stream, uint64_t event)
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
 
-static step send_next(sgi_stream *stream)
+static step send_next(sgi_event_stream *stream)
 {
     sgi_buf *out = &stream->conn->out;
     size_t before = out->len;
@@ -189,7 +189,7 @@ static step send_next(sgi_stream *stream)
 
 static bool fill(sgi_output_source *source, size_t room)
 {
-    sgi_stream *stream = SGI_OWNER(source, sgi_stream, source);
+    sgi_event_stream *stream = SGI_OWNER(source, sgi_event_stream, source);
     size_t mark = stream->conn->out.len;
     step done = STEP_SENT;
     while (done == STEP_SENT && stream->conn->out.len - mark < room)
@@ -201,7 +201,7 @@ static bool fill(sgi_output_source *source, size_t room)
 
 static void more_to_read(sgi_reader *reader)
 {
-    sgi_stream *stream = SGI_OWNER(reader, sgi_stream, reader);
+    sgi_event_stream *stream = SGI_OWNER(reader, sgi_event_stream, reader);
     sgi_output_source_queue(stream->conn, &stream->source);
 }
 
@@ -223,7 +223,7 @@ static bool streams_already(const sgi_peer *peer, const sgi_op *op)
     const sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link)
         if (reader->ready == more_to_read &&
-            SGI_OWNER(reader, sgi_stream, reader)->reply->peer == peer)
+            SGI_OWNER(reader, sgi_event_stream, reader)->reply->peer == peer)
             return true;
     return false;
 }
@@ -231,7 +231,7 @@ static bool streams_already(const sgi_peer *peer, const sgi_op *op)
 static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
-    sgi_stream *stream = sgi_zalloc(mem, sizeof *stream);
+    sgi_event_stream *stream = sgi_zalloc(mem, sizeof *stream);
     if (!stream) {
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                         (sgi_json){0});

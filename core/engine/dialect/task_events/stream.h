@@ -8,18 +8,18 @@
 
 /* How the client numbers the segments of a stream when the server does not number
  * them. */
-typedef enum sgi_count {
+typedef enum sgi_numbering {
     /* the next segment gets the number after the last delivered segment */
-    SGI_COUNT_ON = 0,
+    SGI_NUMBERS_GO_ON = 0,
     /* the stream was read from its first event, so the client has counted all segments */
-    SGI_COUNT_ALL,
+    SGI_NUMBERS_COUNTED,
     /* events are missing and may have been segments, so the number of segments is not
      * known */
-    SGI_COUNT_LOST,
-    /* Like SGI_COUNT_LOST, and segments were delivered with wrong numbers. The whole
+    SGI_NUMBERS_LOST,
+    /* Like SGI_NUMBERS_LOST, and segments were delivered with wrong numbers. The whole
      * result must be delivered again. */
-    SGI_COUNT_WRONG
-} sgi_count;
+    SGI_NUMBERS_WRONG
+} sgi_numbering;
 
 /* The client's knowledge about the stream of one task. */
 typedef struct sgi_task_stream {
@@ -39,8 +39,8 @@ typedef struct sgi_task_stream {
     uint64_t gap_end; /* number of the last event that came after the missing events */
     /* true when tasks/get has reported the end of the task and the stream has not */
     bool end_seen;
-    uint64_t segment; /* number of the last segment that came by the stream */
-    sgi_count count;  /* how the client numbers the segments */
+    uint64_t segment;        /* number of the last segment that came by the stream */
+    sgi_numbering numbering; /* how the client numbers the segments */
     /* true when skipped events may have belonged to this stream and not to a dropped one
      * (follow_events.c) */
     bool unsure;

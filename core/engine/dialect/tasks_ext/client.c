@@ -95,7 +95,7 @@ static bool completed(segue_request *request)
         return true;
     }
     /* the delivered segments have unreliable numbers, so all of them are made void */
-    if (stream->count == SGI_COUNT_WRONG)
+    if (stream->numbering == SGI_NUMBERS_WRONG)
         sgi_deliver_void_segments(request, request->numbering.next - 1);
     return false;
 }
