@@ -1,9 +1,12 @@
 """Uses an installed wheel as the guides show: over stdio, through the proxy, and over
 HTTP with a server that is killed during a call.
 
-It runs with the Python that has the package. tests/python/quick_start.py does the same
-over HTTP. `ldd` may name no library that is outside of the package, except those of the C
-library. Prints the time that `import segue` takes. Standard library and segue only.
+    installed.py [PROXY]
+
+PROXY is the program of another package, which is then used, too. This program runs with
+the Python that has the package. tests/python/quick_start.py does the same over HTTP.
+`ldd` may name no library that is outside of the package, except those of the C library.
+Prints the time that `import segue` takes. Standard library and segue only.
 """
 
 from __future__ import annotations
@@ -73,12 +76,24 @@ async def over_stdio(server: Path) -> None:
         assert await count(session) == "1\n2\n3\n"
 
 
-async def through_proxy(server: Path) -> None:
-    """The proxy speaks stdio with the client, and with the server."""
-    program = Path(segue.__file__).with_name("segue-proxy")
+def runs(program: Path) -> bool:
+    """Whether a process of the program is there."""
+    for link in Path("/proc").glob("[0-9]*/exe"):
+        try:
+            if link.samefile(program):
+                return True
+        except OSError:  # the process has ended, or is another user's
+            continue
+    return False
+
+
+async def through_proxy(server: Path, program: Path, guard: Path) -> None:
+    """The proxy speaks stdio with the client, and with the server. The guard of the
+    server is the small program of the package."""
     command = [str(program), "--", sys.executable, str(server)]
     async with segue.connect(command) as session:
         assert await count(session) == "1\n2\n3\n"
+        assert runs(guard)
 
 
 def serve(server: Path, port: int) -> subprocess.Popen[str]:
@@ -136,8 +151,14 @@ async def main() -> None:
         server.write_text(SERVER, encoding="utf-8")
         await asyncio.wait_for(over_stdio(server), DEADLINE)
         print("stdio: ok")
-        await asyncio.wait_for(through_proxy(server), DEADLINE)
+        proxy = Path(segue.__file__).with_name("segue-proxy")
+        guard = proxy.with_name("segue-proxy-guard")
+        await asyncio.wait_for(through_proxy(server, proxy, guard), DEADLINE)
         print("proxy: ok")
+        for proxy in map(Path, sys.argv[1:]):
+            guard = proxy.parent.parent / "libexec" / "segue" / guard.name
+            await asyncio.wait_for(through_proxy(server, proxy, guard), DEADLINE)
+            print(f"{proxy}: ok")
         server.write_text(KILLED, encoding="utf-8")
         await asyncio.wait_for(killed(server), DEADLINE)
         print("kill and resume: ok")
