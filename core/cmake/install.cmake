@@ -1,4 +1,5 @@
-# The installed files: headers, both libraries, segue.pc, a CMake package, the licence.
+# The installed files: headers, both libraries, segue.pc, a CMake package, the licence and
+# the list of what the library contains.
 # The shared and the static target are exported separately, so that users of the shared
 # library need no development packages of the libraries that it uses.
 include(CMakePackageConfigHelpers)
@@ -8,7 +9,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Segue)
 install(FILES core/include/segue/segue.h core/include/segue/segue_auth.h
     core/include/segue/segue_ext.h core/include/segue/segue_util.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/segue)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
+install(FILES LICENSE ${segue_sbom} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
 # Strips the libraries of a release build, as `cmake --install --strip` does. A build with
 # debug information keeps that information.
 install(CODE "if(CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|MinSizeRel)$\")

@@ -2,18 +2,23 @@
 
     check.py --limit MIB [--path PATH]... PACKAGE...
 
-PACKAGE is a wheel or a tarball of npm, and may be at most MIB mebibytes long. In each
-shared library and each program of a package:
+PACKAGE is a wheel, a tarball of npm or a relocatable archive, and may be at most MIB
+mebibytes long. In each shared library and each program of a package:
 
-- the libraries that it needs are parts of the C library, or lie beside it in the package;
-- the search path is $ORIGIN or empty, and the file is stripped;
+- the libraries that it needs are parts of the C library, or are in the package where the
+  search path leads;
+- the search path is $ORIGIN or empty, or in an archive $ORIGIN/../lib, and the file is
+  stripped;
 - a library exports functions of Segue, or the entry of the module, and nothing else;
 - no PATH, a directory of the build, occurs.
 
-A package contains the notices of the libraries. Standard library and readelf only.
+A package has one segue-proxy with its guard, the notices of the libraries, and one list
+of all that it contains (SPDX), which agrees with core/deps/archives.cmake. Standard
+library and readelf only.
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -26,8 +31,19 @@ LIBC = re.compile(r"^(lib(c|m|dl|rt|pthread|resolv)\.so\.\d|ld-linux-[a-z0-9_-]+
                   r"|libc\.musl-[a-z0-9_]+\.so\.1)$")
 EXPORTS = re.compile(r"^(segue_[a-z0-9_]+|SEGUE_[0-9.]+|PyInit__segue"
                      r"|napi_register_module_v1|node_api_module_get_api_version_v1)$")
-LIBRARIES = ["curl", "hiredis", "libev", "libwebsockets", "nghttp2", "openssl",
-             "postgresql", "sqlite"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ARCHIVE = re.compile(r"^archive\((\S+) (\S+) (\S+)\s+([0-9a-f]{64})\s", re.M)
+PROGRAMS = ["segue-proxy", "segue-proxy-guard"]
+
+
+def table():
+    """Returns {name: (version, licence, SHA-256)} of the table of archives, and the
+    version of the library."""
+    with open(f"{ROOT}/core/deps/archives.cmake", encoding="utf-8") as opened:
+        rows = ARCHIVE.findall(opened.read())
+    with open(f"{ROOT}/CMakeLists.txt", encoding="utf-8") as opened:
+        version = re.search(r"^project\(Segue VERSION (\S+)", opened.read(), re.M)[1]
+    return {name: tuple(row) for name, *row in rows}, version
 
 
 def unpack(package, directory):
@@ -60,15 +76,19 @@ def exported(file):
     return names
 
 
-def check_elf(file, beside, paths):
-    """Yields what is wrong with a shared library or a program."""
+def check_elf(file, searched, paths):
+    """Yields what is wrong with a shared library or a program. `searched` are the search
+    paths that the package may have."""
     dynamic = read(file, "-d")
+    beside = []
+    for path in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", dynamic):
+        if path in searched:
+            beside += os.listdir(path.replace("$ORIGIN", os.path.dirname(file)))
+        else:
+            yield f"has the search path {path}"
     for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
         if not LIBC.match(needed) and needed not in beside:
             yield f"needs {needed}"
-    for path in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", dynamic):
-        if path != "$ORIGIN":
-            yield f"has the search path {path}"
     sections = read(file, "-S")
     for section in (".symtab", ".debug_info"):
         if f" {section} " in sections:
@@ -84,29 +104,67 @@ def check_elf(file, beside, paths):
             yield f"contains the path {path}"
 
 
+def check_list(file):
+    """Yields what is wrong with the list of what a package contains."""
+    with open(file, encoding="utf-8") as opened:
+        content = json.load(opened)
+    libraries, version = table()
+    wanted = {"segue": (version, "Apache-2.0", None), **libraries}
+    found = {}
+    for package in content["packages"]:
+        sums = [one["checksumValue"] for one in package.get("checksums", [])]
+        found[package["name"]] = (package["versionInfo"], package["licenseDeclared"],
+                                  *(sums or [None]))
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            yield f"lists {name} as {found.get(name)}, and not as {wanted.get(name)}"
+    related = {one["relatedSpdxElement"] for one in content["relationships"]}
+    for package in content["packages"]:
+        if package["SPDXID"] not in related:
+            yield f"says nowhere what {package['name']} is part of"
+
+
+def check_files(files):
+    """Yields what is wrong with the files of a package that are not compiled."""
+    names = [os.path.basename(file) for file in files]
+    for name in PROGRAMS:
+        if names.count(name) != 1:
+            yield f"has {names.count(name)} times {name}"
+    lists = [file for file in files if file.endswith(".spdx.json")]
+    if len(lists) != 1:
+        yield f"has {len(lists)} lists of what it contains"
+    for file in lists:
+        yield from check_list(file)
+    notices = {os.path.basename(file) for file in files
+               if os.path.basename(os.path.dirname(file)) == "notices"
+               and os.path.getsize(file)}
+    for name in sorted(table()[0].keys() - notices):
+        yield f"has no notice of {name}"
+
+
 def check(package, limit, paths):
     """Yields what is wrong with a package."""
     size = os.path.getsize(package)
     if size > limit * 1024 * 1024:
         yield f"has {size} bytes, more than {limit} MiB"
+    searched = ["$ORIGIN"]
+    if package.endswith(".tar.gz"):
+        searched = ["$ORIGIN/../lib"]
     with tempfile.TemporaryDirectory() as directory:
         files = unpack(package, directory)
         elves = 0
         for file in files:
+            if os.path.islink(file):
+                continue
             with open(file, "rb") as opened:
                 if opened.read(4) != b"\x7fELF":
                     continue
             elves += 1
-            beside = os.listdir(os.path.dirname(file))
-            for fault in check_elf(file, beside, paths):
+            for fault in check_elf(file, searched, paths):
                 yield f"{os.path.relpath(file, directory)} {fault}"
         if not elves:
             yield "has no library"
-        notices = {os.path.basename(file) for file in files
-                   if os.path.basename(os.path.dirname(file)) == "notices"}
-        for name in LIBRARIES:
-            if name not in notices:
-                yield f"has no notice of {name}"
+        yield from check_files(files)
 
 
 def main():
