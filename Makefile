@@ -48,10 +48,23 @@ node:
 # Packages that contain all libraries that Segue uses, in build/packages, and their test
 # in a root that has none of these libraries. The libraries are built once.
 packages:
-	@.ci/packages wheel npm check
+	@.ci/packages wheel npm archive check
 
 packages-test: packages
-	@.ci/packages bare
+	@.ci/packages again bare
+
+# Debian packages, for the Debian that this runs on, in build/packages. The test installs
+# them in a bare root.
+deb:
+	@.ci/setup deb
+	@.ci/deb build lint
+
+deb-test: deb
+	@.ci/deb root
+
+# What must hold before a release: versions, changelog, ABI, packages.
+release-check:
+	@.ci/release-check
 
 bench: build-release
 	@.ci/setup-peers
@@ -124,4 +137,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

@@ -25,7 +25,7 @@ function copy(from, to, filter = () => true) {
  * and the CMake files. */
 function isSource(file) {
     const inside = path.relative(path.join(tree, "core"), file);
-    if (inside.startsWith("examples")) return false;
+    if (/^(examples|debian)\b/.test(inside)) return false;
     return (
         !path.extname(inside) ||
         inside.endsWith("CMakeLists.txt") ||
