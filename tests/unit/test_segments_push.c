@@ -352,11 +352,11 @@ static void what_was_passed_does_not_count(void **state)
 }
 
 /* Makes a task, cuts its stream behind the first segment, and writes the task's id. */
-static void make_task_and_cut(int number, char task[64])
+static void make_task_and_cut(int number, const char *params, char task[64])
 {
     char id[16];
     snprintf(id, sizeof id, "%d", number);
-    assert_int_equal(http_wire_legacy(&t.a, id, "tools/call", CALL), 0);
+    assert_int_equal(http_wire_legacy(&t.a, id, "tools/call", params), 0);
     segue_call *call = http_wire_call(t.server);
     assert_non_null(call);
     send(call, 1);
@@ -390,14 +390,39 @@ static void streams_that_were_replaced_are_bounded(void **state)
     (void)state;
     const sgi_wire_session *session =
         sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
-    make_task_and_cut(7, task);
+    make_task_and_cut(7, CALL, task);
     for (int i = 0; i < 60; i++) {
-        make_task_and_cut(100 + i, task);
+        make_task_and_cut(100 + i, CALL, task);
         ask_for(i % 2 ? "tasks/get" : "tasks/result", 200 + i, task);
         assert_in_range(session->in_flight.by_id.count, 1, 20);
     }
     assert_int_equal(http_wire_get(&t.a, "2-0"), 0);
     assert_numbers(http_wire_text(&t.a), 1, 1);
+}
+
+#define BRIEF_MS 1000
+#define BRIEF_CALL                                                                       \
+    "\"name\":\"pieces\",\"task\":{\"ttl\":1000,\"responseModes\":[\"streaming\"]}"
+
+/* A client that went on at another server does not come back to the streams that it left
+ * here, and its session stays in use. The streams of tasks whose time to live is over are
+ * bounded, and so is the memory. */
+static void streams_of_tasks_that_are_over_are_bounded(void **state)
+{
+    char task[64];
+    size_t blocks = 0;
+    (void)state;
+    const sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    for (int i = 0; i < 200; i++) {
+        make_task_and_cut(1000 + i, BRIEF_CALL, task);
+        fake_host_advance(&t.host, BRIEF_MS);
+        fake_store_settle(&t.host);
+        assert_in_range(session->in_flight.by_id.count, 1, 20);
+        if (i == 50)
+            blocks = t.mem.blocks;
+    }
+    assert_int_equal(t.mem.blocks, blocks);
 }
 
 int main(void)
@@ -413,6 +438,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(first_response_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(streams_that_were_replaced_are_bounded, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(streams_of_tasks_that_are_over_are_bounded,
+                                        set_up, tear_down),
         {"AS-4 R-1905-28 segments in quick succession go out together",
          in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
         {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,

@@ -174,8 +174,9 @@ struct sgi_reply {
     int32_t log_level;
     sgi_version version; /* the protocol version of the request */
     bool is_stream;
-    /* The client knows another request that returns the rest of this answer. So the reply
-     * can be dropped while no transport carries its exchange. */
+    /* The client knows another request that returns the rest of this answer, or no client
+     * can ask for the operation any more. So the reply can be dropped while no transport
+     * carries its exchange. */
     bool spare;
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */

@@ -36,7 +36,7 @@ static bool is_settled(const sgi_peer *peer)
 
 /* True when a parked exchange (no transport carries it) can be dropped although its
  * answers are not complete: for each answer, the client knows another request that
- * returns the rest. */
+ * returns the rest, or no client can ask for the operation any more. */
 static bool is_spare(const sgi_peer *peer)
 {
     const sgi_reply *reply;

@@ -25,6 +25,9 @@ typedef struct sgi_push {
     bool open;     /* true when the first response may be sent */
     bool begun;    /* true when the first response was sent */
     bool at_end;   /* true when segments may be sent only after the end of the task */
+    /* fires when the time to live of an ended task is over while no client reads the
+     * stream */
+    sgi_timer over;
 } sgi_push;
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
@@ -41,6 +44,7 @@ static void end_push(sgi_push *push)
     sgi_reply_separate_from_op(reply, op);
     sgi_output_source_remove(push->conn, &push->source);
     sgi_response_pacer_stop(&push->gather);
+    sgi_engine_clear_timer(reply->engine, &push->over);
     sgi_conn_unref(push->conn);
     sgi_segment_reader_end(&push->cursor);
     sgi_reply_close(reply);
@@ -285,9 +289,31 @@ static bool is_deserted(const sgi_push *push)
     return !sgi_conn_transport(push->conn) && push->conn->frames == SGI_FRAMES_OPEN;
 }
 
+static void time_is_over(sgi_timer *timer)
+{
+    SGI_OWNER(timer, sgi_push, over)->reply->spare = true;
+}
+
+/* Starts the timer that makes the reply spare (it may be dropped) when the time to live of
+ * the ended task is over. Does nothing while a transport carries the stream. The client
+ * may have read the rest from another server. It then never comes back here, and this
+ * server does not learn that it has the rest. */
+static void await_time_over(sgi_push *push)
+{
+    const sgi_op *op = push->cursor.reader.op;
+    if (sgi_conn_transport(push->conn) || !sgi_segments_are_complete(op))
+        return;
+    int64_t at = sgi_server_purge_time(op);
+    if (at < INT64_MAX)
+        sgi_engine_set_timer(op->engine, &push->over,
+                             sgi_time_sub(at, sgi_wall_now(&op->engine->env)),
+                             time_is_over);
+}
+
 static void more_to_read(sgi_reader *reader)
 {
     sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
+    await_time_over(push);
     if (sgi_segments_are_withheld(reader->op)) {
         /* The last response is sent at once, so that it comes before the notification
          * that the task was cancelled or has expired. */
@@ -314,6 +340,7 @@ static void parked(sgi_reply *reply)
 {
     sgi_push *push = reply->user;
     sgi_reader_pause(&push->cursor.reader);
+    await_time_over(push);
 }
 
 static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
