@@ -369,6 +369,12 @@ static void take_other_kind(sgi_client_exchange *exchange)
     }
 }
 
+static void note_server(sgi_client_exchange *exchange, const sgi_fetch *fetch)
+{
+    sgi_exchange_on_server_name(exchange->conn,
+                                sgi_fetch_get_header(fetch, "dev-segue-server"));
+}
+
 static void take_head(void *user, sgi_fetch *fetch, int32_t status)
 {
     sgi_client_exchange *exchange = user;
@@ -386,14 +392,15 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
         sgi_client_exchange_drop(exchange, "the server sent an invalid Mcp-Session-Id");
         return;
     }
+    if (exchange->kind == SGI_EXCHANGE_INITIALIZE)
+        note_server(exchange, fetch);
     if (exchange->client->old.state == SGI_OLD_OPEN)
         return; /* the answer comes on the server's stream */
     if (sgi_http_is_type(type, SGI_STR("text/event-stream"))) {
         exchange->is_events = exchange->streams = true;
         sgi_fetch_move_to_stream_lane(fetch);
         if (exchange->kind == SGI_EXCHANGE_LISTEN)
-            sgi_exchange_on_server_name(exchange->conn,
-                                        sgi_fetch_get_header(fetch, "dev-segue-server"));
+            note_server(exchange, fetch);
         sgi_sse_reset(&exchange->sse);
         watch_silence(exchange);
     } else if (sgi_http_is_type(type, SGI_STR("application/json")) &&

@@ -661,9 +661,54 @@ static void another_server_is_told_what_was_set(void **state)
     script_end(&s);
 }
 
+/* The server that began the session dies before the client has the head of its first
+ * stream. */
+static void the_first_server_of_a_session_is_known(void **state)
+{
+    static const char *const names[] = {"first", "second"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char header[64];
+        http_script s;
+        segue_session_options options = kit_legacy_options();
+        script_begin(&s, &options);
+        script_initialize_at(&s, "one", "{\"resources\":{\"subscribe\":true}}", "first");
+        script_cut(script_find(&s, "GET"), true);
+        script_pump(&s);
+        assert_int_equal(s.k.opened, 1);
+        script_advance(&s, 1100);
+        snprintf(header, sizeof header, "Dev-Segue-Server: %s\r\n", names[i]);
+        script_stream_with(script_expect(&s, "GET"), header);
+        script_pump(&s);
+        assert_int_equal(s.k.opened, 1 + i);
+        script_end(&s);
+    }
+}
+
+/* The name of the server of an earlier session says nothing about the next session. */
+static void a_new_session_forgets_the_server_of_the_last_one(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    script_begin(&s, &options);
+    script_initialize_at(&s, "one", "{\"tools\":{}}", "first");
+    script_stream_with(script_expect(&s, "GET"), "Dev-Segue-Server: first\r\n");
+    record *r = kit_call(&s.k, "t");
+    script_error(script_expect(&s, "tools/call"), "404 Not Found", -32001, NULL);
+    script_initialize_at(&s, "two", "{\"tools\":{}}", NULL);
+    script_stream_with(script_find(&s, "GET"), "Dev-Segue-Server: second\r\n");
+    script_result(script_find(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed);
+    assert_int_equal(s.k.opened, 2);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_server_of_a_session_is_known),
+        cmocka_unit_test(a_new_session_forgets_the_server_of_the_last_one),
         cmocka_unit_test(each_request_names_the_session),
         cmocka_unit_test(another_server_is_told_what_was_set),
         cmocka_unit_test(a_keyed_call_goes_again_under_another_id),

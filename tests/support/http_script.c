@@ -402,15 +402,17 @@ void script_discover(http_script *s, const char *capabilities)
     script_until(s, s->k.opened);
 }
 
-void script_initialize_with(http_script *s, const char *session, const char *capabilities)
+void script_initialize_at(http_script *s, const char *session, const char *capabilities,
+                          const char *server)
 {
     char headers[256], body[512];
     int opened = s->k.opened;
     heard *h = script_expect(s, "initialize");
     assert_header(h, "Mcp-Session-Id", NULL);
-    snprintf(headers, sizeof headers, "Content-Type: application/json\r\n%s%s%s",
+    snprintf(headers, sizeof headers, "Content-Type: application/json\r\n%s%s%s%s%s%s",
              session ? "Mcp-Session-Id: " : "", session ? session : "",
-             session ? "\r\n" : "");
+             session ? "\r\n" : "", server ? "Dev-Segue-Server: " : "",
+             server ? server : "", server ? "\r\n" : "");
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
              "\"2025-11-25\",\"capabilities\":%s,\"serverInfo\":{\"name\":"
@@ -422,6 +424,11 @@ void script_initialize_with(http_script *s, const char *session, const char *cap
     assert_header(h, "MCP-Protocol-Version", "2025-11-25");
     script_accept(h);
     script_until(s, s->k.opened > opened);
+}
+
+void script_initialize_with(http_script *s, const char *session, const char *capabilities)
+{
+    script_initialize_at(s, session, capabilities, NULL);
 }
 
 void script_initialize(http_script *s, const char *session)

@@ -114,6 +114,9 @@ void script_discover(http_script *s, const char *capabilities);
 void script_initialize(http_script *s, const char *session);
 void script_initialize_with(http_script *s, const char *session,
                             const char *capabilities);
+/* server: the name of the server process in the answer; NULL = no name. */
+void script_initialize_at(http_script *s, const char *session, const char *capabilities,
+                          const char *server);
 /* Refuses server/discover as unknown, then does what script_initialize does. */
 void script_legacy(http_script *s, const char *session);
 

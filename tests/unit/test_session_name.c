@@ -135,6 +135,21 @@ static void without_a_shared_key_nothing_is_named(void **state)
     assert_int_equal(adopt(&t.a, t.a.head.session, 100), SEGUE_E_NOT_FOUND);
 }
 
+/* A client learns which server knows its settings, even if its first GET breaks. */
+static void initialize_and_get_name_the_server(void **state)
+{
+    (void)state;
+    assert_true(http_wire_open(&t.a, "2025-11-25"));
+    assert_string_equal(t.a.answer.server, t.server->name);
+    assert_int_equal(http_wire_legacy(&t.a, "2", "tools/list", ""), 200);
+    assert_null(t.a.answer.server);
+    http_wire_get(&t.a, "");
+    assert_string_equal(t.a.answer.server, t.server->name);
+    t.server->seal.shared = false;
+    assert_true(http_wire_open(&t.b, "2025-11-25"));
+    assert_null(t.b.answer.server);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -168,6 +183,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_its_client_ends_is_ended_here, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(without_a_shared_key_nothing_is_named, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(initialize_and_get_name_the_server, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),
     };

@@ -68,9 +68,9 @@ void sgi_exchange_on_status(sgi_conn *conn, int32_t status);
  * passes messages to sgi_conn_add_message while sgi_conn_wants_input is true. This
  * function and the next ones report everything else. */
 void sgi_exchange_on_sign_of_life(sgi_conn *conn);
-/* Reports the name of the server process that sends the session's GET stream. A new name
- * means a new process, which does not know the settings of the session, such as its log
- * level. */
+/* Reports the name of the server process that began the session or sends its GET stream;
+ * empty = the answer has no name. A GET stream with a new name means a new process, which
+ * does not know the settings of the session, such as its log level. */
 void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name);
 /* Reports the id of the stream event that brought the last message passed to
  * sgi_conn_add_message. */

@@ -246,6 +246,8 @@ void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name)
 {
     segue_session *session = conn->exchange->session;
     char *known = session->listening.server_name;
+    if (conn->exchange->kind == SGI_EXCHANGE_INITIALIZE)
+        *known = 0; /* the session begins, so no server has settings of it */
     if (!name.n || name.n > SGI_SERVER_NAME_MAX || sgi_str_eq(name, sgi_str_of(known)))
         return;
     bool is_another = *known != 0;

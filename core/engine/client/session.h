@@ -76,7 +76,8 @@ typedef struct sgi_cli_get_stream {
     sgi_timer again; /* fires when the stream has to be opened again */
     /* number of streams in a row that ended without bringing anything */
     int32_t failures;
-    /* name of the server process that sends the stream; "" = not known */
+    /* name of the server process that sent the stream last, or that began the session;
+     * "" = not known */
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_cli_get_stream;
 

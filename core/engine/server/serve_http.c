@@ -555,6 +555,8 @@ void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *ans
     const sgi_peer *peer = conn->self;
     bool names = peer->session && conn->replay->stream == 1 &&
                  peer->handshake->version != SGI_VERSION_UNKNOWN;
+    bool names_server = peer->session && peer->session->is_named &&
+                        (names || peer == peer->session->listening);
     *answer = (sgi_http_answer_state){
         .open = conn->frames == SGI_FRAMES_OPEN,
         .is_events = conn->frames == SGI_FRAMES_EVENTS,
@@ -565,10 +567,7 @@ void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *ans
         .listens = !LIST_EMPTY(&peer->listens) ||
                    (peer->session && peer == peer->session->listening),
         .session = names ? peer->session->id : NULL,
-        .server =
-            peer->session && peer->session->is_named && peer == peer->session->listening
-                ? peer->server->name
-                : NULL,
+        .server = names_server ? peer->server->name : NULL,
         .lacks = conn->lacks,
     };
 }

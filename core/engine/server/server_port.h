@@ -144,8 +144,8 @@ typedef struct sgi_http_answer_state {
      * header */
     const char *session;
     /* Value of the header Dev-Segue-Server, which names the server process; NULL = the
-     * answer lacks this header. Only a GET stream has the header, in a session that other
-     * servers can continue. */
+     * answer lacks this header. The answer to initialize and the GET stream have the
+     * header, in a session that other servers can continue. */
     const char *server;
     /* for status 403: the scopes that the caller's token lacks; NULL = no scope is
      * missing */
