@@ -127,15 +127,21 @@ static bool add(sgi_store_feed_ids *ids, const uint8_t *id)
     return true;
 }
 
+void sgi_store_feed_add_ids(sgi_store_feed *feed, sgi_store_feed_ids *ids,
+                            const uint8_t *added, size_t count, bool *otherwise)
+{
+    pthread_mutex_lock(&feed->lock);
+    for (size_t i = 0; i < count && !*otherwise; i++)
+        *otherwise = !add(ids, added + i * SEGUE_STORE_ID_SIZE);
+    if (*otherwise)
+        ids->count = 0;
+    pthread_mutex_unlock(&feed->lock);
+}
+
 void sgi_store_feed_add_id(sgi_store_feed *feed, sgi_store_feed_ids *ids,
                            const uint8_t *id, bool *otherwise)
 {
-    pthread_mutex_lock(&feed->lock);
-    if (!add(ids, id)) {
-        *otherwise = true;
-        ids->count = 0;
-    }
-    pthread_mutex_unlock(&feed->lock);
+    sgi_store_feed_add_ids(feed, ids, id, 1, otherwise);
 }
 
 size_t sgi_store_feed_count_ids(sgi_store_feed *feed, const sgi_store_feed_ids *ids)

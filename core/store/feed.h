@@ -89,7 +89,12 @@ void sgi_store_feed_forget_delivered(sgi_store_feed *feed);
 /* ---- lists and flags; any thread ---- */
 
 bool sgi_store_feed_take_id(sgi_store_feed *feed, sgi_store_feed_ids *ids, uint8_t *id);
-/* Adds an id to the list. When the list is full, empties the list and sets *otherwise. */
+/* Adds ids to the list, `count` of them one behind the other. When the list is full,
+ * empties the list and sets *otherwise. While *otherwise is set, it stands for all ids,
+ * and the list stays empty. The ids of one message are added in one call: a reader that
+ * takes ids meanwhile does not hide that the message has too many. */
+void sgi_store_feed_add_ids(sgi_store_feed *feed, sgi_store_feed_ids *ids,
+                            const uint8_t *added, size_t count, bool *otherwise);
 void sgi_store_feed_add_id(sgi_store_feed *feed, sgi_store_feed_ids *ids,
                            const uint8_t *id, bool *otherwise);
 size_t sgi_store_feed_count_ids(sgi_store_feed *feed, const sgi_store_feed_ids *ids);

@@ -247,9 +247,8 @@ static void note(const watch *w, const char *p, size_t len)
     const char *me = w->store->me;
     const uint8_t *ids = (const uint8_t *)p + 1;
     size_t count = (len - 1) / SEGUE_STORE_ID_SIZE;
-    for (size_t i = 0; i < count && *p == 'G'; i++)
-        sgi_store_feed_add_id(feed, &feed->grown, ids + i * SEGUE_STORE_ID_SIZE,
-                              &feed->missed);
+    if (*p == 'G')
+        sgi_store_feed_add_ids(feed, &feed->grown, ids, count, &feed->missed);
     if (*p == 'L' && count)
         sgi_store_feed_add_id(feed, &feed->mail, ids, &feed->mail_all);
     if (*p == 'O' && w->heard_at >= w->quiet_until &&

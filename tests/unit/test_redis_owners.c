@@ -316,12 +316,11 @@ static void follower_hears_at_once(void **state)
     sgi_store_unref(b);
 }
 
-/* More operations have grown than are noted one by one, also when a first look takes a
- * part of them. */
+/* One message tells of more operations than are noted one by one. */
 static void news_are_bounded(void **state)
 {
     (void)state;
-    enum { COUNT = 2 * SGI_STORE_FEED_IDS_MAX + 100 };
+    enum { COUNT = SGI_STORE_FEED_IDS_MAX + 1 };
     static segue_store_write writes[COUNT];
     segue_store *a = redis_kit_open_lasting(url());
     segue_store *b = redis_kit_open_lasting(url());
