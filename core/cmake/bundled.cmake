@@ -10,6 +10,7 @@ set(bundled_prefix ${SEGUE_BUNDLED_DIR}/prefix)
 set(bundled_stamp ${SEGUE_BUNDLED_DIR}/complete)
 set(bundled_key "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${SEGUE_TARGET}\n")
 file(GLOB bundled_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/deps/*)
+list(FILTER bundled_files EXCLUDE REGEX "[.]c$") # a part of Segue, as other sources are
 foreach(file IN LISTS bundled_files)
     file(SHA256 ${file} hash)
     cmake_path(GET file FILENAME name)
@@ -74,3 +75,5 @@ unset(system)
 # keeps handlers that run at the end of a thread, so the code is never unloaded.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -Wl,-Bsymbolic -Wl,-z,nodelete)
+set(bundled_sources ${PROJECT_SOURCE_DIR}/core/deps/certificates.c)
+add_link_options(-Wl,--wrap=X509_get_default_cert_file)

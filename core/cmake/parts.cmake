@@ -30,6 +30,9 @@ file(GLOB segue_sources CONFIGURE_DEPENDS
     core/engine/*/*/*.c
     core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c)
 list(FILTER segue_sources EXCLUDE REGEX "/absent_[a-z]+[.]c$")
+if(SEGUE_BUNDLED)
+    list(APPEND segue_sources ${bundled_sources})
+endif()
 set(segue_left_out)   # names of the parts that are off
 set(segue_packages)   # arguments of find_package
 set(segue_libraries)  # targets that are linked
