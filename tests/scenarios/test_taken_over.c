@@ -731,6 +731,31 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
     end();
 }
 
+/* The store's answer to the creation is lost, and A is away. B continues the task, then
+ * ends. A is back and owns a task again that it has not seen created. */
+static void a_creation_comes_again_behind_another_server(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    world_connect(&other, "Ada");
+    shared_store_fail(instance_a, 1, 1);
+    wire_ask(a, "1", "tools/call",
+             "\"name\":\"story\",\"arguments\":{\"n\":12,\"delayMs\":300}", CAPS_TASKS);
+    world_run(w);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    world_stop(&other);
+    shared_store_away(instance_a, 0);
+    world_advance(w, 500);
+    char id[64];
+    const char *quoted = json_at(wire_response(a, "1"), "result.taskId");
+    assert_true(strlen(quoted) > 2);
+    snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+    must_be_story(until_state(a, id, "\"completed\""), 12);
+    end();
+}
+
 /* A is out of reach for longer than its lease. B takes the task over, continues it, and
  * ends before A is back. Then A owns the task again, and continues after B's segments. */
 static void who_is_away_while_another_came_and_went(world *w)
@@ -1099,6 +1124,8 @@ static const scenario leases[] = {
      NULL},
     {"AS-114 a creation that was applied comes again",
      a_creation_that_was_applied_comes_again, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a creation comes again behind another server",
+     a_creation_comes_again_behind_another_server, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that is away for less than a lease goes on",
      who_is_away_for_less_than_a_lease_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that is away for a lease is fenced",

@@ -358,9 +358,10 @@ static void compared(sgi_store_job *job)
     sgi_str id = {(const char *)job->id, sizeof job->id};
     sgi_op *op = sgi_op_by_id(sgi_map_find(&cluster->by_id, id));
     bool moved = is_own(op) && job->status == SEGUE_OK && has_moved_on(op, job);
-    if (is_own(op))
-        op->shared->compare =
-            moved || job->status != SEGUE_OK ? SGI_COMPARE_NOT : SGI_COMPARE_WHOLE;
+    if (op)
+        op->shared->compare = is_own(op) && !moved && job->status == SEGUE_OK
+                                  ? SGI_COMPARE_WHOLE
+                                  : SGI_COMPARE_NOT;
     sgi_store_job_free(job);
     if (moved) {
         SGI_RARE(moved_on);
@@ -415,7 +416,7 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
 {
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
-    if (op && is_own(op) && sgi_op_is_created(op)) {
+    if (is_own(op)) {
         found->user = cluster;
         found->busy = read_behind(cluster, op, compared_claim, found);
         if (!found->busy)
