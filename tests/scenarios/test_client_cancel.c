@@ -408,6 +408,29 @@ static void a_late_answer_that_names_a_task_cancels_it(void **state)
     }
 }
 
+/* The call had sent pieces of its result before it became a task. Pieces that arrive
+ * after the cancel are not the answer. */
+static void a_late_piece_is_not_the_answer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        const char *call;
+        record *r = begin_call(&k, &eras[i], &call);
+        bool keyed = strstr(call, "idempotencyKey");
+        segue_request_cancel(r->request);
+        kit_run(&k);
+        kit_expect(&k, "notifications/cancelled");
+        for (int piece = 0; piece < 2; piece++)
+            kit_result(&k, call, "\"content\":[],\"_meta\":{\"hasMore\":true}");
+        kit_result(&k, call, "%s", eras[i].created);
+        if (!keyed)
+            kit_result(&k, hear_cancel(&k), "%s", eras[i].acknowledged);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 /* A still later answer, and one that names no task, is dropped. */
 static void a_late_answer_is_waited_for_in_bounds(void **state)
 {
@@ -441,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_cancel_is_quiet),
         cmocka_unit_test(a_late_answer_that_names_a_task_cancels_it),
+        cmocka_unit_test(a_late_piece_is_not_the_answer),
         cmocka_unit_test(a_late_answer_is_waited_for_in_bounds),
         cmocka_unit_test(the_answer_is_the_end),
         cmocka_unit_test(without_an_answer_it_ends_all_the_same),

@@ -201,6 +201,13 @@ static bool is_one_of_several(sgi_emitter *emitter, sgi_json result)
     return taken;
 }
 
+bool sgi_emitter_skip_piece(sgi_emitter *emitter, sgi_json result)
+{
+    sgi_json more = sgi_json_get(sgi_json_get(result, "_meta"), "hasMore");
+    (void)emitter;
+    return sgi_str_eq(more, SGI_STR("true"));
+}
+
 void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result)
 {
     if (!is_one_of_several(emitter, result))

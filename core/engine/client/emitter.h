@@ -136,6 +136,9 @@ void sgi_emitter_withdraw_lost_call(const segue_request *request);
 /* Restarts the time limit, because the server has shown that it is alive. */
 void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
 
+/* Ignores a result that is a piece (_meta.hasMore) of a call that has ended. Returns
+ * false for the last result. It is a value for `more`. */
+bool sgi_emitter_skip_piece(sgi_emitter *emitter, sgi_json result);
 /* These functions report an outcome: they call `done` and free the emitter. If more
  * results follow, sgi_emitter_on_result calls `more` instead. */
 void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result);

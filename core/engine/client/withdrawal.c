@@ -192,14 +192,6 @@ static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     wait(w);
 }
 
-/* Handles a piece of the call's result. Returns false for the last piece. */
-static bool passes(sgi_emitter *emitter, sgi_json result)
-{
-    sgi_json more = sgi_json_get(sgi_json_get(result, "_meta"), "hasMore");
-    (void)emitter;
-    return sgi_str_eq(more, SGI_STR("true"));
-}
-
 static bool resume(struct sgi_withdrawal *w)
 {
     segue_session *session = w->session;
@@ -209,7 +201,7 @@ static bool resume(struct sgi_withdrawal *w)
     if (!w->resuming)
         return false;
     w->resuming->late = true;
-    w->resuming->more = passes;
+    w->resuming->more = sgi_emitter_skip_piece;
     w->resuming->done = resume_ended;
     w->wire_session = session->wire_session;
     if (session->conn->exchanging)

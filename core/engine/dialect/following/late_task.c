@@ -61,7 +61,7 @@ bool sgi_cancelled_call_await_task(sgi_emitter *emitter)
         return false;
     tasks->late_calls++;
     emitter->request = NULL;
-    emitter->more = NULL;
+    emitter->more = sgi_emitter_skip_piece;
     emitter->done = came_late;
     emitter->late = true;
     emitter->timeout_ms = LATE_MS;
