@@ -378,6 +378,16 @@ void sim_client_start(sim_client *client)
     }
 }
 
+/* What was written to a pipe counts as delivered (R-975-17), and without a key the server
+ * then deletes the call. So the death of the process that has the result loses it. */
+static void tell_death(const sim_app *a)
+{
+    sim_tell(a->s, "gone c%d", a->index);
+    if (row_of(a)->flags & ROW_LASTS && sim_planned(a->s, SIM_keyless) &&
+        !sim_planned(a->s, SIM_http))
+        sim_tell(a->s, "had " WHO, WHO_OF(a));
+}
+
 void sim_client_die(sim_client *client)
 {
     sim *s = client->s;
@@ -390,7 +400,7 @@ void sim_client_die(sim_client *client)
         if (is_twin(a))
             a->completed = true; /* it does not come back */
         if (a->started && !a->completed)
-            sim_tell(s, "gone c%d", a->index);
+            tell_death(a);
         if (is_twin(a) && a->request)
             sim_tell(s, "gone c%d", a->index);
         segue_request_free(a->request);

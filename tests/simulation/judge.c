@@ -278,7 +278,7 @@ static const char *take(judge *j, const judge_words *l)
     if (is_one_of(l->verb, "run emit void field end told left ask answered"))
         return on_handler(j, l);
     if (is_one_of(l->verb,
-                  "see drop keep back anew asked status cancel lasts task result"))
+                  "see drop keep back anew asked status cancel lasts had task result"))
         return judge_on_caller(j, l);
     if (!strcmp(l->verb, "gone")) {
         judge_caller *c = judge_find_caller(j, l->a);

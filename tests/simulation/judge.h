@@ -26,6 +26,8 @@
  *     <ms> task C O               C is told that its call is a task
  *     <ms> cancel C O
  *     <ms> lasts C O              C learns that the call outlives its connection
+ *     <ms> had C O                C, which has died, was sent the end of the call if the
+ *                                 call has ended: the call outlives nothing any more
  *     <ms> result C O kind=K content=D fields=D shown=0|1    K as in `end`
  *     <ms> result C O kind=failed code=NAME                  anything else
  *     <ms> gone C                 caller C dies

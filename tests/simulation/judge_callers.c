@@ -82,6 +82,14 @@ static bool has_ended(const judge_operation *op, const char *kind)
     return false;
 }
 
+static bool has_end(const judge_operation *op)
+{
+    for (int i = 0; i < op->run_count; i++)
+        if (*op->runs[i].end)
+            return true;
+    return false;
+}
+
 static uint64_t fold_segments(const judge_operation *op, size_t from, size_t to)
 {
     uint64_t digest = JUDGE_DIGEST;
@@ -195,6 +203,8 @@ const char *judge_on_caller(judge *j, const judge_words *l)
         op->cancelled = true;
     } else if (!strcmp(l->verb, "lasts")) {
         op->lasts = true;
+    } else if (!strcmp(l->verb, "had")) {
+        op->lasts = op->lasts && !has_end(op);
     } else if (!strcmp(l->verb, "task")) {
         op->named = false;
     } else if (!strcmp(l->verb, "asked")) {

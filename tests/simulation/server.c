@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long a call of SEP-975 waits for its client. A child that dies again and again can
+ * keep its client away for 20 minutes. */
+#define RESUME_MS (60 * 60 * 1000)
+
 struct sim_job {
     sim_job *next;
     sim_server *server;
@@ -356,6 +360,7 @@ static void add_tool(sim_server *server)
         options.flags |= SEGUE_TOOL_RESTARTABLE;
     options.task = row->task;
     options.promote_after_ms = row->promote_after_ms;
+    options.resume_max_wait_ms = RESUME_MS;
     sim_check(server->s, segue_server_add(server->server, SEGUE_ITEM_TOOL, tool,
                                           sizeof tool - 1, &options, NULL) == SEGUE_OK);
 }
