@@ -245,6 +245,35 @@ static void a_server_that_dies_at_what_is_asked_first_is_given_up(void **state)
     kit_end(&k);
 }
 
+/* A server that dies right after each start, whether a request is sent to it or not. The
+ * pauses of the session grow, although the request counts failures of its own. */
+static void a_server_that_dies_at_once_is_started_with_pauses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        kit k = {.can_reopen = 1};
+        int died = 0;
+        set_options(&ways[i]);
+        ways[i].open(&k);
+        ways[i].call(&k);
+        kit_cut(&k);
+        for (int64_t end = k.clock_ms + 10000; k.clock_ms < end && !k.closed;) {
+            if (k.reopens == died) {
+                kit_advance(&k, 10);
+                continue;
+            }
+            died = k.reopens;
+            ways[i].reopen(&k);
+            while (kit_heard(&k))
+                ;
+            kit_cut(&k);
+        }
+        assert_int_equal(k.closed, 0);
+        assert_in_range(died, 8, 16);
+        kit_end(&k);
+    }
+}
+
 /* A server that dies at each tasks/cancel is started again with pauses. */
 static void a_server_that_dies_at_a_cancel_is_started_with_pauses(void **state)
 {
@@ -348,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_the_log_level_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_what_is_asked_first_is_given_up),
+        cmocka_unit_test(a_server_that_dies_at_once_is_started_with_pauses),
         cmocka_unit_test(a_server_that_dies_at_a_cancel_is_started_with_pauses),
         cmocka_unit_test(a_server_that_works_may_end),
         cmocka_unit_test(what_was_sent_without_a_key_has_no_token),

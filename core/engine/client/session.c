@@ -306,7 +306,8 @@ static void lost(void *self, const char *why)
 
 static void try_later(segue_session *session, int64_t ms, const char *why)
 {
-    sgi_session_report_retry(session, NULL, session->reach.attempts, ms, why);
+    int32_t attempt = session->reach.attempts > 0 ? session->reach.attempts : 1;
+    sgi_session_report_retry(session, NULL, attempt, ms, why);
     sgi_engine_set_timer(session->engine, &session->reach.timer, ms, try_again);
 }
 
@@ -358,13 +359,17 @@ void sgi_session_on_connection_lost(segue_session *session, const char *why)
     bool worked = has_worked(session);
     sgi_session_ref(session);
     sgi_session_set_stage(session, SGI_STAGE_LOST);
-    if (lose_emitters(session, why) || worked)
+    /* Such a failure does not count towards the session's limit, but the server has not
+     * worked, so the session's pauses do not begin anew. */
+    bool is_counted_by_request = lose_emitters(session, why);
+    if (worked)
         session->reach.attempts = 0;
     int32_t most = most_attempts(session);
     int64_t now = sgi_now(&session->engine->env);
     int64_t ms = sgi_backoff_random_ms(&reconnecting, session->reach.attempts,
                                        &session->engine->env);
-    if (!session->reach.attempts || session->reach.wait_until_ms > now)
+    if (!session->reach.attempts || is_counted_by_request ||
+        session->reach.wait_until_ms > now)
         session->reach.lost_ms =
             session->reach.wait_until_ms > now ? session->reach.wait_until_ms : now;
     int64_t asked = sgi_session_retry_delay_ms(session, ms);
@@ -377,7 +382,7 @@ void sgi_session_on_connection_lost(segue_session *session, const char *why)
         ;
     else if (!session->conn->can_reopen)
         sgi_session_fail(session, SEGUE_E_DISCONNECTED, why);
-    else if (++session->reach.attempts > most)
+    else if (!is_counted_by_request && ++session->reach.attempts > most)
         end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);

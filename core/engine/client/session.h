@@ -50,7 +50,8 @@ typedef struct sgi_connecting {
     /* fires when server/discover was not answered in time, or when the next attempt is
      * due */
     sgi_timer timer;
-    int32_t attempts; /* number of attempts to connect in a row */
+    /* number of attempts to connect in a row, without those that a request counts */
+    int32_t attempts;
     /* monotonic time at which the first of the present attempts in a row began */
     int64_t lost_ms;
     /* monotonic time at which a user began to decide about an access token; 0 = no user
