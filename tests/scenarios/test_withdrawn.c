@@ -2,6 +2,7 @@
  * withdraws it by that key, whatever has become of it: the call ends, also as a task,
  * at another server, or before it has arrived (2026-07-28 basic/patterns/cancellation,
  * R-2557-11). */
+#include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -45,6 +46,15 @@ static void withdraw(wire *c, const char *key)
     wire_notify(c, "notifications/cancelled", params);
 }
 
+/* In a session, a message does not say its version. */
+static void withdraw_in_session(wire *c, const char *key)
+{
+    char params[160];
+    snprintf(params, sizeof params,
+             "\"requestId\":99,\"_meta\":{\"dev.segue/idempotencyKey\":\"%s\"}", key);
+    wire_notify(c, "notifications/cancelled", params);
+}
+
 static int is_at_work(const world *w)
 {
     return fixtures_jobs(w->fixtures) > 0;
@@ -74,29 +84,41 @@ static void a_call_that_was_left_is_cancelled(world *w)
     assert_int_equal(world_runs(w, "hang_plain"), 1);
 }
 
-/* A client whose answer was lost does not know the task's id. */
-/* Clients can withdraw calls that do not exist. The server looks up some at a time, and
- * refuses more. */
-static void searches_are_bounded(world *w)
+static void no_more_searches_than_allowed(world *w, wire *c,
+                                          void (*leave)(wire *c, const char *key))
 {
-    wire *c = world_connect(w, NULL);
     size_t max = SGI_THRESHOLD(withdrawn_searches);
     w->server->withdrawn.searches += max;
-    withdraw(c, "key-of-no-call-0001");
+    leave(c, "key-of-no-call-0001");
     if (w->place == WORLD_HTTP)
         wire_expect_status(c, 503);
     else
         assert_int_equal(w->warn_count, 1);
     w->server->withdrawn.searches -= max;
-    withdraw(c, "key-of-no-call-0001");
+    leave(c, "key-of-no-call-0001");
     world_run(w);
     if (w->place == WORLD_HTTP)
         wire_expect_status(c, 202);
     assert_int_equal(w->server->withdrawn.searches, 0);
+}
+
+/* Clients can withdraw calls that do not exist. The server looks up some at a time, and
+ * refuses more. */
+static void searches_are_bounded(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    no_more_searches_than_allowed(w, c, withdraw);
     ask(c, "1", HANG_TASK, "key-of-no-call-0001", CAPS_TASKS);
     assert_at(wire_response(c, "1"), "error.message", "\"The request was cancelled\"");
 }
 
+static void searches_are_bounded_in_a_session(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    no_more_searches_than_allowed(w, c, withdraw_in_session);
+}
+
+/* A client whose answer was lost does not know the task's id. */
 static void a_task_is_cancelled(world *w)
 {
     char id[160];
@@ -173,6 +195,8 @@ int main(void)
          a_call_that_was_left_is_cancelled, ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-11 searches for withdrawn calls are bounded", searches_are_bounded,
          ONLY_HERE | ONE_DRIVE, NULL},
+        {"R-2557-11 searches for withdrawn calls are bounded in a session",
+         searches_are_bounded_in_a_session, ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-38 a call that has become a task is cancelled by its key",
          a_task_is_cancelled, ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-38 a call that comes after it was withdrawn does not begin",

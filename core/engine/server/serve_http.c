@@ -302,10 +302,10 @@ static void hear(segue_server *server, sgi_principal *who,
         return;
     *verdict = (sgi_http_serve_verdict){.status = 202};
     lend(peer, session);
-    if (!is_answer)
-        sgi_peer_take_message(peer, msg);
-    else
+    if (is_answer)
         hear_answer(peer, msg, spare, verdict);
+    else if (!sgi_peer_take_message(peer, msg))
+        *verdict = too_many_withdrawn;
     lend(peer, NULL);
 }
 

@@ -127,15 +127,14 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
         cancel_out_of_table(peer->in_flight, key);
 }
 
-static void handle_notification(sgi_peer *peer, const sgi_message *msg)
+/* Returns false when the notification has to come again. */
+static bool handle_notification(sgi_peer *peer, const sgi_message *msg)
 {
     if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled"))) {
         handle_cancelled(peer, msg->params);
-        if (!sgi_withdrawn_cancel_call(peer, msg))
-            sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
-                           "the cancellation of a call by its key is ignored, because "
-                           "too many cancelled calls are being looked up");
-    } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
+        return sgi_withdrawn_cancel_call(peer, msg);
+    }
+    if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
         sgi_updates_allow(peer);
         sgi_client_note_reading(peer->handshake->client);
     } else if (sgi_json_string_is(msg->method,
@@ -145,6 +144,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
         sgi_question_requests_take_notification(peer, msg);
     }
     /* other notifications are ignored (R-0-3) */
+    return true;
 }
 
 /* Reads the members of params in one pass over the text, and the members of _meta in a
@@ -253,7 +253,11 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
 
 static void message(void *self, const sgi_message *msg)
 {
-    sgi_peer_take_message(self, msg);
+    sgi_peer *peer = self;
+    if (!sgi_peer_take_message(peer, msg))
+        sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
+                       "the cancellation of a call by its key is ignored, because too "
+                       "many cancelled calls are being looked up");
 }
 
 sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg)
@@ -266,18 +270,17 @@ sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg)
     return answered;
 }
 
-void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
+bool sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_engine *engine = peer->server->engine;
     if (peer->server->stage == SGI_SERVER_DEAD)
-        return; /* the runtime has ended, so the server begins no new work */
+        return true; /* the runtime has ended, so the server begins no new work */
     switch (msg->kind) {
     case SGI_MESSAGE_REQUEST:
         handle_request(peer, msg);
         break;
     case SGI_MESSAGE_NOTIFICATION:
-        handle_notification(peer, msg);
-        break;
+        return handle_notification(peer, msg);
     case SGI_MESSAGE_INVALID:
         engine->warnings++;
         if (!sgi_question_requests_take_malformed(peer, msg) && !msg->is_response)
@@ -291,6 +294,7 @@ void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
              * repeat the answer, so the answer is dropped. */
             sgi_answer_log_dropped(engine, msg->id);
     }
+    return true;
 }
 
 static void bad_input(void *self, int32_t rpc_code, const char *problem)

@@ -20,8 +20,9 @@ struct sgi_server_ops {
 /* The functions that serve MCP, in all protocol versions. */
 extern const sgi_server_ops sgi_serving_mcp;
 
-/* Handles one message of the client, of any kind. */
-void sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg);
+/* Handles one message of the client, of any kind. Returns false when the server has no
+ * room for a notification now, so that the client has to send it again. */
+bool sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client to a request of the server. */
 sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg);
 /* Fills *in with the parts of a request message. Returns false when out of memory; the
