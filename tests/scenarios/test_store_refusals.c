@@ -259,7 +259,33 @@ static void a_lost_result_is_said_to_be_lost(world *w)
     }
 }
 
+/* A client resumes a call that has ended (SEP-975), and the store cannot read the result.
+ * The client has not received the end of the call, so it gets the result when it asks
+ * again. */
+static void an_unread_result_is_not_delivered(world *w)
+{
+    char resume[256];
+    wire *c = legacy_connect(w, NULL, "{\"resumableRequests\":{}}");
+    wire_ask_plain(
+        c, "123", "tools/call",
+        "\"name\":\"story\",\"arguments\":{\"n\":200,\"chunk\":3000,\"delayMs\":10}");
+    snprintf(resume, sizeof resume, "\"resumeToken\":%s",
+             json_at(wire_notification(c, "notifications/requests/resumePolicy"),
+                     "params.resumeToken"));
+    wire_cut(c);
+    world_advance(w, 5000);
+    c = legacy_connect(w, NULL, "{\"resumableRequests\":{}}");
+    fault_store_fail_reads(faults, SEGUE_E_STORE, 2);
+    wire_ask_plain(c, "123", "requests/resume", resume);
+    assert_at(wire_response(c, "123"), "error.data.reason", "\"store_failed\"");
+    world_run(w);
+    wire_ask_plain(c, "123", "requests/resume", resume);
+    assert_true(*json_at(wire_response(c, "123"), "result.content.199"));
+}
+
 static const scenario scenarios[] = {
+    {"R-975-14 a result that cannot be read is not delivered",
+     an_unread_result_is_not_delivered, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a lost result is said to be lost", a_lost_result_is_said_to_be_lost,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-79 AS-114 a piece that cannot be read ends the call",

@@ -241,6 +241,33 @@ static void stream_task(http_stage *s, http_caller *c, const char *id)
     say(c, http_request("2", "tasks/stream", id, params, HTTP_CAPS_TASKS));
 }
 
+/* A client that has asked for the status of a task that runs does not have its result. */
+static void a_task_that_was_polled_is_waited_for(void **state)
+{
+    http_stage s = {.listen = {.drain_ms = 60000}};
+    http_caller c;
+    http_reply reply;
+    char id[64], params[128];
+    (void)state;
+    begin(&s);
+    start_task(&s, "slow_compute", "{\"ms\":2000}", id);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    for (int ended = 0; ended < 2; ended++) {
+        http_caller_open(&s, &c);
+        http_caller_ask(&c, http_request("2", "tasks/get", id, params, HTTP_CAPS_TASKS),
+                        &reply);
+        assert_non_null(strstr(reply.body, ended ? "Computed: done" : "\"working\""));
+        http_reply_free(&reply);
+        http_caller_close(&c);
+        if (!ended)
+            segue_listener_close(s.listener);
+        http_stage_advance(&s, ended ? 100 : 3000);
+        assert_int_equal(is_listening(&s), !ended);
+    }
+    assert_int_equal(idles, 1);
+    end(&s);
+}
+
 /* The stream of a task also delivers the result, and then no client fetches the
  * result. */
 static void what_a_stream_told_was_heard(void **state)
@@ -423,6 +450,7 @@ int main(void)
         cmocka_unit_test(the_rest_of_a_call_is_had_and_nothing_new_begins),
         cmocka_unit_test(a_result_that_nobody_heard_is_kept_until_it_is_fetched),
         cmocka_unit_test(what_has_just_ended_is_waited_for),
+        cmocka_unit_test(a_task_that_was_polled_is_waited_for),
         cmocka_unit_test(what_a_stream_told_was_heard),
         cmocka_unit_test(what_a_stream_has_not_told_yet_was_not_heard),
         cmocka_unit_test(nobody_is_waited_for_without_end),

@@ -56,6 +56,14 @@ static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
         sgi_task_write_void_segments(out, fold);
 }
 
+/* Notes that the client is sent the end of the call. So a client that resumes the call
+ * does not get the end again. */
+static void note_end(sgi_reply *reply, sgi_op *op)
+{
+    sgi_reply_note_end_sent(reply, op);
+    sgi_lasting_call_note_position(reply, op->head.final_seq);
+}
+
 static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
                          segue_status status)
 {
@@ -64,6 +72,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
     bool is_error = op->head.final == SGI_FINAL_RESULT_IS_ERROR;
     if (op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED) {
         sgi_json error = {op->head.final_data, op->head.final_len};
+        note_end(reply, op);
         if (reply->peer)
             sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id), error);
         return;
@@ -72,6 +81,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
         sgi_reply_store_error(reply, SGI_UNREADABLE, status);
         return;
     }
+    note_end(reply, op);
     if (op->head.final == SGI_FINAL_CANCELLED) {
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The operation was cancelled"), (sgi_json){0});
@@ -91,8 +101,6 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
 static void folded(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)
 {
     sgi_reply *reply = user;
-    op->end_received |= reply->peer != NULL;
-    sgi_lasting_call_note_position(reply, op->head.final_seq);
     answer_final(reply, op, fold, status);
     sgi_reply_close(reply);
 }

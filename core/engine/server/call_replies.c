@@ -22,6 +22,11 @@ void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op)
         op->served->reply = NULL;
 }
 
+void sgi_reply_note_end_sent(const sgi_reply *reply, sgi_op *op)
+{
+    op->end_received |= reply->peer && sgi_op_has_ended(op);
+}
+
 sgi_op *sgi_reply_awaited_op(const sgi_reply *reply)
 {
     return reply->waiter.fire == end_came ? reply->waiter.op : NULL;

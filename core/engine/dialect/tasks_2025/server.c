@@ -272,8 +272,11 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold, segue_stat
     sgi_sending sending;
     sgi_buf related;
     sgi_buf_init(&related, sgi_engine_mem(op->engine));
-    op->end_received |= reply->peer != NULL;
-    if (op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED) {
+    bool is_error =
+        op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED;
+    if (fold || is_error)
+        sgi_reply_note_end_sent(reply, op);
+    if (is_error) {
         if (reply->peer)
             sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id),
                                   (sgi_json){op->head.final_data, op->head.final_len});

@@ -53,10 +53,10 @@ static void send_task(void *user, sgi_op *op, const sgi_fold *fold, segue_status
 {
     sgi_reply *reply = user;
     sgi_sending sending;
-    op->end_received |= reply->peer != NULL;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
         sgi_task_answer_unreadable(reply, status);
     } else if (sgi_reply_begin_result(&sending, reply, "complete")) {
+        sgi_reply_note_end_sent(reply, op);
         write_task(&sending.w, op, fold);
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
