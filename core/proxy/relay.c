@@ -230,9 +230,11 @@ static void on_task(void *user, segue_request *request, const char *task_id)
 {
     relay *r = user;
     (void)task_id;
+    log_event(SEGUE_LOG_DEBUG, "upstream_task", r->up->source->config->name,
+              "%s is a task of the upstream", r->item ? r->item->name : r->method);
+    on_resumable(user, request);
     if (r->call)
         segue_call_defer(r->call, 0, NULL);
-    on_resumable(user, request);
 }
 
 static void on_cancel(void *user, segue_call *call)
@@ -387,18 +389,14 @@ static void watch(relay *r)
 bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms)
 {
     segue_call *before = r->call;
-    bool stored = !r->up->source->proxy->config.cancel_on_close;
     if (!before || !r->request || r->cancelled)
         return false;
     r->call = call;
-    if (stored) /* the checkpoint is durable before the client knows the task */
-        relay_checkpoint(r);
+    relay_checkpoint(r);
     if (segue_call_defer(call, ttl_ms, NULL) != SEGUE_OK) {
         r->call = before;
         return false;
     }
-    if (!stored)
-        relay_checkpoint(r);
     r->item = i;
     watch(r);
     return true;

@@ -57,7 +57,9 @@ bool relay_may_repeat(const relay *r);
 bool relay_has_key(const relay *r);
 /* Continues or ends a call that an earlier process of the proxy began. */
 void relay_resume(relay *r);
-/* Stores in the call's checkpoint what relay_resume needs, if the call is stored. */
+/* Stores in the call's checkpoint what relay_resume needs, if the call is stored or may
+ * become a task. A checkpoint before the change into a task is durable before the client
+ * knows the task. */
 void relay_checkpoint(relay *r);
 
 /* Called when the upstream asks a question during the call of a relay

@@ -5,6 +5,7 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
   --log FILE  appends one line per tools/call that was received, its name and arguments,
               and one per call that was cancelled; may be a pipe
   --hints     the tool "work" has idempotentHint
+  --keys      it honours idempotency keys; the log has the key of each call
   --extra     there is a tool "extra"
   --all       the log also has subscriptions and levels
   --mute      never reads and never writes
@@ -72,6 +73,9 @@ CAPABILITIES = {
     "tools": {"listChanged": True}, "logging": {}, "completions": {},
     "resources": {"subscribe": True, "listChanged": True}, "prompts": {},
 }
+KEYS = "--keys" in OPTIONS
+if KEYS:
+    CAPABILITIES["experimental"] = {"dev.segue/idempotency": {}}
 
 waiting = {}  # id of a question -> function(answer)
 held = {}  # id of a call that waits -> its params
@@ -102,8 +106,9 @@ def write_log(*line):
 
 def call(number, params):
     name, arguments = params["name"], params.get("arguments", {})
-    write_log(name, arguments)
-    token = params.get("_meta", {}).get("progressToken")
+    meta = params.get("_meta", {})
+    write_log(name, arguments, *[meta.get("dev.segue/idempotencyKey")] * KEYS)
+    token = meta.get("progressToken")
     if name == "odd":
         result(number, ODD)
     elif name == "wrong":
@@ -130,6 +135,11 @@ def call(number, params):
             text(number, "worked")
     elif name in ("later", "late_error"):  # answers when it gets a byte from "go"
         def watch():
+            if "say" in arguments:  # reports progress when it gets a byte from "say"
+                with open(arguments["say"], "rb", buffering=0) as pipe:
+                    pipe.read(1)
+                note("notifications/progress", {"progressToken": token, "progress": 1,
+                                                "message": "said"})
             with open(arguments["go"], "rb", buffering=0) as pipe:
                 pipe.read(1)
             if name == "later":

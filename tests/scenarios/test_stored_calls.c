@@ -49,14 +49,14 @@ static void hold(void *user, segue_call *call)
     runs++;
 }
 
-static void add_keeper(world *w)
+static void add_tool(world *w, int32_t flags)
 {
     static const char tool[] =
         "{\"name\":\"keeper\",\"inputSchema\":{\"type\":\"object\"}}";
     segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = hold;
     options.task = SEGUE_TASK_MAY;
-    options.flags = SEGUE_TOOL_STORED | SEGUE_TOOL_RESTARTABLE;
+    options.flags = flags | SEGUE_TOOL_RESTARTABLE;
     options.promote_after_ms = PROMOTE_MS;
     options.ttl_ms = item_ttl_ms;
     assert_int_equal(
@@ -64,18 +64,39 @@ static void add_keeper(world *w)
         SEGUE_OK);
 }
 
-static void with_keeper(world *w)
+static void add_keeper(world *w)
 {
-    w->furnish = add_keeper;
+    add_tool(w, SEGUE_TOOL_STORED);
+}
+
+static void add_plain_keeper(world *w)
+{
+    add_tool(w, 0);
+}
+
+static void with(world *w, void (*furnish)(world *w))
+{
+    w->furnish = furnish;
     held = NULL;
     runs = cancels = 0;
     item_ttl_ms = ITEM_TTL_MS;
+}
+
+static void with_keeper(world *w)
+{
+    with(w, add_keeper);
 }
 
 static void with_keeper_for_ever(world *w)
 {
     with_keeper(w);
     item_ttl_ms = -1;
+}
+
+/* The tool has no SEGUE_TOOL_STORED: a call is in the store from when it is a task. */
+static void with_plain_keeper(world *w)
+{
+    with(w, add_plain_keeper);
 }
 
 static void complete(world *w, const char *text)
@@ -134,19 +155,24 @@ static void runs_again_before_it_is_a_task(world *w)
     complete(w, "worked");
 }
 
-static void keeps_a_checkpoint_before_it_is_a_task(world *w)
+static void assert_checkpoint(const char *text)
 {
     const void *bytes;
     size_t len;
     uint64_t segment;
+    assert_int_equal(segue_call_resumed(held, &segment, &bytes, &len), SEGUE_OK);
+    assert_int_equal(len, strlen(text));
+    assert_memory_equal(bytes, text, len);
+}
+
+static void keeps_a_checkpoint_before_it_is_a_task(world *w)
+{
     wire *c = world_connect(w, NULL);
     ask(c, "1");
     assert_int_equal(segue_call_checkpoint(held, "mark", 4, NULL), SEGUE_OK);
     world_run(w);
     restart(w);
-    assert_int_equal(segue_call_resumed(held, &segment, &bytes, &len), SEGUE_OK);
-    assert_int_equal(len, 4);
-    assert_memory_equal(bytes, "mark", 4);
+    assert_checkpoint("mark");
     complete(w, "worked");
 }
 
@@ -280,6 +306,73 @@ static void has_the_time_to_live_of_its_client(world *w)
     complete(w, "worked");
 }
 
+/* The handler turns the call into a task before its time, and names no time to live. */
+static void is_deferred_with_the_time_to_live_of_its_client(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    legacy_ask_task(c, "1", "keeper", NULL,
+                    "{\"ttl\":600000,\"responseModes\":[\"immediate\"]}");
+    world_run(w);
+    assert_int_equal(segue_call_defer(held, 0, NULL), SEGUE_OK);
+    world_run(w);
+    assert_at(wire_response(c, "1"), "result.task.ttl", "600000");
+    complete(w, "worked");
+}
+
+static void is_deferred_with_the_time_to_live_of_its_handler(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    legacy_ask_task(c, "1", "keeper", NULL,
+                    "{\"ttl\":600000,\"responseModes\":[\"immediate\"]}");
+    world_run(w);
+    assert_int_equal(segue_call_defer(held, 5000, NULL), SEGUE_OK);
+    world_run(w);
+    assert_at(wire_response(c, "1"), "result.task.ttl", "5000");
+    complete(w, "worked");
+}
+
+/* ---- a plain call becomes a task ---- */
+
+/* The call was no task and was not in the store when the handler gave the checkpoint. */
+static void takes_its_checkpoint_into_the_store(world *w)
+{
+    char id[64];
+    wire *c = world_connect(w, NULL);
+    ask(c, "1");
+    assert_int_equal(segue_call_checkpoint(held, "old", 3, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_checkpoint(held, "mark", 4, NULL), SEGUE_OK);
+    take_id(c, "1", id, sizeof id);
+    restart(w);
+    assert_int_equal(runs, 2);
+    assert_checkpoint("mark");
+    c = world_connect(w, NULL);
+    complete(w, "worked");
+    const char *r = wire_get_until(c, id, "completed", CAPS_TASKS);
+    assert_at(r, "result.result.content.0.text", "\"worked\"");
+}
+
+static void its_checkpoint_is_no_part_of_the_answer(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    ask(c, "1");
+    assert_int_equal(segue_call_checkpoint(held, "mark", 4, NULL), SEGUE_OK);
+    complete(w, "worked");
+    const char *r = wire_response(c, "1");
+    assert_at(r, "result.resultType", "\"complete\"");
+    assert_at(r, "result.content.0.text", "\"worked\"");
+    assert_at(r, "result.content.1", "");
+}
+
+static void without_tasks_it_has_no_checkpoint(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    wire_ask(c, "1", "tools/call", "\"name\":\"keeper\"", NULL);
+    world_run(w);
+    assert_int_equal(segue_call_checkpoint(held, "mark", 4, NULL), SEGUE_E_STATE);
+    complete(w, "worked");
+    assert_at(wire_response(c, "1"), "result.content.0.text", "\"worked\"");
+}
+
 /* ---- another server on the store ---- */
 
 static world other;
@@ -342,6 +435,10 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"a stored call has the time to live of its client",
      has_the_time_to_live_of_its_client, ONLY_HERE | ONE_DRIVE, NULL},
+    {"a stored call is deferred with the time to live of its client",
+     is_deferred_with_the_time_to_live_of_its_client, ONLY_HERE | ONE_DRIVE, NULL},
+    {"a stored call is deferred with the time to live of its handler",
+     is_deferred_with_the_time_to_live_of_its_handler, ONLY_HERE | ONE_DRIVE, NULL},
     {"another server knows the task of a stored call", another_server_knows_the_task,
      ONLY_HERE | ONE_DRIVE, NULL},
 };
@@ -349,6 +446,15 @@ static const scenario scenarios[] = {
 static const scenario for_ever[] = {
     {"a stored call that was answered is purged", an_answered_call_is_purged,
      ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+static const scenario plain[] = {
+    {"a plain call takes its checkpoint into the store",
+     takes_its_checkpoint_into_the_store, ONLY_HERE | ONE_DRIVE, NULL},
+    {"the checkpoint of a plain call is no part of its answer",
+     its_checkpoint_is_no_part_of_the_answer, ONLY_HERE, NULL},
+    {"a plain call that cannot be a task has no checkpoint",
+     without_tasks_it_has_no_checkpoint, ONLY_HERE, NULL},
 };
 
 static const scenario refusals[] = {
@@ -362,6 +468,8 @@ int main(void)
                                         with_keeper);
     failed += scenarios_run_prepared(for_ever, sizeof for_ever / sizeof *for_ever,
                                      with_keeper_for_ever);
+    failed +=
+        scenarios_run_prepared(plain, sizeof plain / sizeof *plain, with_plain_keeper);
     return failed + scenarios_run_prepared(refusals, sizeof refusals / sizeof *refusals,
                                            with_faults);
 }

@@ -137,6 +137,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
                                     const char *params, size_t len,
                                     segue_input_fn on_input, void *user,
                                     segue_free_fn free_user);
+/* ttl_ms: 0 = as the client has asked, or as in the tool's options. */
 segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms);
 segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len);
 segue_status sgi_call_complete(segue_call *call, const segue_content *content);

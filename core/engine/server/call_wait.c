@@ -197,7 +197,8 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
         return sgi_refuse(
             call->handle.engine, SEGUE_E_STATE,
             "the call waits for answers of its client, so it cannot become a task now");
-    segue_status status = sgi_op_turn_into_task(op, ttl_ms);
+    segue_status status =
+        sgi_op_turn_into_task(op, ttl_ms ? ttl_ms : op->served->asked_ttl_ms);
     if (status == SEGUE_OK)
         became_task(call);
     return status;

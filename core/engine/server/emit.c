@@ -110,7 +110,7 @@ static segue_status turn_in_time(segue_call *call, size_t more)
     if (op->head.tasking != SGI_TASKING_MAY || sgi_op_is_logged(op) ||
         fits_plain(op, more))
         return SEGUE_OK;
-    segue_status status = sgi_call_defer(call, op->served->asked_ttl_ms);
+    segue_status status = sgi_call_defer(call, 0);
     return status == SEGUE_E_NOMEM ? status : SEGUE_OK;
 }
 
@@ -458,16 +458,16 @@ segue_status sgi_call_set_status(segue_call *call, const char *message)
 
 segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 {
+    const sgi_op *op = call->op;
     segue_status status = may_emit(call);
     if (status != SEGUE_OK)
         return status;
-    if (!sgi_op_is_logged(call->op))
+    if (!sgi_op_is_logged(op) && op->head.tasking != SGI_TASKING_MAY)
         return sgi_refuse(
             call->handle.engine, SEGUE_E_STATE,
-            "the call cannot store a checkpoint, because it is not a task and has no "
-            "idempotency key");
-    return after_append(
-        call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
+            "the call cannot store a checkpoint, because it is not a task, cannot become "
+            "one, and has no idempotency key");
+    return append(call, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len});
 }
 
 /* ---- ending the operation ---- */

@@ -18,8 +18,7 @@ static void promote(sgi_timer *timer)
     bool starts_later = !call && op->hold == SGI_HOLD_NEW && !sgi_op_has_ended(op);
     /* The timer is set again while the call cannot become a task yet: its creation is not
      * durable, or a question to the client is open (SEGUE_E_STATE). */
-    if (starts_later ||
-        (call && sgi_call_defer(call, op->served->asked_ttl_ms) == SEGUE_E_STATE))
+    if (starts_later || (call && sgi_call_defer(call, 0) == SEGUE_E_STATE))
         sgi_engine_set_timer(op->engine, &op->served->promote,
                              op->served->item->options.promote_after_ms, promote);
 }
@@ -30,7 +29,7 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
 {
     (void)reply;
     if (op->served->call && !sgi_op_has_ended(op))
-        sgi_call_defer(op->served->call, op->served->asked_ttl_ms);
+        sgi_call_defer(op->served->call, 0);
 }
 
 /* Sets the arguments of the call. The arguments of a question are all params of the

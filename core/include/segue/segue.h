@@ -1260,8 +1260,8 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
 
 /* Turns a running call into a task now, instead of at promote_after_ms.
  *
- * ttl_ms    time to live; 0 = as in the tool's options; -1 = unlimited where the server
- *           allows it.
+ * ttl_ms    time to live; 0 = as the client has asked, or as in the tool's options if the
+ *           client has not; -1 = unlimited where the server allows it.
  * Returns   SEGUE_OK, also when the call is a task already; SEGUE_E_UNSUPPORTED when the
  *           tool or the client does not allow tasks, or when the call can be resumed or
  *           is stored without asking for a task; SEGUE_E_LIMIT when the client has
@@ -1269,10 +1269,12 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
 SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
                                         segue_error **error);
 
-/* Stores bytes of the application with the task. After a crash the next run of the tool
- * gets the last bytes stored.
+/* Stores bytes of the application with the call. After a crash the next run of the tool
+ * gets the last bytes stored. The bytes of a plain call that asks for a task are stored
+ * when it becomes one.
  *
- * Returns   as segue_call_send; SEGUE_E_STATE when the call is not stored. */
+ * Returns   as segue_call_send; SEGUE_E_STATE when the call is not stored and cannot
+ *           become a task. */
 SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
                                              size_t len, segue_error **error);
 

@@ -311,8 +311,8 @@ export class Context {
     /**
      * Turns the call into a task now. A task outlives the connection.
      *
-     * @param ttlMs - how long the task is kept after its end, in milliseconds; 0 = the
-     * tool's option `ttlMs`.
+     * @param ttlMs - how long the task is kept after its end, in milliseconds; 0 = as
+     * the client has asked, or the tool's option `ttlMs`.
      * @returns false when the tool or the client does not allow tasks; the call then
      * stays a plain call.
      */
@@ -407,7 +407,8 @@ export class Context {
      * finds the data in {@link resumed}.
      *
      * @param data - bytes, or a value that JSON can represent.
-     * @returns false when the call is not a task, so that nothing was stored.
+     * @returns false when the call is no task and cannot become one, so that nothing was
+     * stored.
      */
     async checkpoint(data: unknown): Promise<boolean> {
         const stored = data instanceof Uint8Array ? data : jsonText(data);

@@ -208,7 +208,8 @@ class Context:
         """Turns the call into a task now. A task outlives the connection.
 
         Args:
-            ttl: how long the task is kept, in seconds; None = the tool's option.
+            ttl: how long the task is kept, in seconds; None = as the client has asked,
+                or the tool's option.
 
         Returns:
             False when the tool or the client does not allow tasks; the call then stays a
@@ -312,7 +313,8 @@ class Context:
             data: bytes, or a value that JSON can represent.
 
         Returns:
-            False when the call is not a task, so its progress is not stored.
+            False when the call is no task and cannot become one, so its progress is not
+            stored.
         """
         raw = self._stored(data)
         try:
