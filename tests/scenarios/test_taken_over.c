@@ -646,6 +646,31 @@ static void a_creation_that_was_applied_comes_again(world *w)
     fails_at_first(w, 1);
 }
 
+/* A commit whose answer was lost is repeated. The log then gets no entry for the second
+ * time that the first commit has already dropped. */
+static void no_dropped_entry_is_appended_again(world *w)
+{
+    begin(w);
+    shared_place_drop(place);
+    for (int lost = 1; lost <= 4; lost++) {
+        wire *a = resumable_at(w);
+        world_run(w);
+        shared_store_fail(instance_a, lost, 1);
+        wire_cut(a);
+        world_run(w);
+        a = legacy_connect(w, "Ada", CAPS_Z);
+        ask_resume(a);
+        world_run(w);
+        wire_cut(a);
+        world_run(w);
+        a = legacy_connect(w, "Ada", CAPS_Z);
+        ask_resume(a);
+        world_advance(w, 6000);
+        assert_true(*json_at(wire_response(a, "123"), "result.content.4"));
+    }
+    end();
+}
+
 /* The store has a question of A, but A does not know that: the answer of its commit was
  * lost. A client of B sees the question and answers it. The answer reaches A's
  * handler. */
@@ -1119,6 +1144,8 @@ static const scenario leases[] = {
     {"AS-114 no commit to a shared store is lost", no_commit_is_lost,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 no answer of a commit is lost", no_answer_of_a_commit_is_lost,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 no dropped entry is appended again", no_dropped_entry_is_appended_again,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a creation comes again", a_creation_comes_again, ONLY_HERE | ONE_DRIVE,
      NULL},

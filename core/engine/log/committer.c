@@ -201,14 +201,14 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
 {
     memset(dropped, 0, SGI_DROPS * sizeof *dropped);
     for (int what = 0; what < SGI_DROPS && upto + 1 == op->head.next_log; what++) {
-        segue_store_entry entry = sgi_op_next_drop_write(op, (sgi_drop)what, upto);
+        dropped[what] = sgi_op_next_drop(op, (sgi_drop)what);
+        segue_store_entry entry = sgi_op_drop_entry((sgi_drop)what, dropped[what], upto);
         if (!entry.seq)
             continue;
         segue_store_write *write = add_write(mem, batch, SEGUE_STORE_DROP, op);
         if (!write)
             return false;
         write->entry = entry;
-        dropped[what] = op->drop_upto[what];
     }
     return true;
 }
@@ -375,11 +375,11 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
     settle_doubt(row);
     op->commands_taken_stored = row->taken;
     bool more = op->commands_taken > op->commands_taken_stored && !sgi_op_has_ended(op);
-    for (int what = 0; what < SGI_DROPS; what++) {
+    for (int what = 0; what < SGI_DROPS; what++)
         sgi_op_on_drop_written(op, (sgi_drop)what, row->dropped[what]);
-        more |= sgi_op_next_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
-    }
     sgi_op_on_entries_durable(op, row->upto);
+    for (int what = 0; what < SGI_DROPS; what++)
+        more |= sgi_op_next_drop(op, (sgi_drop)what) > 0;
     if (op->pending || op->releasing || op->deleting || sgi_op_is_in_doubt(op) || more)
         sgi_committer_mark_dirty(committer, op);
 }

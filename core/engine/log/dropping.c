@@ -15,18 +15,21 @@ void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq)
         sgi_committer_mark_dirty(op->committer, op);
 }
 
-/* Returns the write that deletes dropped entries from the store, or a write with seq 0
- * when there is nothing to delete. Entries of an ended operation are not deleted, because
- * its whole log is purged later. */
-segue_store_entry sgi_op_next_drop_write(const sgi_op *op, sgi_drop what,
-                                         uint64_t durable)
+/* A store with leases may have applied a commit that failed. The commit is then repeated,
+ * and the store must still have the entries that the commit appends. So a commit deletes
+ * only entries of earlier commits, and a later commit deletes the others. */
+uint64_t sgi_op_next_drop(const sgi_op *op, sgi_drop what)
 {
-    segue_store_entry entry = {.kind = kinds[what]};
-    if (op->drop_upto[what] <= op->gone_upto[what] || sgi_op_has_ended(op) ||
-        sgi_op_is_broken(op))
-        return entry;
-    entry.seq = op->drop_upto[what] < durable ? op->drop_upto[what] : durable - 1;
-    return entry;
+    bool repeats = op->committer->leased && op->durable < op->drop_upto[what];
+    uint64_t upto = repeats ? op->durable : op->drop_upto[what];
+    bool stays = sgi_op_has_ended(op) || sgi_op_is_broken(op);
+    return stays || upto <= op->gone_upto[what] ? 0 : upto;
+}
+
+segue_store_entry sgi_op_drop_entry(sgi_drop what, uint64_t upto, uint64_t last)
+{
+    return (segue_store_entry){.kind = kinds[what],
+                               .seq = !upto || upto < last ? upto : last - 1};
 }
 
 void sgi_op_on_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)

@@ -14,12 +14,14 @@
 /* Drops the entries of this kind up to position seq, because no client needs them any
  * more. */
 void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq);
-/* For the committer. sgi_op_next_drop_write returns the write that deletes dropped
- * entries in the durable part of the log; seq = 0 in the write: there is nothing to
- * delete. The committer then reports the outcome by sgi_op_on_drop_written or
- * sgi_op_on_drop_failed. */
-segue_store_entry sgi_op_next_drop_write(const sgi_op *op, sgi_drop what,
-                                         uint64_t durable);
+/* For the committer. sgi_op_next_drop returns the position up to which the next commit
+ * deletes dropped entries; 0 = there is nothing to delete. Entries of an ended operation
+ * are not deleted, because its whole log is purged later. sgi_op_drop_entry returns the
+ * entry of the write that deletes up to this position; last: the position of the last
+ * entry of the log, which stays; seq = 0 in the entry: no write is needed. The committer
+ * then reports the outcome by sgi_op_on_drop_written or sgi_op_on_drop_failed. */
+uint64_t sgi_op_next_drop(const sgi_op *op, sgi_drop what);
+segue_store_entry sgi_op_drop_entry(sgi_drop what, uint64_t upto, uint64_t last);
 void sgi_op_on_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
 void sgi_op_on_drop_failed(sgi_op *op);
 
