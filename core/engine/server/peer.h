@@ -368,8 +368,8 @@ const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *b
 /* Closes the connections of clients that wait for the end of an operation that this
  * server will not answer. The clients then ask another server. */
 void sgi_call_cut_connections(sgi_op *op);
-/* Notes that the client of this reply is sent the end of the operation. Does nothing while
- * the operation runs. */
+/* Notes that the client of this reply is sent the end of the operation. Does nothing
+ * while the operation runs. */
 void sgi_reply_note_end_sent(const sgi_reply *reply, sgi_op *op);
 /* Separates an answered reply from its operation. Cancelling the reply no longer cancels
  * the operation, and the operation sends no more progress on the reply. */
