@@ -6,6 +6,10 @@ load, one after another and again. The load is proxy_load.py.
 - Standard input and output before a server over HTTP; the call without a proxy is the one
   over HTTP.
 - Standard input and output before one of the same kind: segue-proxy alone.
+- HTTP before a server over HTTP: the call without a proxy is the one over HTTP. Beside
+  segue-proxy only mcp-persist can do this, and it can do nothing else. It always has a
+  store, and keeps in it what comes as an event stream, so it is compared with
+  segue-proxy on SQLite.
 
 What each adds to a call is the difference of the medians. The memory is that of the
 proxy's processes without the upstreams. The machine decides the values, so a ratio is
@@ -24,11 +28,14 @@ from figures import ROOT, alternate, column
 SERVERS = os.path.join(ROOT, "build", "deps", "servers")
 NPM = os.path.join(SERVERS, "node_modules", ".bin")
 PIP1 = os.path.join(SERVERS, "venv1", "bin")
+PERSIST = os.path.join(SERVERS, "venv-persist", "bin")
 ROUNDS = 3
 IN_FLIGHT = 32
 SESSIONS, SESSIONS_SHORT = 1000, 100
 # It starts a program for each session, so it has fewer, also where the others have more.
 FEW_SESSIONS = {"supergateway"}
+# with what a proxy is compared, if not with "segue-proxy"
+BESIDE = {"mcp-persist": "segue-proxy sqlite"}
 
 
 def fronts(segue, upstream, directory):
@@ -56,6 +63,19 @@ def backs(segue, url):
         "mcp-remote": [f"{NPM}/mcp-remote", url, "--allow-http", "--transport",
                        "http-only"],
         "mcp-proxy (pip)": [f"{PIP1}/mcp-proxy", "--transport", "streamablehttp", url],
+    }
+
+
+def gateways(segue, url, directory):
+    """{name: command without its port}: HTTP before a server over HTTP."""
+    return {
+        "segue-proxy": [segue, "--listen", "127.0.0.1:{port}", url],
+        "segue-proxy sqlite": [segue, "--store", f"{directory}/gateway.db", "--listen",
+                               "127.0.0.1:{port}", url],
+        "mcp-persist": [f"{PERSIST}/mcp-persist-proxy", "--upstream",
+                        url.removesuffix("/mcp"), "--host", "127.0.0.1", "--port",
+                        "{port}", "--backend", "sqlite", "--url",
+                        f"{directory}/events.db"],
     }
 
 
@@ -134,6 +154,10 @@ def compare(report, title, said, ours, figure, unit, goal):
                    ("ratio", *goal))
 
 
+def ours_for(name):
+    return BESIDE.get(name, "segue-proxy")
+
+
 def measure_kind(report, kind, commands, bare, run):
     """Measures each proxy that can do it on this machine."""
     names = list(commands)
@@ -148,28 +172,44 @@ def measure_kind(report, kind, commands, bare, run):
                                         for name in usable])
     said = dict(zip(["bare", *usable], results))
     for name in usable:
-        ours = None if name.startswith("segue-proxy") else said["segue-proxy"]
+        ours = None if name.startswith("segue-proxy") else said[ours_for(name)]
         add(report, kind, name, said[name], ours, said["bare"])
     return usable
 
 
-def measure_memory(report, commands, usable, sessions):
+def measure_memory(report, kind, commands, usable, sessions):
     """Once for each proxy: the memory does not depend on the load of the machine."""
-    ours = None
+    known = {}
     for name in usable:
         count = min(sessions, SESSIONS_SHORT) if name in FEW_SESSIONS else sessions
         try:
             said = [memory(commands[name], count)]
         except (OSError, EOFError, RuntimeError) as error:
-            print(f"proxy_http: {name} does not have {count} sessions: "
+            print(f"proxy_{kind}: {name} does not have {count} sessions: "
                   f"{str(error)[:160]!r}", flush=True)
             continue
-        title = title_of("http", name)
-        theirs = None if name.startswith("segue-proxy") else ours
-        compare(report, f"{title}_idle", said, theirs, "idle", "MiB", ("<=", 0.2))
-        compare(report, f"{title}_{count}_sessions", said, theirs, "full", "MiB",
+        known[name] = said
+        title = title_of(kind, name)
+        ours = None if name.startswith("segue-proxy") else known.get(ours_for(name))
+        compare(report, f"{title}_idle", said, ours, "idle", "MiB", ("<=", 0.2))
+        compare(report, f"{title}_{count}_sessions", said, ours, "full", "MiB",
                 ("<=", 0.2))
-        ours = ours or said
+
+
+def measure_before_http(report, segue, port, seconds, sessions):
+    """Measures what stands before a server over HTTP."""
+    url = f"http://127.0.0.1:{port}/mcp"
+
+    def bare():
+        return {**load.http_calls(port, 1, seconds), "calls_per_s": 1}
+
+    measure_kind(report, "stdio", backs(segue, url), bare,
+                 lambda command: over_pipes(command, seconds))
+    with tempfile.TemporaryDirectory() as directory:
+        commands = gateways(segue, url, directory)
+        usable = measure_kind(report, "http_http", commands, bare,
+                              lambda command: over_http(command, seconds))
+        measure_memory(report, "http_http", commands, usable, sessions)
 
 
 def measure(programs, report, plan):
@@ -185,14 +225,12 @@ def measure(programs, report, plan):
         usable = measure_kind(report, "http", commands,
                               lambda: over_pipes(upstream, seconds),
                               lambda command: over_http(command, seconds))
-        measure_memory(report, commands, usable, sessions)
+        measure_memory(report, "http", commands, usable, sessions)
     server = subprocess.Popen([programs.path("bench_http_server")], text=True,
                               stdout=subprocess.PIPE)
     try:
         port = int(server.stdout.readline())
-        measure_kind(report, "stdio", backs(segue, f"http://127.0.0.1:{port}/mcp"),
-                     lambda: {**load.http_calls(port, 1, seconds), "calls_per_s": 1},
-                     lambda command: over_pipes(command, seconds))
+        measure_before_http(report, segue, port, seconds, sessions)
     finally:
         server.kill()
         server.wait()
