@@ -55,12 +55,18 @@ class Killed(stage.Stage):
     def use_database(self):
         self.store = self.postgres()
 
-    def test_two_proxies_on_one_database_follow_each_other(self):
-        self.use_database()
+    def follow(self):
         with self.serve() as first, self.serve() as second:
             self.gone.touch()
             task = self.begin(first)
             self.assertEqual(text_of(self.result_of(second, task)), "worked")
+
+    def test_two_proxies_on_one_database_follow_each_other(self):
+        self.use_database()
+        self.follow()
+
+    def test_two_proxies_on_one_file_follow_each_other(self):
+        self.follow()
 
     def test_a_call_that_may_have_run_is_not_sent_again(self):
         with self.serve() as first:
