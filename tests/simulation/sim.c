@@ -428,6 +428,7 @@ void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
     begin(s, seed, plan);
     s->trace = trace;
     s->history = history;
+    sim_clock_show(s);
     for (int i = 0; i < sim_planned(s, SIM_servers) && !sim_planned(s, SIM_children); i++)
         sim_server_start(&s->servers[i]);
     for (int i = 0; i < sim_planned(s, SIM_clients); i++)
@@ -439,6 +440,7 @@ void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
     sim_watch_settle(s, wait_for_watches);
     sim_tell(s, "over");
     end(s);
+    sim_clock_show(NULL);
     *outcome = (sim_outcome){s->digest, ms, s->turns};
     judge_free(s->judge);
 }

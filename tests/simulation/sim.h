@@ -12,6 +12,7 @@
  * client.c    clients, and the applications that call
  * child.c     servers that are child processes of their clients
  * line.c      the bytes between the two, as over a pipe
+ * clock.c     the clock of the run, for the libraries of the system
  * foreign.c   what servers of others do
  * web.c       the same over HTTP
  * gateway.c   requests that get a status of HTTP in place of an answer
@@ -217,6 +218,12 @@ struct sim {
     int version; /* the number of the last change of the watched resource */
     int gap;     /* the segment that tasks do not show; 0 = none */
 };
+
+/* ---- clock.c ---- */
+
+/* From now on the monotonic clock of the system shows the time of this run; NULL = it
+ * shows its own time again. */
+void sim_clock_show(const sim *s);
 
 typedef struct sim_outcome {
     uint64_t digest;
