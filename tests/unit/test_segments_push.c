@@ -425,6 +425,52 @@ static void streams_of_tasks_that_are_over_are_bounded(void **state)
     assert_int_equal(t.mem.blocks, blocks);
 }
 
+#define LEFT 70
+
+/* While tasks live, the streams that clients left are bounded in number, so that they do
+ * not use up the requests in flight. The newest are kept. */
+static void streams_that_clients_left_are_bounded(void **state)
+{
+    char task[64], last[16];
+    (void)state;
+    const sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    for (int i = 0; i < 2 * LEFT; i++) {
+        make_task_and_cut(1000 + i, CALL, task);
+        assert_in_range(session->in_flight.by_id.count, 1, LEFT);
+    }
+    for (int i = 0; i < 50; i++) {
+        snprintf(last, sizeof last, "%d-0", 2 * LEFT + 1 - i);
+        assert_int_equal(http_wire_get(&t.a, last), 0);
+        assert_numbers(http_wire_text(&t.a), 1, 1);
+        assert_true(http_wire_says(&t.a, "\"isComplete\":true"));
+        http_wire_cut(&t.a);
+    }
+}
+
+/* The same for dialect P. */
+static void pieces_that_clients_left_are_bounded(void **state)
+{
+    (void)state;
+    const sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    for (int i = 0; i < 2 * LEFT; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{"
+                 "\"name\":\"plain\",\"_meta\":{\"allowPartial\":true}}}",
+                 1000 + i);
+        assert_int_equal(http_wire_post(&t.a, body), 0);
+        segue_call *call = http_wire_call(t.server);
+        assert_non_null(call);
+        send_much(call);
+        assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"hasMore\":"), 1);
+        http_wire_cut(&t.a);
+        finish(call);
+        assert_in_range(session->in_flight.by_id.count, 1, LEFT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +486,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(streams_of_tasks_that_are_over_are_bounded,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(streams_that_clients_left_are_bounded, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(pieces_that_clients_left_are_bounded, set_up,
+                                        tear_down),
         {"AS-4 R-1905-28 segments in quick succession go out together",
          in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
         {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,

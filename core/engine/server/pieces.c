@@ -355,7 +355,7 @@ static void withdrawn(sgi_reply *reply)
 void sgi_pieces_finish_reply(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
-    pieces->ended = true;
+    pieces->ended = reply->complete = true;
     reply->cancelled = withdrawn;
     if (!reply->peer)
         close_reply(pieces);

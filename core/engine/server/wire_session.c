@@ -21,6 +21,9 @@
  * keeps although they get no more events (settled) or the client can do without them
  * (spare). */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
+/* The maximum number of exchanges that one session keeps for clients that left them before
+ * their operations ended. The client may have got the rest from another server. */
+#define LEFT_MAX SGI_THRESHOLD(left_exchanges_max)
 /* the time in ms after which a question is sent on another stream than the lost one */
 #define ASK_AGAIN_MS SGI_THRESHOLD(ask_again_ms)
 /* The maximum number of sessions that are visited in one search for a session or an
@@ -44,6 +47,19 @@ static bool is_spare(const sgi_peer *peer)
         return false;
     LIST_FOREACH(reply, &peer->replies, by_peer)
         if (!reply->spare)
+            return false;
+    return !LIST_EMPTY(&peer->replies);
+}
+
+/* True when the operations of a parked exchange (no transport carries it) have ended, and
+ * the rest of the answers waits for the client. */
+static bool is_left(const sgi_peer *peer)
+{
+    const sgi_reply *reply;
+    if (peer->conn->transport)
+        return false;
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (!reply->complete)
             return false;
     return !LIST_EMPTY(&peer->replies);
 }
@@ -288,21 +304,30 @@ sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principa
 
 /* ---- exchanges ---- */
 
+static bool is_dispensable(const sgi_peer *peer)
+{
+    return is_settled(peer) || is_spare(peer);
+}
+
 /* Drops exchanges that no client can resume. If too many exchanges remain that get no
- * more events (settled) or that the client can do without (spare), also drops the oldest
- * of them. */
+ * more events (settled), that the client can do without (spare), or that the client has
+ * left, also drops the oldest of them. */
 static void trim(sgi_wire_session *session)
 {
     sgi_peer *peer, *next;
-    int32_t kept = 0;
-    TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        kept += is_settled(peer) || is_spare(peer);
+    int32_t dispensable = 0, left = 0;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session) {
+        dispensable += is_dispensable(peer);
+        left += !is_dispensable(peer) && is_left(peer);
+    }
     SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
-        bool excess = kept > SPARE_MAX && (is_settled(peer) || is_spare(peer));
+        int32_t *kept = is_dispensable(peer) ? &dispensable : &left;
+        bool excess = is_dispensable(peer) ? dispensable > SPARE_MAX
+                                           : is_left(peer) && left > LEFT_MAX;
         if (!excess && (!is_settled(peer) || can_be_taken_up(peer)))
             continue;
         discard(peer);
-        kept--;
+        --*kept;
     }
 }
 

@@ -301,7 +301,8 @@ static void time_is_over(sgi_timer *timer)
 static void await_time_over(sgi_push *push)
 {
     const sgi_op *op = push->cursor.reader.op;
-    if (sgi_conn_transport(push->conn) || !sgi_segments_are_complete(op))
+    push->reply->complete = sgi_segments_are_complete(op);
+    if (sgi_conn_transport(push->conn) || !push->reply->complete)
         return;
     int64_t at = sgi_server_purge_time(op);
     if (at < INT64_MAX)
