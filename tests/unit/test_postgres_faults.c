@@ -112,6 +112,20 @@ static void newer_format_is_refused(void **state)
     assert_int_equal(postgres_server_do(server, "SELECT count(*) FROM segue.owner"), 0);
 }
 
+/* Dead rows are made free before they are a fifth of the large tables. */
+static void large_tables_are_vacuumed_early(void **state)
+{
+    (void)state;
+    sgi_store_unref(must_open(postgres_server_unix_url(server), LASTING_MS));
+    assert_int_equal(
+        postgres_server_do(server,
+                           "SELECT count(*) FROM pg_class WHERE relnamespace = "
+                           "'segue'::regnamespace AND relname IN ('operation', 'log') "
+                           "AND reloptions @> '{autovacuum_vacuum_scale_factor=0.05,"
+                           "autovacuum_vacuum_threshold=1000}'"),
+        2);
+}
+
 static void who_may_not_create_is_told(void **state)
 {
     (void)state;
@@ -445,6 +459,7 @@ int main(void)
         cmocka_unit_test_setup(another_isolation_is_refused, clear),
         cmocka_unit_test_setup(newer_format_is_refused, clear),
         cmocka_unit_test_setup(unreadable_record_holds_up_no_claim, clear),
+        cmocka_unit_test_setup(large_tables_are_vacuumed_early, clear),
         cmocka_unit_test_setup(who_may_not_create_is_told, clear),
         cmocka_unit_test(servers_that_start_together_all_open),
         cmocka_unit_test_setup(lost_answers_are_resolved, clear),
