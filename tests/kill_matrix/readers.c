@@ -13,7 +13,10 @@
  *   found TASKS FAILED RESUMED SEGMENTS LOST DUPLICATED ALTERED
  *
  * Its clock runs fast, so that it reconnects at once where a person would wait for a
- * while: pauses between two attempts are not tested here. */
+ * while: pauses between two attempts are not tested here. SEGUE_QUICKER in the environment
+ * says how many times as fast, 20 by default. By this clock the times to live of tasks are
+ * shorter, too: a client gives up a task that no server reports on for a twentieth of its
+ * time to live. */
 #include <segue/segue_ext.h>
 
 #include <inttypes.h>
@@ -30,10 +33,11 @@
 
 #define QUICKER 20
 #define TURN_MS 5
-#define PATIENCE_MS ((int64_t)60000 * QUICKER)
-#define SILENCE_MS ((int64_t)20000 * QUICKER)
+#define PATIENCE_MS (60000 * quicker)
+#define SILENCE_MS (20000 * quicker)
 
 static volatile sig_atomic_t told_to_stop;
+static int64_t quicker = QUICKER;
 
 static int64_t real_ms(clockid_t clock)
 {
@@ -45,7 +49,7 @@ static int64_t real_ms(clockid_t clock)
 static int64_t quick_ms(void *user)
 {
     (void)user;
-    return real_ms(CLOCK_MONOTONIC) * QUICKER;
+    return real_ms(CLOCK_MONOTONIC) * quicker;
 }
 
 static int64_t wall_ms(void *user)
@@ -178,6 +182,8 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[2]))
         return 1;
+    if (getenv("SEGUE_QUICKER"))
+        quicker = atoll(getenv("SEGUE_QUICKER"));
     c.random = strtoull(argv[3], NULL, 10);
     c.count = atoll(argv[5]);
     c.size = atoll(argv[6]);

@@ -40,6 +40,10 @@ NONE = {"long": 0, "short": 0}
 # minute, so a store grows for about six minutes. A part that is shorter than
 # LEAST_MINUTES is not judged: its figures are only reported.
 TTL_MS = 240000
+# The clock of the clients runs this many times as fast. A client gives up a task that no
+# server reports on for TTL_MS of its clock. A store that is restarted and cut off on a busy
+# machine may be away for longer than the 12 seconds that the default leaves.
+QUICKER = 4
 WARM_MINUTES = 7
 LEAST_MINUTES = 12
 # What is kept follows the segments of the last KEPT_MINUTES.
@@ -297,6 +301,7 @@ def main():
         return 0
     options.kills = options.earlier = None
     os.environ["SEGUE_TTL_MS"] = str(TTL_MS)
+    os.environ["SEGUE_QUICKER"] = str(QUICKER)
     stores = options.store or list(STORES)
     print(f"soak: seed {options.seed}")
     reports = [play(store, options.minutes / len(stores), options) for store in stores]
