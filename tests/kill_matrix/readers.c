@@ -13,10 +13,10 @@
  *   found TASKS FAILED RESUMED SEGMENTS LOST DUPLICATED ALTERED
  *
  * Its clock runs fast, so that it reconnects at once where a person would wait for a
- * while: pauses between two attempts are not tested here. SEGUE_QUICKER in the environment
- * says how many times as fast, 20 by default. By this clock the times to live of tasks are
- * shorter, too: a client gives up a task that no server reports on for a twentieth of its
- * time to live. */
+ * while: pauses between two attempts are not tested here. SEGUE_QUICKER in the
+ * environment says how many times as fast, 20 by default. By this clock the times to live
+ * of tasks are shorter, too: a client gives up a task that no server reports on for a
+ * twentieth of its time to live. */
 #include <segue/segue_ext.h>
 
 #include <inttypes.h>

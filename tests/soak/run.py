@@ -41,8 +41,8 @@ NONE = {"long": 0, "short": 0}
 # LEAST_MINUTES is not judged: its figures are only reported.
 TTL_MS = 240000
 # The clock of the clients runs this many times as fast. A client gives up a task that no
-# server reports on for TTL_MS of its clock. A store that is restarted and cut off on a busy
-# machine may be away for longer than the 12 seconds that the default leaves.
+# server reports on for TTL_MS of its clock. A store that is restarted and cut off on a
+# busy machine may be away for longer than the 12 seconds that the default leaves.
 QUICKER = 4
 WARM_MINUTES = 7
 LEAST_MINUTES = 12

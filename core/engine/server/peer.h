@@ -178,7 +178,7 @@ struct sgi_reply {
      * can ask for the operation any more. So the reply can be dropped while no transport
      * carries its exchange. */
     bool spare;
-    /* the operation has ended, and the rest of the answer is sent while the client reads */
+    /* the operation has ended; the rest of the answer is sent while the client reads */
     bool complete;
     /* the client may have received pieces that were replaced later, so the answer must
      * name replaced segments */

@@ -21,8 +21,9 @@
  * keeps although they get no more events (settled) or the client can do without them
  * (spare). */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
-/* The maximum number of exchanges that one session keeps for clients that left them before
- * their operations ended. The client may have got the rest from another server. */
+/* The maximum number of exchanges that one session keeps although their operations have
+ * ended while the client was away. The client may have got the rest from another
+ * server. */
 #define LEFT_MAX SGI_THRESHOLD(left_exchanges_max)
 /* the time in ms after which a question is sent on another stream than the lost one */
 #define ASK_AGAIN_MS SGI_THRESHOLD(ask_again_ms)

@@ -294,10 +294,10 @@ static void time_is_over(sgi_timer *timer)
     SGI_OWNER(timer, sgi_push, over)->reply->spare = true;
 }
 
-/* Starts the timer that makes the reply spare (it may be dropped) when the time to live
- * of the ended task is over. Does nothing while a transport carries the stream. The
- * client may have read the rest from another server. It then never comes back here, and
- * this server does not learn that it has the rest. */
+/* Notes that the task has ended. If no transport carries the stream, starts the timer
+ * that makes the reply spare (it may be dropped) when the task's time to live is over.
+ * The client may have read the rest from another server. It then never comes back here,
+ * and this server does not learn that it has the rest. */
 static void await_time_over(sgi_push *push)
 {
     const sgi_op *op = push->cursor.reader.op;
