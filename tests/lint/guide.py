@@ -11,7 +11,7 @@ import subprocess
 
 import lint
 
-PAGES = ("README.md", "core/README.md")
+PAGES = ("README.md", "core/README.md")  # each has a quick start, which also runs
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
           "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
           "-Wno-unused-but-set-variable"]

@@ -33,7 +33,7 @@ FILE = re.compile(r"([\w./-]+\.(?:[chi]|def|md|py|pyi|ts|txt|map|json))"
 NAME = re.compile(r"\b(?:sgi|segue|SGI|SEGUE)_\w+")
 ROOMS = ("core", "bindings", "python", "node", "tests")
 KINDS = ("c", "h", "i", "def", "py", "pyi", "ts", "mjs", "md", "json", "map", "txt",
-         "cmake", "xml", "seeds")
+         "cmake", "xml", "seeds", "svg")
 SOURCES = [f"{room}/**/*.{kind}" for room in ROOMS for kind in KINDS]
 # Their ids are made up: they test that a lint finds faults.
 PLANTED = "tests/lint/"

@@ -1,8 +1,9 @@
-// Follows the quick start of node/README.md, as a new user would.
+// Follows the quick start of node/README.md, or a section of README.md, as a new user
+// would.
 //
-// quick_start.mjs README DIRECTORY: saves the two programs in a new directory below that
-// one, where the package is installed, starts the server, runs the client, and compares
-// the output with the page. Only the port is another one.
+// quick_start.mjs README DIRECTORY [SECTION]: saves the two programs in a new directory
+// below that one, where the package is installed, starts the server, runs the client, and
+// compares the output with the page. Only the port is another one.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -45,15 +46,28 @@ function runClient(directory) {
     return done.stdout;
 }
 
-async function play(readme, directory) {
+/** Returns what the client prints by the page: a block, or one number a line. */
+function outputOf(page) {
+    const block = blocks(page).find(({ before }) => before.endsWith("prints"));
+    if (block) return block.code;
+    const sentence = /The client prints((?:\s|\d+|,|and)+)\./.exec(page);
+    if (!sentence) throw new Error("the page does not say what the client prints");
+    return sentence[1]
+        .match(/\d+/g)
+        .map((number) => `${number}\n`)
+        .join("");
+}
+
+async function play(readme, directory, title) {
     const port = await freePort();
-    const parts = blocks(section(readFileSync(readme, "utf8"), "Quick start"));
+    const page = section(readFileSync(readme, "utf8"), title);
+    const parts = blocks(page);
     for (const { before, language, code } of parts) {
         const name = /`(\w+\.mjs)`/.exec(before)?.[1];
         if (language !== "js" || !name) continue;
         writeFileSync(path.join(directory, name), code.replace("8000", port));
     }
-    const wanted = parts.find(({ before }) => before.endsWith("prints")).code;
+    const wanted = outputOf(page);
     const { server, ready } = start(directory);
     try {
         await ready;
@@ -65,11 +79,11 @@ async function play(readme, directory) {
     }
 }
 
-const [readme, place] = process.argv.slice(2);
+const [readme, place, title = "Quick start"] = process.argv.slice(2);
 const directory = mkdtempSync(path.join(path.resolve(place), "quick-start-"));
 try {
-    await play(readme, directory);
-    console.log(`quick start: ok with Node ${process.version}`);
+    await play(readme, directory, title);
+    console.log(`${readme}: ok with Node ${process.version}`);
 } finally {
     rmSync(directory, { recursive: true });
 }

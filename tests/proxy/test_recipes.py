@@ -1,5 +1,5 @@
-"""The recipes of core/docs/recipes: what a page shows is read from the page and run, with
-the ports, the files and the upstreams of the test."""
+"""The recipes of core/docs/recipes, and the two commands of README.md: what a page shows
+is read from the page and run, with the ports, the files and the upstreams of the test."""
 
 import configparser
 import json
@@ -132,6 +132,31 @@ class Hosts(Recipe):
             names = [tool["name"] for tool in tools]
             self.assertIn("segue_proxy_result", names)
             self.assertEqual(client.close(), 0)
+
+
+class Readme(Recipe):
+    UPSTREAM = "npx -y @modelcontextprotocol/server-everything"
+
+    def test_its_commands_stand_before_a_server(self):
+        text = (peers.ROOT / "README.md").read_text()
+        _, _, text = text.partition("\n## In front of a server that exists\n")
+        (pair,) = re.findall(r"^```sh\n(.*?)^```$", text.partition("\n## ")[0],
+                             re.M | re.S)
+        host, listening = self.change(pair, **{
+            self.UPSTREAM: shlex.join(peers.UPSTREAM),
+            "calls.db": str(self.place / "calls.db"),
+            "127.0.0.1:8000": f"127.0.0.1:{self.free_port()}"}).splitlines()
+        program, *words = shlex.split(host)
+        self.assertEqual(program, "segue-proxy")
+        with peers.Client([peers.PROXY, *words]) as client:
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+            tools = client.call("tools/list")["result"]["tools"]
+            self.assertIn("segue_proxy_result", [tool["name"] for tool in tools])
+            self.assertEqual(client.close(), 0)
+        self.assertTrue((self.place / "calls.db").exists())
+        proxy = self.listen(listening)
+        self.assertEqual(web.Web(proxy.url).tool("odd")["result"], upstream.ODD)
+        self.assertEqual(proxy.end(), 0)
 
 
 class Nginx(Recipe):

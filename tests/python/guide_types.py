@@ -65,7 +65,9 @@ def modules(text: str) -> dict[str, str]:
     whole = "\n".join(ground)
     for at, code in enumerate(plain):
         whole += function(f"def plain{at}()", code)
-    whole += function("async def clients(session: segue.Session)", "\n".join(clients))
+    if clients:
+        signature = "async def clients(session: segue.Session)"
+        whole += function(signature, "\n".join(clients))
     found["guide"] = with_imports(whole)
     return found
 

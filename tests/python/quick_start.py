@@ -1,9 +1,10 @@
-"""Follows the quick start of python/README.md, as a new user would.
+"""Follows the quick start of python/README.md, or a section of README.md, as a new user
+would.
 
-Usage: quick_start.py README. It runs with the Python that has the package, with nothing
-of the tree on its path. It saves the two programs, starts the server, runs the client,
-and compares the output with the page. Then it runs the commands for the command line.
-Only the port is another one.
+Usage: quick_start.py README [SECTION]. It runs with the Python that has the package, with
+nothing of the tree on its path. It saves the two programs, starts the server, runs the
+client, and compares the output with the page. Then it runs the commands for the command
+line, which only the quick start has. Only the port is another one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from ports import free_port
 
 PORT = "8000"
 DEADLINE = 120  # seconds
+QUICK_START = "Quick start"  # the section of the guide
 OUTPUT = "The output of the client is:"  # the line before the output in the page
+SENTENCE = re.compile(r"The client prints((?:\s|\d+|,|and)+)\.")  # or this, for numbers
 
 
 def blocks(text: str) -> list[tuple[str, str, str]]:
@@ -82,15 +85,26 @@ def expect(what: str, got: str, wanted: str) -> None:
         sys.exit(f"{what}: printed\n{got}\nand not\n{wanted}")
 
 
-def play(readme: str, directory: str) -> None:
+def output_of(page: str) -> str:
+    """Returns what the client prints by the page: a block, or one number a line."""
+    for before, _, content in blocks(page):
+        if before == OUTPUT:
+            return content
+    sentence = SENTENCE.search(page)
+    if not sentence:
+        sys.exit("the page does not say what the client prints")
+    return "".join(f"{number}\n" for number in re.findall(r"\d+", sentence[1]))
+
+
+def play(readme: str, directory: str, title: str) -> None:
     port = str(free_port())
-    page = section(Path(readme).read_text(encoding="utf-8"), "Quick start")
+    page = section(Path(readme).read_text(encoding="utf-8"), title)
     parts = blocks(page)
     for before, language, content in parts:
         name = re.search(r"`(\w+\.py)`", before)
         if language == "python" and name:
             Path(directory, name[1]).write_text(content.replace(PORT, port))
-    printed = next(content for before, _, content in parts if before == OUTPUT)
+    printed = output_of(page)
     commands = [
         line.replace(PORT, port)
         for _, language, content in parts
@@ -119,16 +133,17 @@ def play(readme: str, directory: str) -> None:
             run([sys.executable, "client.py"], directory, environment),
             printed,
         )
-        if not commands:
-            sys.exit("the page has no commands")
+        if bool(commands) != (title == QUICK_START):
+            sys.exit(f"{title} has {len(commands)} commands")
         outputs = []
         for command in commands:
             words = shlex.split(command)
             words[0] = shutil.which("segue", path=environment["PATH"]) or words[0]
             outputs.append(run(words, directory, environment))
-        if "add" not in outputs[0]:
-            sys.exit(f"{commands[0]} printed\n{outputs[0]}")
-        expect(commands[1], outputs[1], printed.partition("\n")[2])
+        if commands:
+            if "add" not in outputs[0]:
+                sys.exit(f"{commands[0]} printed\n{outputs[0]}")
+            expect(commands[1], outputs[1], printed.partition("\n")[2])
     finally:
         server.terminate()
         try:
@@ -142,8 +157,8 @@ def play(readme: str, directory: str) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        play(sys.argv[1], directory)
-    print(f"quick start: ok with Python {sys.version.split()[0]}")
+        play(sys.argv[1], directory, (sys.argv[2:] or [QUICK_START])[0])
+    print(f"{sys.argv[1]}: ok with Python {sys.version.split()[0]}")
 
 
 if __name__ == "__main__":
