@@ -33,6 +33,9 @@
 #define DRAIN_MS 1000
 #define TTL_MS 600000
 #define LEASE_MS 1000
+/* The events that a GET stream keeps reach this size early in a soak, which judges
+ * growth. The stream of a task has some 30 kB. */
+#define REPLAY_BYTES 262144
 
 static volatile sig_atomic_t told_to_end;
 
@@ -170,6 +173,7 @@ static segue_status listen_at(host *h, segue_server *server, int port,
     options.port = port;
     options.drain_ms = DRAIN_MS;
     options.session_idle_ms = ttl_ms(); /* the clients of a killed server leave theirs */
+    options.max_replay_bytes = REPLAY_BYTES;
     segue_status status = segue_server_listen(server, &options, &h->listener, error);
     if (status == SEGUE_OK) {
         const char *url = segue_listener_url(h->listener);
