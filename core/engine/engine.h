@@ -47,6 +47,9 @@ typedef struct sgi_host_functions {
     void (*retain)(void *user);
     /* called when the application has freed a public handle */
     void (*release)(void *user);
+    /* returns the newest format of records and entries that the committer's store takes
+     * (base/records.h); NULL = the store takes every format of this library */
+    int32_t (*records)(void *user, const sgi_committer *committer);
 } sgi_host_functions;
 
 TAILQ_HEAD(sgi_ready_object_list, sgi_ready_object);

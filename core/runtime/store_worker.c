@@ -62,9 +62,17 @@ static void host_store(void *user, sgi_committer *committer)
         sgi_loop_request_turn(rt);
 }
 
+static int32_t host_records(void *user, const sgi_committer *committer)
+{
+    const store_queue *q = committer->host_user;
+    (void)user;
+    return q ? sgi_store_records(q->slot->store) : SGI_RECORDS;
+}
+
 void sgi_stores_fill_host_functions(sgi_host_functions *host)
 {
     host->store = host_store;
+    host->records = host_records;
 }
 
 /* Reads a log. If the job follows the log, following starts before the read, so that

@@ -74,7 +74,12 @@ static segue_status connect_server(opening *o)
 static segue_status become_owner(opening *o)
 {
     sgi_pg_store *store = o->store;
-    if (sgi_crypto_random(NULL, store->me, sizeof store->me))
+    static const uint8_t begin[] = SGI_PG_OWNER_MARK;
+    const size_t at = sizeof begin - 1;
+    memcpy(store->me, begin, at);
+    store->me[at] = SGI_PG_FORMAT >> 8;
+    store->me[at + 1] = SGI_PG_FORMAT & 0xff;
+    if (sgi_crypto_random(NULL, store->me + at + 2, sizeof store->me - at - 2))
         return fail(o, SEGUE_E_STORE, "the system gives no random bytes");
     sgi_pg_begin_call(store, "SELECT @.enter($1, $2, $3)");
     sgi_pg_arg_id(&store->call, store->me);
@@ -110,6 +115,12 @@ static void free_store(void *self)
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
     sgi_free(&mem, store, sizeof *store);
+}
+
+static int32_t records(void *self)
+{
+    sgi_pg_store *store = self;
+    return atomic_load(&store->format.number) < SGI_PG_FORMAT_OF_RECORDS_2 ? 1 : 2;
 }
 
 static void stats(void *self, segue_store_stats *out)
@@ -216,7 +227,8 @@ segue_status sgi_store_postgres_new(const char *url, const segue_store_options *
                                               .follow = sgi_pg_follow,
                                               .post = sgi_pg_post_command,
                                               .news = sgi_pg_read_changes,
-                                              .stats = stats};
+                                              .stats = stats,
+                                              .records = records};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     const char *reason;

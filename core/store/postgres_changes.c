@@ -187,6 +187,8 @@ segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
     sgi_pg_store *store = self;
     sgi_store_feed *feed = &store->feed;
     sgi_store_feed_delivery t = {.feed = feed, .fn = fn, .user = user};
+    if (atomic_exchange(&store->format_is_due, false))
+        sgi_pg_take_newest_format(store);
     if (sgi_store_feed_take_flag(feed, &feed->retell))
         sgi_store_feed_forget_delivered(feed);
     segue_status status = tell_doubt(store, &t);

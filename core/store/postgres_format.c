@@ -1,13 +1,17 @@
 /* Brings the schema of a store to the present format.
  *
- *    look -> present format -> done
+ *    look -> format that can be used -> done
  *         \-> newer -> refused
  *         \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
  *
  * The lock is an advisory lock of the transaction. When several servers start together,
  * one server migrates and the others wait. Each server checks the format a second time
  * after it has the lock. This second check reads the tables of PostgreSQL's catalog,
- * because to_regclass can use a cache that is older than the lock. */
+ * because to_regclass can use a cache that is older than the lock.
+ *
+ * A format that older servers cannot read is taken later, under the same lock and under
+ * locks of the tables of owners: no older server then comes between the look and the
+ * migration. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
@@ -89,20 +93,27 @@ static segue_status migrate_to(sgi_pg_store *store, int number, int64_t deadline
     return status;
 }
 
-static segue_status migrate(sgi_pg_store *store, int64_t deadline)
+/* Takes the lock of migrations, and looks at the format again. */
+static segue_status lock_format(sgi_pg_store *store, int64_t deadline, int64_t *format)
 {
     char sql[SQL_MAX];
-    int64_t format = 0;
     snprintf(sql, sizeof sql,
              "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('segue:%s', 0))",
              store->url.schema);
     segue_status status = run(store, sql, deadline, NULL);
-    if (!status)
-        status = look(store, deadline, &format);
-    if (!status && !format)
+    return status ? status : look(store, deadline, format);
+}
+
+/* Brings a schema without tables to the newest format, and an older one to the newest
+ * that older servers can ignore. *format receives the format. */
+static segue_status migrate(sgi_pg_store *store, int64_t deadline, int64_t *format)
+{
+    segue_status status = lock_format(store, deadline, format);
+    int64_t to = *format ? SGI_PG_FORMAT_AT_ONCE : SGI_PG_FORMAT;
+    if (!status && !*format)
         status = make_schema(store, deadline);
-    for (int64_t number = format + 1; !status && number <= SGI_PG_FORMAT; number++)
-        status = migrate_to(store, (int)number, deadline);
+    for (; !status && *format < to; ++*format)
+        status = migrate_to(store, (int)*format + 1, deadline);
     if (!status)
         status = run(store, "COMMIT", deadline, NULL);
     /* closing the connection ends the transaction; link.fault keeps the first error */
@@ -135,5 +146,52 @@ segue_status sgi_pg_prepare_tables(sgi_pg_store *store, int64_t deadline)
     segue_status status = check_isolation(store, deadline);
     if (!status)
         status = look(store, deadline, &format);
-    return status || format == SGI_PG_FORMAT ? status : migrate(store, deadline);
+    if (!status && format < SGI_PG_FORMAT_AT_ONCE)
+        status = migrate(store, deadline, &format);
+    atomic_store(&store->format.number, (int)format);
+    return status;
+}
+
+/* ---- the format that older servers cannot read ---- */
+
+/* Locks the tables of owners until the transaction ends, and finds out whether an older
+ * server lives. */
+static segue_status lock_owners(sgi_pg_store *store, int64_t deadline, bool *older)
+{
+    char sql[SQL_MAX];
+    snprintf(sql, sizeof sql,
+             "SET LOCAL lock_timeout = '1s'; "
+             "LOCK TABLE \"%s\".lease, \"%s\".owner IN SHARE ROW EXCLUSIVE MODE",
+             store->url.schema, store->url.schema);
+    segue_status status = run(store, sql, deadline, NULL);
+    if (status)
+        return status;
+    sgi_pg_begin_call(store, sgi_pg_look_sql);
+    sgi_pg_arg_id(&store->call, store->me);
+    if (sgi_pg_call_failed(&store->call))
+        return SEGUE_E_NOMEM;
+    PGresult *result = sgi_pg_link_execute(&store->link, &store->call, deadline);
+    if (!result || PQresultStatus(result) != PGRES_TUPLES_OK)
+        status = SEGUE_E_STORE;
+    else
+        *older = sgi_pg_get_bool(result, 0, 1);
+    PQclear(result);
+    return status;
+}
+
+void sgi_pg_take_newest_format(sgi_pg_store *store)
+{
+    int64_t deadline = sgi_pg_now() + store->timeout_ms, format = 0;
+    bool older = false;
+    if (!sgi_pg_link_is_up(&store->link))
+        return;
+    segue_status status = lock_format(store, deadline, &format);
+    if (!status && format < SGI_PG_FORMAT)
+        status = lock_owners(store, deadline, &older);
+    for (; !status && !older && format < SGI_PG_FORMAT; format++)
+        status = migrate_to(store, (int)format + 1, deadline);
+    if (!status)
+        status = run(store, older ? "ROLLBACK" : "COMMIT", deadline, NULL);
+    if (status)
+        sgi_pg_link_close(&store->link);
 }

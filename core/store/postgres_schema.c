@@ -16,6 +16,11 @@
  *   letter     forwarded commands
  *   follow     which instances follow which operations
  *
+ * Format 2 is one of records and entries (core/docs/upgrades.md). Its triggers refuse
+ * owners that read only format 1: such an owner may have checked the format just before,
+ * or may have been away. The name of an owner says what the owner reads, and names sort
+ * by it.
+ *
  * Task ids and data are bytes (bytea), because they may contain any byte, even NUL. Ids
  * have the 16 bytes of a uuid. An unsigned number is stored as the signed number with the
  * same bits.
@@ -28,7 +33,8 @@
  * when a twentieth of the rows are dead, and not only when a fifth of them are. These
  * settings are no part of the format, and can be changed by ALTER TABLE.
  *
- * A migration runs in one transaction under an advisory lock. When the schema already
+ * A migration runs in one transaction under an advisory lock. The migration to format 2
+ * waits until no owner lives that reads only format 1 (format.h). When the schema already
  * has the right format, opening a store changes no table and needs no right to change
  * tables. */
 #include "store/postgres_schema.h"
@@ -96,11 +102,37 @@ static const char TABLES[] =
     "  PRIMARY KEY (id, owner));\n"
     "CREATE INDEX follow_owner ON @.follow (owner);\n";
 
+/* the names of owners that read format 2 or newer */
+#define READS_2                                                                          \
+    "BETWEEN '53656775-6500-0002-0000-000000000000' AND "                                \
+    "'53656775-6500-ffff-ffff-ffffffffffff'"
+
+static const char REFUSE_OLDER[] =
+    "CREATE FUNCTION @.refuse_older() RETURNS trigger LANGUAGE plpgsql AS $$\n"
+    "BEGIN\n"
+    "  RAISE EXCEPTION 'schema \"%\" was written by a newer version of Segue (format "
+    "2)',\n"
+    "    TG_TABLE_SCHEMA;\n"
+    "END $$;\n"
+    "CREATE TRIGGER refuse_older BEFORE INSERT OR UPDATE OF done ON @.owner FOR EACH "
+    "ROW\n"
+    "  WHEN (NEW.id NOT " READS_2 ") EXECUTE FUNCTION @.refuse_older();\n"
+    "CREATE TRIGGER refuse_older BEFORE INSERT ON @.lease FOR EACH ROW\n"
+    "  WHEN (NEW.owner NOT " READS_2 ") EXECUTE FUNCTION @.refuse_older();\n";
+
+const char sgi_pg_look_sql[] =
+    "SELECT (SELECT max(number) FROM @.migration)::bigint, EXISTS (SELECT FROM @.lease\n"
+    "  WHERE owner NOT " READS_2 " AND owner NOT IN (SELECT g FROM @.gone($1) g))";
+
+_Static_assert(SGI_PG_FORMAT == 2, "sgi_pg_look_sql names the newest format");
+
 static const char *const TABLES_OF_1[] = {TABLES, NULL};
+static const char *const TRIGGERS_OF_2[] = {REFUSE_OLDER, NULL};
 
 /* The parts of the SQL text of each migration; a NULL ends the parts. */
 static const char *const *const MIGRATIONS[SGI_PG_FORMAT][4] = {
     {TABLES_OF_1, sgi_pg_functions, sgi_pg_commit_functions, NULL},
+    {TRIGGERS_OF_2, NULL},
 };
 
 void sgi_pg_add_sql(sgi_buf *to, const char *sql, const char *schema)

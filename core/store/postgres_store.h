@@ -8,6 +8,7 @@
 #define SGI_POSTGRES_STORE_H
 
 #include "store/feed.h"
+#include "store/format.h"
 #include "store/postgres_link.h"
 #include "store/postgres_url.h"
 #include "store/store.h"
@@ -23,7 +24,8 @@
 typedef struct sgi_pg_store {
     sgi_mem mem;
     sgi_pg_url url;
-    /* the name of this instance as an owner: random bytes */
+    /* the name of this instance as an owner: SGI_PG_OWNER_MARK, the newest format that
+     * this library reads, random bytes */
     uint8_t me[SEGUE_STORE_ID_SIZE];
     /* value of synchronous_commit for commits; "" = the setting of the server */
     const char *sync;
@@ -51,6 +53,11 @@ typedef struct sgi_pg_store {
     uint64_t end_count;
     /* The calls and the thread share the members down to `has_tried`. */
     sgi_store_feed feed;
+    /* the thread looks and sets `number`; the calls only read it */
+    sgi_store_format format;
+    /* the thread has found that the newest format is due; the next call for news takes
+     * it */
+    atomic_bool format_is_due;
     /* the token and the break count that the server reported at the last check (break:
      * commits may have been lost); feed.lock protects life, breaks, operations and
      * tried */
@@ -78,6 +85,9 @@ typedef struct sgi_pg_store {
 /* Checks the format of the schema, and creates or migrates the tables if needed. Uses
  * store->link, which is open. On failure link.fault has the reason. */
 segue_status sgi_pg_prepare_tables(sgi_pg_store *store, int64_t deadline);
+/* Gives the schema the newest format, unless an older server lives. When this fails, the
+ * thread tries again later. */
+void sgi_pg_take_newest_format(sgi_pg_store *store);
 
 /* ---- connecting (postgres_history.c) ---- */
 

@@ -112,6 +112,28 @@ static void note_all(sgi_pg_store *store, bool lapsed)
 
 /* ---- beat: the lease ---- */
 
+/* Looks whether the schema has a newer format, and whether the newest one is due. The
+ * look is part of the beats until the schema has the newest format. */
+static bool look_at_format(sgi_pg_store *store, int64_t now_ms)
+{
+    sgi_store_format *format = &store->format;
+    if (atomic_load(&format->number) >= SGI_PG_FORMAT)
+        return true;
+    begin(store, sgi_pg_look_sql);
+    PGresult *result = ask(store);
+    if (!result)
+        return false;
+    int64_t number = sgi_pg_get_int64(result, 0, 0);
+    bool older = sgi_pg_get_bool(result, 0, 1);
+    PQclear(result);
+    atomic_store(&format->number, (int)number);
+    if (number < SGI_PG_FORMAT && sgi_store_format_is_due(format, older, now_ms)) {
+        atomic_store(&store->format_is_due, true);
+        sgi_store_feed_wake(&store->feed);
+    }
+    return true;
+}
+
 static bool beat_once(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -138,7 +160,7 @@ static bool beat_once(watch *w)
         note_all(store, true);
     else if (orphans)
         sgi_store_feed_wake(feed);
-    return true;
+    return look_at_format(store, began);
 }
 
 /* ---- messages ---- */

@@ -77,7 +77,7 @@ static segue_status become_owner(opening *o)
     sgi_buf_reset(&store->commands, SIZE_MAX);
     sgi_redis_begin_script(store, SGI_REDIS_OPEN, 3);
     sgi_redis_arg_text(&store->commands, text);
-    sgi_redis_arg_text(&store->commands, SGI_REDIS_FORMAT);
+    sgi_redis_arg_text(&store->commands, SGI_REDIS_FORMAT_TEXT);
     sgi_redis_arg_text(&store->commands, store->lease);
     segue_status status = ask(o, &reply);
     if (status)
@@ -85,14 +85,15 @@ static segue_status become_owner(opening *o)
     if (sgi_redis_is_text(reply))
         status = fail(o, SEGUE_E_STORE_CORRUPT,
                       "the data with the prefix \"%s\" were written by a newer version "
-                      "of Segue (format "
-                      "%.20s, this version reads up to %s)",
+                      "of Segue (format %.20s, this version reads up to %d)",
                       store->url.prefix, reply->str, SGI_REDIS_FORMAT);
-    else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||
+    else if (!sgi_redis_is_array(reply, 2) || !sgi_redis_is_text(reply->element[0]) ||
              reply->element[0]->len >= sizeof store->me)
         status = fail(o, SEGUE_E_STORE_CORRUPT, "Redis sent an unexpected answer");
-    else
+    if (!status) {
         memcpy(store->me, reply->element[0]->str, reply->element[0]->len + 1);
+        atomic_store(&store->format.number, (int)reply->element[1]->integer);
+    }
     freeReplyObject(reply);
     return status;
 }
@@ -146,6 +147,12 @@ static void free_store(void *self)
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
     sgi_free(&mem, store, sizeof *store);
+}
+
+static int32_t records(void *self)
+{
+    sgi_redis_store *store = self;
+    return atomic_load(&store->format.number) < SGI_REDIS_FORMAT_OF_RECORDS_2 ? 1 : 2;
 }
 
 static void stats(void *self, segue_store_stats *out)
@@ -237,7 +244,8 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
                                               .follow = sgi_redis_follow,
                                               .post = sgi_redis_post_command,
                                               .news = sgi_redis_read_changes,
-                                              .stats = stats};
+                                              .stats = stats,
+                                              .records = records};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     const char *reason;

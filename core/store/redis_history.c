@@ -72,7 +72,7 @@ static segue_status look(sgi_redis_store *store, sgi_redis_link *link, int64_t d
                           sha,
                           "1",
                           store->keys,
-                          SGI_REDIS_FORMAT,
+                          SGI_REDIS_FORMAT_TEXT,
                           peer->history,
                           peer->keeps  ? "2"
                           : peer->logs ? "1"

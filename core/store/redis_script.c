@@ -3,7 +3,8 @@
  * Keys. All start with one prefix that is a hash tag ("{segue}:"), KEYS[1] of every
  * script:
  *
- *   format          "1"
+ *   format          "1", or "2" since no server lives that reads only format 1; the keys
+ *                   are the same (core/docs/upgrades.md)
  *   owner           counter of owner numbers
  *   owners          hash: owner -> its lease in ms (0 = it has closed)
  *   done            hash: owner -> number of its last call that changed something
@@ -38,6 +39,9 @@
  * sort in the order of the numbers. Channels: news:<owner> ("G" and ids of operations
  * that grew; "L" and the id of an operation that got a command), all ("O" and the sender:
  * there may be an operation to claim).
+ *
+ * The name of an owner is its number, a random part and the newest format that it reads,
+ * with dots between them. Owners that read only format 1 have no third part.
  *
  * Redis does not undo a script that fails in the middle. Therefore scripts check
  * everything before the first write, and no write fails after that. Redis refuses a
@@ -186,12 +190,12 @@ static const char GONE[] =
 /* Counts breaks (times at which Redis may have lost data). ARGV: format; the history
  * of this server; which data the server keeps when it stops (2 = everything that it
  * has confirmed, 1 = everything except the last moments, 0 = unknown); whether the
- * server was a replica. The reply is the number of breaks. Data of another format are
+ * server was a replica. The reply is the number of breaks. Data of a newer format are
  * not changed. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"
-    "if format and format ~= ARGV[1] then return 0 end\n"
+    "if format and tonumber(format) > tonumber(ARGV[1]) then return 0 end\n"
     "local v = call('HMGET', P .. 'history', 'r', 'n')\n"
     "local was, n = v[1], tonumber(v[2] or 0)\n"
     "if was == ARGV[2] then return n end\n"
@@ -217,16 +221,18 @@ static const char HISTORY[] =
     "call('HSET', P .. 'history', 'r', ARGV[2], 'n', n)\n"
     "return n\n";
 
-/* Makes a new owner. ARGV: random part of its name, format, lease. If the data have
- * another format, the script changes nothing and replies with the format of the data. */
-static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
-                           "local format = call('GET', P .. 'format')\n"
-                           "if format and format ~= ARGV[2] then return format end\n"
-                           "if not format then call('SET', P .. 'format', ARGV[2]) end\n"
-                           "call('DEL', P .. 'none')\n"
-                           "local me = call('INCR', P .. 'owner') .. '.' .. ARGV[1]\n"
-                           "hold(me, ARGV[3])\n"
-                           "return {me}\n";
+/* Makes a new owner. ARGV: random part of its name, the newest format that it reads,
+ * lease. Empty data get this format. If the data have a newer format, the script changes
+ * nothing and replies with the format of the data. */
+static const char OPEN[] =
+    "local call, P = redis.call, KEYS[1]\n"
+    "local format = call('GET', P .. 'format')\n"
+    "if format and tonumber(format) > tonumber(ARGV[2]) then return format end\n"
+    "if not format then call('SET', P .. 'format', ARGV[2]) end\n"
+    "call('DEL', P .. 'none')\n"
+    "local me = call('INCR', P .. 'owner') .. '.' .. ARGV[1] .. '.' .. ARGV[2]\n"
+    "hold(me, ARGV[3])\n"
+    "return {me, tonumber(format or ARGV[2])}\n";
 
 /* Claims operations. ARGV: owner, call number, lease, maximum count, ids to acknowledge
  * (operations of the last claim that were passed to the callback). A repeated call
@@ -366,10 +372,11 @@ static const char COMMANDS[] =
     "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
 
 /* Prolongs the lease of an owner. ARGV: owner, call number, lease, master_replid of the
- * server when the connection was made. The reply has the time at which the lease lapsed
- * last (0 = never), whether operations may wait to be claimed, and the number of
- * operations. If the server has another master_replid now, the script does nothing and
- * replies -1. */
+ * server when the connection was made, the newest format that the owner reads, whether
+ * the data get this format when no older owner lives. The reply has the time at which the
+ * lease lapsed last (0 = never), whether operations may wait to be claimed, the number of
+ * operations, the format of the data (0 = unknown), and whether an older owner lives. If
+ * the server has another master_replid now, the script does nothing and replies -1. */
 static const char BEAT[] =
     "local told, text = pcall(call, 'INFO', 'replication')\n"
     "local line = told and tostring(text):match('master_replid:(%x+)')\n"
@@ -381,8 +388,22 @@ static const char BEAT[] =
     "each_gone(function(o)\n"
     "  if call('EXISTS', P .. 'open:' .. o) == 1 then orphans = 1 else forget(o) end\n"
     "end)\n"
+    "local format, newest = tonumber(call('GET', P .. 'format') or 0), "
+    "tonumber(ARGV[5])\n"
+    "local older = 0\n"
+    "if format < newest then\n"
+    "  local all = call('HGETALL', P .. 'owners')\n"
+    "  for i = 1, #all, 2 do\n"
+    "    local reads = tonumber(all[i]:match('^%d+%.%x+%.(%d+)$') or 1)\n"
+    "    if reads < newest and not gone(all[i], all[i + 1]) then older = 1 end\n"
+    "  end\n"
+    "  if older == 0 and ARGV[6] == '1' then\n"
+    "    call('SET', P .. 'format', newest)\n"
+    "    format = newest\n"
+    "  end\n"
+    "end\n"
     "local lapsed = tonumber(call('HGET', P .. 'lapsed', me) or 0)\n"
-    "return {lapsed, orphans, call('HLEN', P .. 'task')}\n";
+    "return {lapsed, orphans, call('HLEN', P .. 'task'), format, older}\n";
 
 /* Closes an owner. ARGV: owner, call number, lease. */
 static const char BYE[] = "anyway()\n"

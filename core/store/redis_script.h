@@ -22,7 +22,11 @@ typedef enum sgi_redis_script {
     SGI_REDIS_SCRIPTS
 } sgi_redis_script;
 
-#define SGI_REDIS_FORMAT "1"
+/* The newest format that this library reads and writes. */
+#define SGI_REDIS_FORMAT 2
+#define SGI_REDIS_FORMAT_TEXT "2"
+/* The format from which on records and entries have format 2 (core/docs/upgrades.md). */
+#define SGI_REDIS_FORMAT_OF_RECORDS_2 2
 
 /* The parts of the commit script, in redis_script_commit.c. */
 extern const char sgi_redis_lua_haste[];

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "store/feed.h"
+#include "store/format.h"
 #include "store/redis_link.h"
 #include "store/store.h"
 #include "store/writes.h"
@@ -52,6 +53,8 @@ typedef struct sgi_redis_store {
     char history[sizeof((sgi_redis_server_info *)0)->history];
     long long breaks;   /* the break count in Redis at the last check of this instance */
     int64_t operations; /* number of operations in Redis; -1 = unknown */
+    /* the thread writes it after the store has opened */
+    sgi_store_format format;
     /* Only the thread uses the following members, except where a comment says
      * otherwise. */
     pthread_t thread;

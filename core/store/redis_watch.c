@@ -45,6 +45,7 @@ typedef struct watch {
     int64_t quiet_until; /* no orphans (operations whose owner is gone) are reported
                             before this time */
     int64_t heard_at;
+    bool format_is_due; /* the next beat gives the data the newest format */
     int32_t beat_failures;
     int32_t ear_failures;
     bool was_deaf;
@@ -101,6 +102,16 @@ static void note_all(sgi_redis_store *store, bool lapsed)
 
 /* ---- beat: the lease ---- */
 
+/* Reads the part of the answer to a beat that is about the format of the data. */
+static void note_format(watch *w, const redisReply *reply, int64_t now_ms)
+{
+    sgi_store_format *format = &w->store->format;
+    atomic_store(&format->number, (int)reply->element[3]->integer);
+    w->format_is_due =
+        reply->element[3]->integer < SGI_REDIS_FORMAT &&
+        sgi_store_format_is_due(format, reply->element[4]->integer != 0, now_ms);
+}
+
 static bool beat_once(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -109,14 +120,16 @@ static bool beat_once(watch *w)
     if (!sgi_redis_link_is_up(&store->beat) &&
         sgi_redis_connect(store, &store->beat, limit_of(store)) != SEGUE_OK)
         return false;
-    begin(store, SGI_REDIS_BEAT, 1);
+    begin(store, SGI_REDIS_BEAT, 3);
     sgi_redis_arg(&store->beat_commands, store->beat.peer.history + SGI_REDIS_RUN,
                   SGI_REDIS_RUN);
+    sgi_redis_arg_text(&store->beat_commands, SGI_REDIS_FORMAT_TEXT);
+    sgi_redis_arg_text(&store->beat_commands, w->format_is_due ? "1" : "0");
     redisReply *reply = ask(store);
     if (!reply)
         return false;
-    bool ok = sgi_redis_is_array(reply, 3);
-    if (ok && reply->element[0]->integer < 0) {
+    bool ok = sgi_redis_is_array(reply, 5);
+    if (sgi_redis_is_array(reply, 1) && reply->element[0]->integer < 0) {
         freeReplyObject(reply);
         /* the server now has another line of replicated data; the next connection checks
          * whether data were lost */
@@ -129,6 +142,8 @@ static bool beat_once(watch *w)
     if (lapsed || began > w->alive_until)
         w->quiet_until = began + store->lease_ms;
     pthread_mutex_lock(&store->feed.lock);
+    if (ok)
+        note_format(w, reply, began);
     store->operations = ok ? reply->element[2]->integer : -1;
     feed->orphans = feed->orphans || (orphans && began >= w->quiet_until);
     orphans = feed->orphans;

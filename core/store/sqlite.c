@@ -281,6 +281,13 @@ static segue_status prepare(sgi_sqlite_store *store, const char *path, char *mes
     return status;
 }
 
+static int32_t records(void *self)
+{
+    sgi_sqlite_store *store = self;
+    return atomic_load(&store->file.format.number) < SGI_SQLITE_FORMAT_OF_RECORDS_2 ? 1
+                                                                                    : 2;
+}
+
 segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *options,
                                   segue_store **out, char *message, size_t size)
 {
@@ -297,7 +304,8 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .follow = sgi_sqlite_follow_log,
                                               .post = sgi_sqlite_post_command,
                                               .news = sgi_sqlite_read_changes,
-                                              .stats = sgi_sqlite_get_stats};
+                                              .stats = sgi_sqlite_get_stats,
+                                              .records = records};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     if (message && size)

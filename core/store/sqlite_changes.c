@@ -372,6 +372,7 @@ segue_status sgi_sqlite_read_changes(void *self, segue_store_news_fn fn, void *u
     }
     if (!status && (changed || now_ms - watch->orphans_ms >= ORPHANS_MS)) {
         watch->orphans_ms = now_ms;
+        sgi_sqlite_look_at_format(&store->file, now_ms);
         status = tell_orphans(store, fn, user);
     }
     if (status)

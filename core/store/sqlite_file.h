@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include "store/format.h"
 #include "store/store.h"
 
 typedef struct sgi_sqlite_file {
@@ -13,7 +14,15 @@ typedef struct sgi_sqlite_file {
     /* the owner number of this instance, never 0; this instance has locked the byte with
      * this number in the side file */
     int64_t owner;
+    sgi_store_format format;
 } sgi_sqlite_file;
+
+/* The newest format that this library reads and writes. */
+#define SGI_SQLITE_FORMAT 3
+/* The newest format that is taken when a file is opened. Older servers can ignore it. */
+#define SGI_SQLITE_FORMAT_AT_ONCE 2
+/* The format from which on records and entries have format 2 (core/docs/upgrades.md). */
+#define SGI_SQLITE_FORMAT_OF_RECORDS_2 3
 
 /* The key of a log row is one integer: the number of the operation in its high bits,
  * the number of the entry in its low bits. Therefore the rows of an operation lie
@@ -41,6 +50,9 @@ bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner);
 /* True when any other instance can write to the file, or when the locks cannot be
  * read. */
 bool sgi_sqlite_others_live(const sgi_sqlite_file *file);
+/* Looks whether the file has a newer format than at the last look. Gives it the newest
+ * format when no older instance has lived for format_wait_ms. now_ms: monotonic clock. */
+void sgi_sqlite_look_at_format(sgi_sqlite_file *file, int64_t now_ms);
 /* Returns the store's status for a result code of SQLite. error: the value of errno after
  * the failed call. */
 segue_status sgi_sqlite_status(int code, int error);

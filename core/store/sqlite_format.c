@@ -5,13 +5,18 @@
  * operations and of bytes of each principal, which the limits of a principal need.
  * Triggers keep these two numbers right for every statement. The `bytes` of an operation
  * include its own data from the start, and its log only after its end: updating the sum
- * with each append would write two more pages in every commit.
+ * with each append would write two more pages in every commit. Format 3 is one of records
+ * and entries (core/docs/upgrades.md). Its only change of the tables keeps libraries of
+ * format 2 from becoming owners: such a library may have checked the format just before.
  *
- * A new file gets all steps from format 0 on; an older file gets the steps that it lacks.
- * All steps run in one transaction, so the file stays unchanged if a process is killed
- * during the upgrade, or if the disk is full. A library of format 1 refuses a file of
- * format 2 with a message. A process of format 1 that has the file open during the
- * upgrade continues, because everything that it writes is still valid.
+ * A new file gets all steps from format 0 on; an older file gets the steps up to format 2
+ * that it lacks. All steps run in one transaction, so the file stays unchanged if a
+ * process is killed during the upgrade, or if the disk is full. A library of format 1
+ * refuses a file of format 2 with a message. A process of format 1 that has the file open
+ * during the upgrade continues, because everything that it writes is still valid.
+ *
+ * Processes of format 2 cannot read what format 3 has. So an older file gets step 3 when
+ * none of them has lived for a time (format.h).
  *
  * The check of a file only reads: application_id, user_version (the format) and both ends
  * of every tree. These few page reads find a missing table and a damaged root; a full
@@ -21,7 +26,6 @@
 #include <stdio.h>
 
 #define APPLICATION_ID 0x53656775
-#define FORMAT 2
 
 /* The SQL of format 1. AUTOINCREMENT ensures that the number of a deleted operation is
  * not used again. Therefore log rows that wait for their removal never belong to another
@@ -92,7 +96,13 @@ static const char STEP_2[] =
     " DELETE FROM principal WHERE principal = old.principal AND operations <= 0;"
     " DELETE FROM letter WHERE op = old.op; END;";
 
-static const char *const STEPS[FORMAT] = {STEP_1, STEP_2};
+/* An owner of format 3 sets `reads` while it takes its number. */
+static const char STEP_3[] =
+    "ALTER TABLE owners ADD COLUMN reads INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TRIGGER owner_reads BEFORE UPDATE OF last ON owners WHEN old.reads < 3 BEGIN"
+    " SELECT RAISE(ABORT, 'written by a newer version of Segue (format 3)'); END;";
+
+static const char *const STEPS[SGI_SQLITE_FORMAT] = {STEP_1, STEP_2, STEP_3};
 
 typedef struct tree {
     int since; /* the first format that has the tree */
@@ -121,6 +131,7 @@ static const tree TREES[] = {
     {2, "principal, operations, bytes FROM principal ORDER BY principal"},
     {2, "number, op, data FROM letter ORDER BY number"},
     {2, "1 FROM letter INDEXED BY letter_op ORDER BY op"},
+    {3, "reads FROM owners ORDER BY rowid"},
 };
 
 static segue_status check_trees(sgi_sqlite_opening *o)
@@ -144,37 +155,46 @@ static segue_status check_trees(sgi_sqlite_opening *o)
     return SEGUE_OK;
 }
 
+segue_status sgi_sqlite_read_format(sgi_sqlite_opening *o)
+{
+    int code = sgi_sqlite_query_int(o->file->db, "PRAGMA user_version", &o->format);
+    if (code)
+        return sgi_sqlite_fail_opening_by_code(o, code);
+    if (o->format > SGI_SQLITE_FORMAT)
+        return sgi_sqlite_fail_opening(
+            o, SEGUE_E_STORE_CORRUPT,
+            "written by a newer version of Segue (format %lld, this "
+            "version reads up to %d)",
+            (long long)o->format, SGI_SQLITE_FORMAT);
+    return SEGUE_OK;
+}
+
 /* Reads the format into o->format. Must run inside a transaction, so that no other
  * process creates the tables between two of the queries. */
 static segue_status look_at_format(sgi_sqlite_opening *o)
 {
     sqlite3 *db = o->file->db;
-    int64_t objects = 0, application = 0, format = 0, last = -1;
+    int64_t objects = 0, application = 0, last = -1;
     int code = sgi_sqlite_query_int(db, "SELECT count(*) FROM sqlite_master", &objects);
     if (!code)
         code = sgi_sqlite_query_int(db, "PRAGMA application_id", &application);
     if (!code)
-        code = sgi_sqlite_query_int(db, "PRAGMA user_version", &format);
+        code = sgi_sqlite_query_int(db, "PRAGMA user_version", &o->format);
     if (code)
         return sgi_sqlite_fail_opening_by_code(o, code);
-    o->format = 0;
-    if (!objects && !application && !format)
+    if (!objects && !application && !o->format)
         return SEGUE_OK;
     if (application != APPLICATION_ID)
         return sgi_sqlite_fail_opening(
             o, SEGUE_E_STORE_CORRUPT,
             "not a Segue store (the database belongs to another program)");
-    if (format > FORMAT)
-        return sgi_sqlite_fail_opening(
-            o, SEGUE_E_STORE_CORRUPT,
-            "written by a newer version of Segue (format %lld, this "
-            "version reads up to %d)",
-            (long long)format, FORMAT);
-    if (format < 1)
+    segue_status status = sgi_sqlite_read_format(o);
+    if (status)
+        return status;
+    if (o->format < 1)
         return sgi_sqlite_fail_opening(o, SEGUE_E_STORE_CORRUPT, "damaged: format %lld",
-                                       (long long)format);
-    o->format = format;
-    segue_status status = check_trees(o);
+                                       (long long)o->format);
+    status = check_trees(o);
     if (status)
         return status;
     code = sgi_sqlite_query_int(db, "SELECT last FROM owners", &last);
@@ -185,15 +205,24 @@ static segue_status look_at_format(sgi_sqlite_opening *o)
                                                "damaged: the owner counter is missing");
 }
 
-static segue_status take_steps(sgi_sqlite_opening *o)
+/* Takes the steps from one format to another. Returns SQLite's code. */
+static int take_steps(sqlite3 *db, int64_t from, int64_t to)
 {
     int code = SQLITE_OK;
     char sql[64];
-    for (int64_t i = o->format; i < FORMAT && !code; i++)
-        code = sgi_sqlite_exec(o->file->db, STEPS[i]);
-    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", FORMAT);
-    if (!code)
-        code = sgi_sqlite_exec(o->file->db, sql);
+    for (int64_t i = from; i < to && !code; i++)
+        code = sgi_sqlite_exec(db, STEPS[i]);
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", (int)to);
+    return code ? code : sgi_sqlite_exec(db, sql);
+}
+
+static segue_status take_steps_at_once(sgi_sqlite_opening *o)
+{
+    int64_t to = o->format ? SGI_SQLITE_FORMAT_AT_ONCE : SGI_SQLITE_FORMAT;
+    if (o->format >= to)
+        return SEGUE_OK;
+    int code = take_steps(o->file->db, o->format, to);
+    o->format = to;
     return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
 }
 
@@ -204,7 +233,7 @@ static segue_status in_transaction(sgi_sqlite_opening *o, bool write)
         return sgi_sqlite_fail_opening_by_code(o, code);
     segue_status status = look_at_format(o);
     if (!status && write)
-        status = take_steps(o);
+        status = take_steps_at_once(o);
     if (!status) {
         code = sgi_sqlite_exec(o->file->db, "COMMIT");
         status = code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
@@ -221,5 +250,45 @@ segue_status sgi_sqlite_check_format(sgi_sqlite_opening *o)
 
 segue_status sgi_sqlite_upgrade(sgi_sqlite_opening *o)
 {
-    return o->format == FORMAT ? SEGUE_OK : in_transaction(o, true);
+    return o->format >= SGI_SQLITE_FORMAT_AT_ONCE ? SEGUE_OK : in_transaction(o, true);
+}
+
+/* ---- the format that older instances cannot read ---- */
+
+/* Gives the file the newest format, unless an older instance has come meanwhile. An
+ * instance that comes later is refused, because an instance takes its number and its lock
+ * in one transaction. Returns SQLite's code. */
+static int take_newest(sgi_sqlite_file *file)
+{
+    int64_t format = 0;
+    int code = sgi_sqlite_exec(file->db, "BEGIN IMMEDIATE");
+    if (!code)
+        code = sgi_sqlite_query_int(file->db, "PRAGMA user_version", &format);
+    if (!code && format < SGI_SQLITE_FORMAT &&
+        !sgi_sqlite_older_lives(file, SGI_SQLITE_FORMAT)) {
+        code = take_steps(file->db, format, SGI_SQLITE_FORMAT);
+        format = SGI_SQLITE_FORMAT;
+    }
+    if (!code)
+        code = sgi_sqlite_exec(file->db, "COMMIT");
+    if (!sqlite3_get_autocommit(file->db))
+        sgi_sqlite_exec(file->db, "ROLLBACK");
+    if (!code)
+        atomic_store(&file->format.number, (int)format);
+    return code;
+}
+
+void sgi_sqlite_look_at_format(sgi_sqlite_file *file, int64_t now_ms)
+{
+    int64_t format = 0;
+    if (atomic_load(&file->format.number) >= SGI_SQLITE_FORMAT ||
+        sgi_sqlite_query_int(file->db, "PRAGMA user_version", &format))
+        return;
+    atomic_store(&file->format.number, (int)format);
+    if (format >= SGI_SQLITE_FORMAT ||
+        !sgi_store_format_is_due(&file->format,
+                                 sgi_sqlite_older_lives(file, SGI_SQLITE_FORMAT), now_ms))
+        return;
+    if (take_newest(file) || atomic_load(&file->format.number) < SGI_SQLITE_FORMAT)
+        sgi_store_format_wait_again(&file->format);
 }

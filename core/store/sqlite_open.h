@@ -12,7 +12,7 @@ typedef struct sgi_sqlite_opening {
     int64_t busy_ms;
     char *message;
     size_t size;
-    /* the format of the file before it was opened; 0 = the file was empty */
+    /* the format of the file when it was last read; 0 = the file was empty */
     int64_t format;
 } sgi_sqlite_opening;
 
@@ -31,9 +31,16 @@ int sgi_sqlite_exec(sqlite3 *db, const char *sql);
 
 /* Checks the file without writing to it. o->format receives the format of the file. */
 segue_status sgi_sqlite_check_format(sgi_sqlite_opening *o);
-/* Creates the tables, or upgrades the tables of an older format, in one transaction. */
+/* Reads the number of the format into o->format, and refuses the format of a newer
+ * library. */
+segue_status sgi_sqlite_read_format(sgi_sqlite_opening *o);
+/* Creates the tables in the newest format, or gives a file of an older format the formats
+ * that older servers can ignore, in one transaction. */
 segue_status sgi_sqlite_upgrade(sgi_sqlite_opening *o);
 /* Opens the side file and takes an owner number for this instance. */
 segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o);
+/* True when an instance lives that cannot read this format, or when the locks cannot be
+ * read. */
+bool sgi_sqlite_older_lives(const sgi_sqlite_file *file, int format);
 
 #endif

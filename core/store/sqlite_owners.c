@@ -12,7 +12,10 @@
  * The locks belong to an open file description (F_OFD_SETLK): two instances in one
  * process are two owners, and closing another descriptor of the file does not drop the
  * locks. If the byte of a new number is already locked, the lock belongs to a user of an
- * earlier file with this name, and the next number is tried. Number 0 means no owner. (A
+ * earlier file with this name, and the next number is tried. Number 0 means no owner.
+ *
+ * An instance that reads format 3 also locks the byte of its number in a second range, so
+ * that others see which formats a living instance reads. (A
  * child that was forked without exec shares the lock and keeps it while the child lives;
  * exec drops it.) */
 #include "store/sqlite_open.h"
@@ -24,6 +27,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Owner numbers are below this one. The range of a format begins at this number times the
+ * number of the format. */
+#define RANGE (INT64_C(1) << 56)
+#define FIRST_SHOWN 3
+
+_Static_assert(SGI_SQLITE_FORMAT < 128, "the ranges of formats end at 2^63");
 
 static int lock_byte(int descriptor, int command, int64_t byte, short *type)
 {
@@ -52,6 +62,41 @@ bool sgi_sqlite_others_live(const sgi_sqlite_file *file)
     return fcntl(file->owners, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+/* True when the instance with this owner number locked its byte in the range of the
+ * format. */
+static bool reads_format(const sgi_sqlite_file *file, int64_t owner, int format)
+{
+    short type;
+    return !lock_byte(file->owners, F_OFD_GETLK, RANGE * format + owner, &type) &&
+           type != F_UNLCK;
+}
+
+/* F_OFD_GETLK reports any one of the locks in a range. So the function looks at that one,
+ * then at the range before it, then at the rest. */
+static bool older_in(const sgi_sqlite_file *file, int64_t from, int64_t to, int format)
+{
+    while (from < to) {
+        struct flock lock = {.l_type = F_WRLCK,
+                             .l_whence = SEEK_SET,
+                             .l_start = (off_t)from,
+                             .l_len = (off_t)(to - from)};
+        if (fcntl(file->owners, F_OFD_GETLK, &lock))
+            return true;
+        if (lock.l_type == F_UNLCK)
+            return false;
+        if (lock.l_len != 1 || !reads_format(file, lock.l_start, format) ||
+            older_in(file, from, lock.l_start, format))
+            return true;
+        from = lock.l_start + 1;
+    }
+    return false;
+}
+
+bool sgi_sqlite_older_lives(const sgi_sqlite_file *file, int format)
+{
+    return older_in(file, 1, RANGE, format);
+}
+
 /* Opens the side file beside the database, at the path that SQLite has resolved. The side
  * file gets the permissions of the database, because a user who can write the database
  * must be able to lock the side file. */
@@ -74,7 +119,11 @@ static segue_status open_owners(sgi_sqlite_opening *o)
 
 static segue_status next_number(sgi_sqlite_opening *o, int64_t *number)
 {
-    int code = sgi_sqlite_exec(o->file->db, "UPDATE owners SET last = last + 1");
+    int code =
+        sgi_sqlite_exec(o->file->db, o->format < 3 ? "UPDATE owners SET last = last + 1"
+                                                   : "UPDATE owners SET reads = 3;"
+                                                     "UPDATE owners SET last = last + 1;"
+                                                     "UPDATE owners SET reads = 0");
     if (!code)
         code = sgi_sqlite_query_int(o->file->db, "SELECT last FROM owners", number);
     return code ? sgi_sqlite_fail_opening_by_code(o, code) : SEGUE_OK;
@@ -88,7 +137,11 @@ static segue_status take_number(sgi_sqlite_opening *o)
         segue_status status = next_number(o, &number);
         if (status)
             return status;
-        if (!lock_byte(o->file->owners, F_OFD_SETLK, number, &type)) {
+        bool taken = !lock_byte(o->file->owners, F_OFD_SETLK, number, &type);
+        for (int64_t format = FIRST_SHOWN; taken && format <= SGI_SQLITE_FORMAT; format++)
+            taken =
+                !lock_byte(o->file->owners, F_OFD_SETLK, RANGE * format + number, &type);
+        if (taken) {
             o->file->owner = number;
             return SEGUE_OK;
         }
@@ -109,10 +162,13 @@ segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o)
     int code = sgi_sqlite_exec(o->file->db, "BEGIN IMMEDIATE");
     if (code)
         return sgi_sqlite_fail_opening_by_code(o, code);
-    status = take_number(o);
+    status = sgi_sqlite_read_format(o);
+    if (!status)
+        status = take_number(o);
     if (!status && (code = sgi_sqlite_exec(o->file->db, "COMMIT")))
         status = sgi_sqlite_fail_opening_by_code(o, code);
     if (!sqlite3_get_autocommit(o->file->db))
         sgi_sqlite_exec(o->file->db, "ROLLBACK");
+    atomic_init(&o->file->format.number, (int)o->format);
     return status;
 }

@@ -112,6 +112,13 @@ bool sgi_store_is_volatile(const segue_store *store)
     return store->vtable.forgets != 0;
 }
 
+int32_t sgi_store_records(const segue_store *store)
+{
+    int32_t records =
+        store->vtable.records ? store->vtable.records(store->self) : SGI_RECORDS;
+    return records < SGI_RECORDS ? records : SGI_RECORDS;
+}
+
 /* Commits all writes except those of kind TAKEN to a store that keeps no forwarded
  * commands. Such a store does not know the kind TAKEN. left: the number of the other
  * writes. */

@@ -7,6 +7,7 @@
 #define SGI_STORE_H
 
 #include "base/base.h"
+#include "base/records.h"
 
 /* A store that servers and runtimes share, with a reference count. The application's
  * handle is one reference, and each server holds one more. Any thread may change the
@@ -23,6 +24,10 @@ void sgi_store_unref(segue_store *store);
 bool sgi_store_is_blocking(const segue_store *store);
 bool sgi_store_is_leased(const segue_store *store);
 bool sgi_store_is_volatile(const segue_store *store);
+
+/* Returns the newest format of records and entries that may be written to the store
+ * (core/docs/upgrades.md); at most SGI_RECORDS. */
+int32_t sgi_store_records(const segue_store *store);
 
 /* True when the store can list operations. */
 bool sgi_store_can_list(const segue_store *store);

@@ -36,6 +36,7 @@
 /* The events that a GET stream keeps reach this size early in a soak, which judges
  * growth. The stream of a task has some 30 kB. */
 #define REPLAY_BYTES 262144
+#define PROMOTE_MS 200
 
 static volatile sig_atomic_t told_to_end;
 
@@ -107,12 +108,13 @@ static void effect(void *user, segue_call *call)
 /* ---- the server ---- */
 
 static segue_status add_tool(host *h, segue_server *server, const char *json,
-                             segue_call_fn on_call, int32_t restartable)
+                             segue_call_fn on_call, int32_t flags, int64_t promote_ms)
 {
     segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = &h->weaver;
     options.on_call = on_call;
-    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE | restartable;
+    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE | flags;
+    options.promote_after_ms = promote_ms;
     options.task = SEGUE_TASK_MAY;
     options.ttl_ms = ttl_ms();
     options.poll_ms = 50;
@@ -123,20 +125,25 @@ static segue_status add_tools(host *h, segue_server *server)
 {
     segue_status status =
         add_tool(h, server, "{\"name\":\"weave\",\"inputSchema\":{\"type\":\"object\"}}",
-                 weaver_call, SEGUE_TOOL_RESTARTABLE);
+                 weaver_call, SEGUE_TOOL_RESTARTABLE, 0);
     if (status == SEGUE_OK)
         status = add_tool(h, server,
                           "{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}}", ask,
-                          SEGUE_TOOL_RESTARTABLE);
+                          SEGUE_TOOL_RESTARTABLE, 0);
     /* like weave, but not restartable: a crash ends it for good */
     if (status == SEGUE_OK)
         status = add_tool(h, server,
                           "{\"name\":\"once\",\"inputSchema\":{\"type\":\"object\"}}",
-                          weaver_call, 0);
+                          weaver_call, 0, 0);
+    /* like weave, but each of its calls is stored, and becomes a task later */
+    if (status == SEGUE_OK)
+        status = add_tool(
+            h, server, "{\"name\":\"late\",\"inputSchema\":{\"type\":\"object\"}}",
+            weaver_call, SEGUE_TOOL_RESTARTABLE | SEGUE_TOOL_STORED, PROMOTE_MS);
     if (status == SEGUE_OK)
         status = add_tool(h, server,
                           "{\"name\":\"effect\",\"inputSchema\":{\"type\":\"object\"}}",
-                          effect, 0);
+                          effect, 0, 0);
     return status;
 }
 

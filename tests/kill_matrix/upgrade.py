@@ -1,7 +1,10 @@
 """A rolling upgrade: servers of an earlier commit and of the present one take turns on
 one store while clients read. Nothing may be lost (run.py).
 
-    upgrade.py [--commit COMMIT] [--short] [--seed N] [--place DIRECTORY] [MATRIX...]
+    upgrade.py [--commit COMMIT] [--mixed] [--short] [--seed N] [--place DIRECTORY]
+               [MATRIX...]
+
+Without a matrix, the checks of mixed.py run first; with --mixed, nothing else runs.
 
 The earlier commit, EARLIER if none is named, is built in build/earlier. Without the
 history of git, or without that commit in it, one line says so and nothing is tried.
@@ -10,6 +13,8 @@ import argparse
 import os
 import subprocess
 import sys
+
+import mixed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = f"{ROOT}/build/earlier"
@@ -55,11 +60,19 @@ def build(commit):
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--commit", default=EARLIER)
+    parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--place", default=f"{ROOT}/build/release/tests/kill_matrix")
     options, others = parser.parse_known_args()
     earlier = build(find_commit(options.commit))
+    failed = 0
+    if options.mixed or not any("upgrade-" in word for word in others):
+        failed = mixed.check(earlier, options.place)
+    if options.mixed:
+        return int(failed > 0)
     run = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.py")
-    command = [sys.executable, "-B", run, "--earlier", earlier, *others]
-    return subprocess.run(command).returncode
+    command = [sys.executable, "-B", run, "--earlier", earlier, "--place",
+               options.place, *others]
+    return subprocess.run(command).returncode or int(failed > 0)
 
 
 if __name__ == "__main__":

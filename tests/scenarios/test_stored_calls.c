@@ -1,6 +1,7 @@
 /* Tools with SEGUE_TOOL_STORED: each of their calls is in the store before its handler
  * runs, also a call that asks for a task and gets its task only after
  * promote_after_ms. */
+#include "store/store.h"
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
@@ -417,6 +418,57 @@ static void a_refused_task_is_not_told(world *w)
     fault_store_forget(faults);
 }
 
+/* ---- while servers of an older version use the store ---- */
+
+static int32_t see_kind(void *user, const segue_store_entry *entry)
+{
+    int32_t *newest = user;
+    if (entry->kind > *newest)
+        *newest = entry->kind;
+    return 0;
+}
+
+/* What an older server reads of the operation: the member "task" of its record is 0 or 1,
+ * and it knows all kinds of entries. */
+static int32_t copy_record(void *user, const segue_store_record *record)
+{
+    segue_store_record *to = user;
+    *to = *record;
+    to->data = NULL;
+    assert_non_null(strstr(record->data, "\"task\":1,"));
+    return 0;
+}
+
+/* The store is in the format of the older servers: the call becomes a task at once, and
+ * is stored before its handler runs. */
+static void is_a_task_at_once_beside_older_servers(world *w)
+{
+    char id[64];
+    int32_t newest = 0;
+    segue_store_record record;
+    fault_store_take_records(faults, 1);
+    wire *c = world_connect(w, NULL);
+    ask(c, "1");
+    const char *r = wire_response(c, "1");
+    assert_at(r, "result.resultType", "\"task\"");
+    json_text(json_at(r, "result.taskId"), id, sizeof id);
+    assert_int_equal(runs, 1);
+    assert_int_equal(segue_call_checkpoint(held, "mark", 4, NULL), SEGUE_OK);
+    world_advance(w, PROMOTE_MS + 100);
+    complete(w, "worked");
+    wire_get_until(c, id, "completed", CAPS_TASKS);
+    assert_int_equal(sgi_store_find(w->custom, id, NULL, copy_record, &record), SEGUE_OK);
+    assert_int_equal(sgi_store_read(w->custom, record.id, 0, see_kind, &newest),
+                     SEGUE_OK);
+    assert_in_range(newest, 1, 14);
+    /* the last older server has gone */
+    fault_store_take_records(faults, SGI_RECORDS);
+    ask(c, "2");
+    complete(w, "an answer");
+    assert_at(wire_response(c, "2"), "result.content.0.text", "\"an answer\"");
+    fault_store_forget(faults);
+}
+
 static const scenario scenarios[] = {
     {"a stored call runs again before it is a task", runs_again_before_it_is_a_task,
      ONLY_HERE | ONE_DRIVE, NULL},
@@ -460,6 +512,8 @@ static const scenario plain[] = {
 static const scenario refusals[] = {
     {"a task that the store refuses is not told", a_refused_task_is_not_told,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"beside older servers a stored call is a task at once",
+     is_a_task_at_once_beside_older_servers, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 int main(void)

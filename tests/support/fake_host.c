@@ -142,8 +142,9 @@ static void start_engine(fake_host *h, const sgi_mem *mem, uint64_t seed)
     h->locked = 1;
     h->hooks = (segue_hooks){sizeof h->hooks, h, monotonic_ms, wall_ms, random_bytes};
     sgi_env env = {mem, &h->hooks};
-    sgi_host_functions host = {h,     lock,       unlock, log_line,  wake,   output,
-                               input, close_conn, reopen, store_due, retain, release};
+    sgi_host_functions host = {h,      lock,    unlock,     log_line, wake,
+                               output, input,   close_conn, reopen,   store_due,
+                               retain, release, NULL};
     sgi_buf_init(&h->said, &sgi_mem_libc);
     sgi_engine_init(&h->engine, &env, &host, digest, &sgi_crypto_aead);
     h->engine.hosting = &sgi_reverse_hosting;

@@ -35,6 +35,7 @@ struct fault_store {
     segue_status read_status;
     int unreadable;
     uint64_t trim;
+    int32_t records;
     made *all;
     size_t count;
     int changed, commits, refusals, finds, reads, drops;
@@ -241,6 +242,12 @@ static void open_inner(fault_store *f)
     }
 }
 
+static int32_t records(void *self)
+{
+    fault_store *f = self;
+    return f->records;
+}
+
 static fault_store *make(const char *path, int32_t blocking, segue_store **handle)
 {
     fault_store *f = calloc(1, sizeof *f);
@@ -255,6 +262,8 @@ static fault_store *make(const char *path, int32_t blocking, segue_store **handl
     vtable.purge = purge;
     vtable.free = free_store;
     vtable.list = list;
+    vtable.records = records;
+    f->records = SGI_RECORDS;
     if (segue_store_custom(&vtable, f, NULL, handle) != SEGUE_OK)
         abort();
     return f;
@@ -268,6 +277,11 @@ fault_store *fault_store_new(const char *path, segue_store **handle)
 fault_store *fault_store_new_blocking(const char *path, segue_store **handle)
 {
     return make(path, 1, handle);
+}
+
+void fault_store_take_records(fault_store *f, int32_t format)
+{
+    f->records = format;
 }
 
 void fault_store_die(fault_store *f, fault_where where, int32_t kind, int n, int *died)

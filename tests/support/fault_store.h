@@ -44,6 +44,9 @@ void fault_store_trim(fault_store *f, uint64_t upto);
  * late. */
 void fault_store_keep(fault_store *f);
 
+/* The store takes no newer records and entries than of this format from now on. */
+void fault_store_take_records(fault_store *f, int32_t format);
+
 /* Forgets the recorded tasks, so that tasks written so far are not checked any more. */
 void fault_store_forget(fault_store *f);
 /* Returns the id of the i-th created task; NULL behind the last. */

@@ -249,8 +249,8 @@ static void unfit_servers_are_refused(void **state)
     assert_true(redis_server_do(server, "REPLICAOF 127.0.0.1 1") >= 0);
     expect_closed(url, SEGUE_E_STORE, "replica", NULL);
     assert_true(redis_server_do(server, "REPLICAOF NO ONE") >= 0);
-    assert_true(redis_server_do(server, "SET {segue}:format 2") >= 0);
-    expect_closed(url, SEGUE_E_STORE_CORRUPT, "newer version of Segue (format 2", NULL);
+    assert_true(redis_server_do(server, "SET {segue}:format 99") >= 0);
+    expect_closed(url, SEGUE_E_STORE_CORRUPT, "newer version of Segue (format 99", NULL);
     /* Another prefix is another store. */
     char other[80];
     snprintf(other, sizeof other, "%s?prefix=other", url);

@@ -102,12 +102,13 @@ static void run_script(fake *f, connection *c, char name)
 {
     switch (name - 'a') {
     case SGI_REDIS_OPEN:
-        say_text(c, "*1\r\n");
+        say_text(c, "*2\r\n");
         say_bulk(c, "1.chance");
+        say_text(c, ":2\r\n");
         break;
     case SGI_REDIS_BEAT:
         note_beat(f);
-        say_text(c, "*3\r\n:0\r\n:0\r\n:0\r\n");
+        say_text(c, "*5\r\n:0\r\n:0\r\n:0\r\n:2\r\n:0\r\n");
         break;
     case SGI_REDIS_FOLLOW:
         note_follow(f);

@@ -143,7 +143,7 @@ static void newer_format_is_refused(void **state)
     test_must_create(store, 1);
     sgi_store_unref(store);
     sqlite3 *db = test_connect("db");
-    test_exec(db, "PRAGMA user_version = 3");
+    test_exec(db, "PRAGMA user_version = 99");
     sqlite3_close(db);
     expect_untouched("db", "newer");
 }
@@ -153,7 +153,7 @@ static void newer_format_keeps_its_log(void **state)
     (void)state;
     segue_store *store = test_must_open("db");
     sqlite3 *db = test_connect("db");
-    test_exec(db, "PRAGMA user_version = 3");
+    test_exec(db, "PRAGMA user_version = 99");
     test_must_create(store, 1);
     test_bytes file = test_file_bytes("db"), wal = test_file_bytes("db-wal");
     assert_true(wal.n > 0);

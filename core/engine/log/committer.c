@@ -91,6 +91,12 @@ void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list)
     TAILQ_INIT(list);
 }
 
+int32_t sgi_committer_records(const sgi_committer *committer)
+{
+    const sgi_host_functions *host = &committer->engine->host;
+    return host->records ? host->records(host->user, committer) : SGI_RECORDS;
+}
+
 void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
                         const struct sgi_log_observer *observer)
 {

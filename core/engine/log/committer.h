@@ -12,6 +12,7 @@
 #ifndef SGI_COMMITTER_H
 #define SGI_COMMITTER_H
 
+#include "base/records.h"
 #include "base/tally.h"
 #include "engine/engine.h"
 #include "engine/log/account.h"
@@ -179,6 +180,10 @@ void sgi_committer_free(sgi_committer *committer);
 void sgi_committer_shut_down(sgi_committer *committer);
 
 /* ---- functions for the engine ---- */
+
+/* Returns the newest format of records and entries that the store takes
+ * (base/records.h). It can become newer while the store is in use. */
+int32_t sgi_committer_records(const sgi_committer *committer);
 
 /* Puts an operation on the dirty list, because it must write to the store. Does nothing
  * for an operation that another server runs. */

@@ -92,7 +92,9 @@ segue_status sgi_op_turn_into_task(sgi_op *op, int64_t ttl_ms)
 
 segue_status sgi_op_store_without_task(sgi_op *op)
 {
-    segue_status status = give_identity(op, 0, op->head.tasking);
+    /* a stored call whose client can leave and come back cannot become a task */
+    segue_status status =
+        give_identity(op, 0, op->served->lasting ? SGI_TASKING_NO : op->head.tasking);
     if (status == SEGUE_OK && op->served->lasting) {
         op->served->who->live_tasks++;
         op->served->counted = true;

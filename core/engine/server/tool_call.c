@@ -72,11 +72,23 @@ static bool open_result(sgi_op *op, sgi_verdict verdict)
     return ok;
 }
 
-/* True when the call asks for a task and can begin as a plain call. The result can then
- * be the answer. */
-static bool begins_plain(const sgi_op *op, const sgi_call_request *request)
+/* True when the call is stored before its handler runs although no request can name it:
+ * the tool has SEGUE_TOOL_STORED. */
+static bool is_stored_without_key(const sgi_inbound *in, const sgi_call_request *request)
 {
-    if (request->verdict != SGI_VERDICT_TASK || request->has_key)
+    return request->tool->options.flags & SEGUE_TOOL_STORED && !request->has_key &&
+           !request->lasting && !(in->peer->server->forgets && in->peer->conn->sole);
+}
+
+/* True when the call asks for a task and can begin as a plain call. The result can then
+ * be the answer. While servers of an older version use the store, a stored call becomes
+ * its task at once, because they cannot read a later change. */
+static bool begins_plain(const sgi_op *op, const sgi_inbound *in,
+                         const sgi_call_request *request)
+{
+    if (request->verdict != SGI_VERDICT_TASK || request->has_key ||
+        (is_stored_without_key(in, request) &&
+         sgi_committer_records(op->committer) < SGI_RECORDS_WITH_TASK_ENTRY))
         return false;
     if (op->served->dialect && op->served->dialect->begins_plain)
         return op->served->dialect->begins_plain(op);
@@ -84,17 +96,15 @@ static bool begins_plain(const sgi_op *op, const sgi_call_request *request)
            op->served->item->options.task == SEGUE_TASK_MAY;
 }
 
-/* Gives the operation the idempotency key of the request. A call of a tool with
- * SEGUE_TOOL_STORED that begins as a plain call gets a random key instead, which no
- * request can name, so that the call is stored. Returns false when out of memory or
- * without random bytes. */
+/* Gives the operation the idempotency key of the request. A call that is stored without a
+ * key, and is not a task from its start, gets a random key, which no request can name.
+ * Returns false when out of memory or without random bytes. */
 static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request)
 {
     if (request->has_key)
         return sgi_op_set_idempotency_key(op, request->key, request->digest);
-    if (!(request->tool->options.flags & SEGUE_TOOL_STORED) ||
-        (request->verdict == SGI_VERDICT_TASK && op->head.tasking != SGI_TASKING_MAY) ||
-        request->lasting || (in->peer->server->forgets && in->peer->conn->sole))
+    if (!is_stored_without_key(in, request) ||
+        (request->verdict == SGI_VERDICT_TASK && op->head.tasking != SGI_TASKING_MAY))
         return true;
     return sgi_op_set_random_key(op);
 }
@@ -119,7 +129,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->streams = request->kind->list && sgi_srv_streams_segments(request);
     op->served->refuses_arguments = sgi_facts(in->version)->refuses_arguments;
     op->served->only_objects = !sgi_facts(in->version)->has_any_output;
-    if (begins_plain(op, request))
+    if (begins_plain(op, in, request))
         op->head.tasking = SGI_TASKING_MAY;
     if (!give_key(op, in, request)) {
         sgi_op_unref(op);

@@ -534,6 +534,12 @@ typedef struct segue_store_vtable {
     /* Gives the statistics. Must be fast, because it is called after commits. Optional
      * for every store. */
     void (*stats)(void *self, segue_store_stats *stats);
+    /* Returns the newest format of records and entries that a server may write: 1 or 2
+     * (core/docs/upgrades.md). A store to which servers of several versions write returns
+     * a format that all of them read, and never a lower one than before. May be called at
+     * any time from any thread, and must return at once. Optional: without this function
+     * servers write the newest format that they know. */
+    int32_t (*records)(void *self);
 } segue_store_vtable;
 #define SEGUE_STORE_VTABLE_INIT SEGUE_INIT(segue_store_vtable)
 
