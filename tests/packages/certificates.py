@@ -1,8 +1,12 @@
 """An installed wheel finds the certificates of authorities where distributions have them.
 
+    certificates.py [--apart]
+
 It runs as root, with the Python that has the wheel. In a mount namespace of its own,
 /etc/ssl and /etc/pki are empty, and then get one file after the other. A client connects
-to a server with TLS each time. Standard library and segue only.
+to a server with TLS each time. With --apart, mounts of the namespace that it is started
+in reach no other namespace; a changed root directory needs this. Standard library and
+segue only.
 """
 
 from __future__ import annotations
@@ -90,7 +94,8 @@ def check(directory: Path) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
+    options = ["--propagation", "unchanged"] if "--apart" in sys.argv else []
+    if len(sys.argv) > 1 and not options:
         for place in HIDDEN:
             subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
         check(Path(sys.argv[1]))
@@ -102,7 +107,7 @@ def main() -> None:
             place.mkdir()
         again = [sys.executable, "-B", __file__, directory]
         try:
-            subprocess.run(["unshare", "--mount", *again], check=True)
+            subprocess.run(["unshare", "--mount", *options, *again], check=True)
         finally:
             for place in made:
                 place.rmdir()
