@@ -1099,6 +1099,24 @@ static void a_cancel_comes_through(world *w)
     end();
 }
 
+/* A is away. Its client repeats the call by its key at B, which takes the call over
+ * later. The question of the new run reaches the client. */
+static void a_repeated_call_is_asked_by_the_new_owner(world *w)
+{
+    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire_ask_plain(a, "123", "tools/call", call);
+    wire_request(a, "elicitation/create");
+    wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
+    shared_store_away(instance_a, 1);
+    wire_ask_plain(b, "124", "tools/call", call);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    wire_request(b, "elicitation/create");
+    end();
+}
+
 static const scenario scenarios[] = {
     {"AS-38 a stream goes on at the server that takes over", a_stream_goes_on, ONLY_HERE,
      NULL},
@@ -1169,6 +1187,8 @@ static const scenario leases[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a question of the new owner is answered",
      a_question_of_the_new_owner_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a repeated call is asked by the new owner",
+     a_repeated_call_is_asked_by_the_new_owner, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"AS-38 a question that was not durable is asked by the next run",
      a_question_is_asked_by_the_next_run, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 the first of two ends counts", the_first_of_two_ends_counts,

@@ -32,7 +32,7 @@ sgi_op *sgi_reply_awaited_op(const sgi_reply *reply)
     return reply->waiter.fire == end_came ? reply->waiter.op : NULL;
 }
 
-static sgi_reply *first_waiting(const sgi_op *op)
+sgi_reply *sgi_call_find_waiting_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;
     TAILQ_FOREACH(waiter, &op->waiters, link) {
@@ -46,7 +46,7 @@ static sgi_reply *first_waiting(const sgi_op *op)
 void sgi_call_cut_connections(sgi_op *op)
 {
     sgi_reply *reply;
-    while ((reply = first_waiting(op))) {
+    while ((reply = sgi_call_find_waiting_reply(op))) {
         sgi_conn_close(reply->peer->conn);
         reply->lost = true;
         sgi_reply_cancel(reply);

@@ -367,6 +367,9 @@ int32_t sgi_call_not_found_code(const sgi_op *op);
  * are such replies only in versions that begin with `initialize`. before: the previously
  * returned reply; NULL = return the first such reply. Returns NULL at the end. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);
+/* Returns the first reply that waits for the end of the operation and whose client is
+ * connected; NULL = no such reply. */
+sgi_reply *sgi_call_find_waiting_reply(const sgi_op *op);
 /* Closes the connections of clients that wait for the end of an operation that this
  * server will not answer. The clients then ask another server. */
 void sgi_call_cut_connections(sgi_op *op);

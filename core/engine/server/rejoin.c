@@ -70,6 +70,18 @@ void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps)
     sgi_op_unref(op);
 }
 
+void sgi_rejoin_on_op_taken_over(sgi_op *op)
+{
+    sgi_lasting_call *lasting = op->served->lasting;
+    sgi_reply *reply = sgi_call_find_waiting_reply(op);
+    /* a client that has received pieces must not get the same pieces again */
+    if (!reply || !can_be_channel(op, reply) || (reply->pieces && reply->pieces->begun))
+        return;
+    sgi_op_wait_cancel(&reply->waiter);
+    if (!lasting->form->repeated(lasting, reply))
+        sgi_tool_call_set_waiter(reply, op, op->served->caps);
+}
+
 /* A reply that waits for the look-up of an operation in the store, by an idempotency key.
  * Either the new operation of the reply could not be created, because the store already
  * has this key, or the request has a requestState. Another process, or an earlier run of

@@ -5,6 +5,7 @@
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
+#include "engine/server/tool_call.h"
 
 /* Ends the operation with an error. If memory is short, messages that only a returning
  * client could get are dropped first. */
@@ -47,7 +48,9 @@ void sgi_server_on_op_taken_over(sgi_op *op)
             give_up(op);
         else
             sgi_server_start_ttl(op);
-        if (lasting)
+        if (lasting) {
+            sgi_rejoin_on_op_taken_over(op);
             lasting->form->taken_over(lasting);
+        }
     }
 }
