@@ -409,7 +409,7 @@ void sim_client_die(sim_client *client)
     segue_session_free(client->session);
     client->session = NULL;
     s->carrier->lose_client(client);
-    segue_runtime_free(client->runtime);
+    sim_end_runtime(client->runtime);
     client->runtime = NULL;
     if (client->mem.live)
         sim_fail(s, "client %d leaves %zu bytes in %zu blocks", client->index,

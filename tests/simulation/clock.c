@@ -11,6 +11,7 @@
 
 static const sim *played;
 static int64_t last_us;
+static int64_t began_us; /* when a runtime began to end; 0 = none ends */
 
 void sim_clock_show(const sim *s)
 {
@@ -18,9 +19,27 @@ void sim_clock_show(const sim *s)
     last_us = 0;
 }
 
+static int64_t system_us(void)
+{
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* A runtime that ends waits for its connections, at most for a grace time. The time of
+ * the run stands still meanwhile, so the time of the system is added to it. */
+void sim_end_runtime(segue_runtime *runtime)
+{
+    int64_t before = last_us;
+    began_us = system_us();
+    segue_runtime_free(runtime);
+    began_us = 0;
+    last_us = before;
+}
+
 static int64_t next_us(void)
 {
-    int64_t us = played->now_ms * 1000;
+    int64_t us = played->now_ms * 1000 + (began_us ? system_us() - began_us : 0);
     last_us = us > last_us ? us : last_us + 1;
     return last_us;
 }

@@ -459,7 +459,7 @@ void sim_server_end(sim_server *server, bool dies)
     }
     s->carrier->lose_server(server);
     segue_server_free(server->server);
-    segue_runtime_free(server->runtime);
+    sim_end_runtime(server->runtime);
     server->server = NULL;
     server->runtime = NULL;
     server->instance = NULL;

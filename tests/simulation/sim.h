@@ -224,6 +224,8 @@ struct sim {
 /* From now on the monotonic clock of the system shows the time of this run; NULL = it
  * shows its own time again. */
 void sim_clock_show(const sim *s);
+/* Frees the runtime, while the clock goes on. */
+void sim_end_runtime(segue_runtime *runtime);
 
 typedef struct sim_outcome {
     uint64_t digest;
