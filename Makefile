@@ -48,6 +48,7 @@ node:
 # Packages that contain all libraries that Segue uses, in build/packages, and their test
 # in a root that has none of these libraries. The libraries are built once.
 packages:
+	@.ci/setup sdk
 	@.ci/packages wheel npm archive check
 
 packages-test: packages

@@ -1,6 +1,7 @@
 /* The formats of records and entries: what the engine writes into a store, whichever
  * store it is. Each store maps the number of its own format to one of these
- * (core/docs/upgrades.md). tests/lint/formats.txt lists what belongs to each format. */
+ * (core/docs/upgrades.md). tests/files/records_format_N.txt lists what belongs to each
+ * format. */
 #ifndef SGI_RECORDS_H
 #define SGI_RECORDS_H
 

@@ -142,7 +142,7 @@ static segue_status check_isolation(sgi_pg_store *store, int64_t deadline)
 
 segue_status sgi_pg_prepare_tables(sgi_pg_store *store, int64_t deadline)
 {
-    int64_t format;
+    int64_t format = 0;
     segue_status status = check_isolation(store, deadline);
     if (!status)
         status = look(store, deadline, &format);

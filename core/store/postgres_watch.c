@@ -128,6 +128,8 @@ static bool look_at_format(sgi_pg_store *store, int64_t now_ms)
     PQclear(result);
     atomic_store(&format->number, (int)number);
     if (number < SGI_PG_FORMAT && sgi_store_format_is_due(format, older, now_ms)) {
+        /* the attempt can fail, because a right lacks or a lock is taken */
+        sgi_store_format_wait_again(format);
         atomic_store(&store->format_is_due, true);
         sgi_store_feed_wake(&store->feed);
     }

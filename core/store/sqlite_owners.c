@@ -15,9 +15,10 @@
  * earlier file with this name, and the next number is tried. Number 0 means no owner.
  *
  * An instance that reads format 3 also locks the byte of its number in a second range, so
- * that others see which formats a living instance reads. (A
- * child that was forked without exec shares the lock and keeps it while the child lives;
- * exec drops it.) */
+ * that others see which formats a living instance reads.
+ *
+ * A child that was forked without exec shares the locks and keeps them while it lives;
+ * exec drops them. */
 #include "store/sqlite_open.h"
 
 #include <errno.h>

@@ -291,6 +291,26 @@ static void a_resumed_request_is_taken_over(world *w)
     end();
 }
 
+/* The client of the resumed request has lost its connection when A ends. The request
+ * goes on at B, and the client gets its result when it comes again. */
+static void a_resumed_request_without_its_client_is_taken_over(world *w)
+{
+    begin(w);
+    resumable_call_at(w, "\"name\":\"story\",\"arguments\":{\"n\":2,\"delayMs\":900}");
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    ask_resume(b);
+    world_run(w);
+    wire_cut(b);
+    world_run(w);
+    world_stop(w);
+    world_advance(&other, 400);
+    b = legacy_connect(&other, "Ada", CAPS_Z);
+    ask_resume(b);
+    world_advance(&other, 4000);
+    assert_true(*json_at(wire_response(b, "123"), "result.content.1"));
+    end();
+}
+
 static void let_all_go(world *w)
 {
     segue_server_close(w->server);
@@ -1117,6 +1137,28 @@ static void a_repeated_call_is_asked_by_the_new_owner(world *w)
     end();
 }
 
+/* The connection of the first repeated request is lost before the take-over. The client
+ * repeats the call once more, and the question comes there. */
+static void the_newest_repeated_call_is_asked(world *w)
+{
+    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire_ask_plain(a, "123", "tools/call", call);
+    wire_request(a, "elicitation/create");
+    wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
+    wire *c = legacy_connect(&other, "Ada", CAPS_ASKED);
+    shared_store_away(instance_a, 1);
+    wire_ask_plain(b, "124", "tools/call", call);
+    world_advance(w, 10);
+    wire_cut(b);
+    wire_ask_plain(c, "125", "tools/call", call);
+    world_advance(w, 2 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    wire_request(c, "elicitation/create");
+    end();
+}
+
 static const scenario scenarios[] = {
     {"AS-38 a stream goes on at the server that takes over", a_stream_goes_on, ONLY_HERE,
      NULL},
@@ -1134,6 +1176,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-29 a resumed request is taken over", a_resumed_request_is_taken_over,
      ONLY_HERE, NULL},
+    {"R-975-29 a resumed request without its client is taken over",
+     a_resumed_request_without_its_client_is_taken_over, ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-29 a closed server lets requests go", a_closed_server_lets_requests_go,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a closed server lets keyed calls go", a_closed_server_lets_keyed_calls_go,
@@ -1189,6 +1233,8 @@ static const scenario leases[] = {
      a_question_of_the_new_owner_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a repeated call is asked by the new owner",
      a_repeated_call_is_asked_by_the_new_owner, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
+    {"AS-38 the newest repeated call is asked by the new owner",
+     the_newest_repeated_call_is_asked, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"AS-38 a question that was not durable is asked by the next run",
      a_question_is_asked_by_the_next_run, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 the first of two ends counts", the_first_of_two_ends_counts,

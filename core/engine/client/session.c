@@ -359,8 +359,8 @@ void sgi_session_on_connection_lost(segue_session *session, const char *why)
     bool worked = has_worked(session);
     sgi_session_ref(session);
     sgi_session_set_stage(session, SGI_STAGE_LOST);
-    /* Such a failure does not count towards the session's limit, but the server has not
-     * worked, so the session's pauses do not begin anew. */
+    /* A failure that a request counts does not count towards the session's limit. It does
+     * not set the session's pauses to 0 either, because the server has not worked. */
     bool is_counted_by_request = lose_emitters(session, why);
     if (worked)
         session->reach.attempts = 0;
@@ -382,7 +382,7 @@ void sgi_session_on_connection_lost(segue_session *session, const char *why)
         ;
     else if (!session->conn->can_reopen)
         sgi_session_fail(session, SEGUE_E_DISCONNECTED, why);
-    else if (!is_counted_by_request && ++session->reach.attempts > most)
+    else if (most < 0 || (!is_counted_by_request && ++session->reach.attempts > most))
         end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);

@@ -310,7 +310,7 @@ static bool hosting_takes(sgi_question_host *base, const sgi_message *msg)
         return false;
     sgi_conn *conn = h->conn;
     sgi_conn_ref(conn);
-    sgi_peer_take_message(h->peer, msg);
+    sgi_peer_hear(h->peer, msg);
     sgi_conn_unref(conn);
     return true;
 }

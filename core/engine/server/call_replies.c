@@ -1,6 +1,8 @@
 /* Functions for the replies that wait for the end of an operation. */
 #include "engine/server/peer.h"
 
+#include "engine/server/pieces.h"
+
 static void end_came(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -24,7 +26,8 @@ void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op)
 
 void sgi_reply_note_end_sent(const sgi_reply *reply, sgi_op *op)
 {
-    op->end_received |= reply->peer && sgi_op_has_ended(op);
+    op->end_received |=
+        reply->peer && sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
 }
 
 sgi_op *sgi_reply_awaited_op(const sgi_reply *reply)
@@ -32,7 +35,7 @@ sgi_op *sgi_reply_awaited_op(const sgi_reply *reply)
     return reply->waiter.fire == end_came ? reply->waiter.op : NULL;
 }
 
-sgi_reply *sgi_call_find_waiting_reply(const sgi_op *op)
+static sgi_reply *find_waiting_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;
     TAILQ_FOREACH(waiter, &op->waiters, link) {
@@ -43,10 +46,24 @@ sgi_reply *sgi_call_find_waiting_reply(const sgi_op *op)
     return NULL;
 }
 
+sgi_reply *sgi_call_find_carried_reply(const sgi_op *op)
+{
+    sgi_reply *newest = NULL;
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == end_came && reply->peer &&
+            sgi_conn_transport(reply->peer->conn) &&
+            !(reply->pieces && reply->pieces->begun))
+            newest = reply;
+    }
+    return newest;
+}
+
 void sgi_call_cut_connections(sgi_op *op)
 {
     sgi_reply *reply;
-    while ((reply = sgi_call_find_waiting_reply(op))) {
+    while ((reply = find_waiting_reply(op))) {
         sgi_conn_close(reply->peer->conn);
         reply->lost = true;
         sgi_reply_cancel(reply);

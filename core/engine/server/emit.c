@@ -467,7 +467,16 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
             call->handle.engine, SEGUE_E_STATE,
             "the call cannot store a checkpoint, because it is not a task, cannot become "
             "one, and has no idempotency key");
-    return append(call, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len});
+    if (sgi_op_is_logged(op))
+        return append(call, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len});
+    status = turn_in_time(call, len);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len});
+    if (sgi_op_is_logged(op) || status != SEGUE_E_LIMIT)
+        return after_append(call, status);
+    /* a checkpoint without room does not end a plain call */
+    return sgi_refuse(call->handle.engine, status, "%s", tell_size(op).text);
 }
 
 /* ---- ending the operation ---- */

@@ -143,11 +143,13 @@ void sgi_server_op_release(sgi_op *op)
 
 /* ---- times ---- */
 
-/* True when a request can name the operation: by the id of a task, by an idempotency key,
- * or by the handle of a lasting call. */
-static bool can_be_named(const sgi_op *op)
+/* True when a client can still ask for the operation: by the id of a task, by an
+ * idempotency key, by the handle of a lasting call, by the answer to a round, or as a
+ * reader of this server. */
+static bool can_be_asked_for(const sgi_op *op)
 {
-    return sgi_op_is_task(op) || op->served->lasting || !sgi_op_has_random_key(op);
+    return sgi_op_is_task(op) || op->served->lasting || !sgi_op_has_random_key(op) ||
+           op->served->round || !TAILQ_EMPTY(&op->readers);
 }
 
 int64_t sgi_server_purge_time(const sgi_op *op)
@@ -164,7 +166,7 @@ int64_t sgi_server_purge_time(const sgi_op *op)
     if (op->head.tasking == SGI_TASKING_MAY && !sgi_op_has_ended(op))
         return INT64_MAX;
     if (op->head.final == SGI_FINAL_EXPIRED ||
-        (sgi_op_has_ended(op) && !can_be_named(op)))
+        (sgi_op_has_ended(op) && !can_be_asked_for(op)))
         return kept_ms;
     if (op->ttl_ms < 0)
         return INT64_MAX;

@@ -367,14 +367,14 @@ int32_t sgi_call_not_found_code(const sgi_op *op);
  * are such replies only in versions that begin with `initialize`. before: the previously
  * returned reply; NULL = return the first such reply. Returns NULL at the end. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);
-/* Returns the first reply that waits for the end of the operation and whose client is
- * connected; NULL = no such reply. */
-sgi_reply *sgi_call_find_waiting_reply(const sgi_op *op);
+/* Returns the newest reply that waits for the end of the operation, that a transport
+ * carries, and whose client has no pieces yet; NULL = no such reply. */
+sgi_reply *sgi_call_find_carried_reply(const sgi_op *op);
 /* Closes the connections of clients that wait for the end of an operation that this
  * server will not answer. The clients then ask another server. */
 void sgi_call_cut_connections(sgi_op *op);
 /* Notes that the client of this reply is sent the end of the operation. Does nothing
- * while the operation runs. */
+ * while the end is not visible. */
 void sgi_reply_note_end_sent(const sgi_reply *reply, sgi_op *op);
 /* Separates an answered reply from its operation. Cancelling the reply no longer cancels
  * the operation, and the operation sends no more progress on the reply. */

@@ -73,9 +73,9 @@ void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps)
 void sgi_rejoin_on_op_taken_over(sgi_op *op)
 {
     sgi_lasting_call *lasting = op->served->lasting;
-    sgi_reply *reply = sgi_call_find_waiting_reply(op);
     /* a client that has received pieces must not get the same pieces again */
-    if (!reply || !can_be_channel(op, reply) || (reply->pieces && reply->pieces->begun))
+    sgi_reply *reply = sgi_call_find_carried_reply(op);
+    if (!reply || !can_be_channel(op, reply))
         return;
     sgi_op_wait_cancel(&reply->waiter);
     if (!lasting->form->repeated(lasting, reply))

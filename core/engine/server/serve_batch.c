@@ -63,7 +63,7 @@ static void serve_item(sgi_peer *peer, sgi_batch_answer *batch, sgi_json item)
         engine->warnings++;
         refuse(peer->conn, batch, msg.id, SGI_RPC_INVALID_REQUEST, msg.problem);
     } else {
-        sgi_peer_take_message(peer, &msg);
+        sgi_peer_hear(peer, &msg);
     }
 }
 

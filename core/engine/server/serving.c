@@ -251,9 +251,8 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
         sgi_conn_close(peer->conn);
 }
 
-static void message(void *self, const sgi_message *msg)
+void sgi_peer_hear(sgi_peer *peer, const sgi_message *msg)
 {
-    sgi_peer *peer = self;
     if (!sgi_peer_take_message(peer, msg))
         sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
                        "the cancellation of a call by its key is ignored, because too "
@@ -295,6 +294,11 @@ bool sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg)
             sgi_answer_log_dropped(engine, msg->id);
     }
     return true;
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    sgi_peer_hear(self, msg);
 }
 
 static void bad_input(void *self, int32_t rpc_code, const char *problem)

@@ -23,6 +23,9 @@ extern const sgi_server_ops sgi_serving_mcp;
 /* Handles one message of the client, of any kind. Returns false when the server has no
  * room for a notification now, so that the client has to send it again. */
 bool sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg);
+/* Does what sgi_peer_take_message does, where the client cannot be asked to send a
+ * message again: what had no room is logged. */
+void sgi_peer_hear(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client to a request of the server. */
 sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg);
 /* Fills *in with the parts of a request message. Returns false when out of memory; the

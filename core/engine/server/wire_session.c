@@ -22,8 +22,8 @@
  * (spare). */
 #define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
 /* The maximum number of exchanges that one session keeps although their operations have
- * ended while the client was away. The client may have got the rest from another
- * server. */
+ * ended while the client was away. The client of a task may have got the rest from
+ * another server. The client of a plain call loses the rest with the oldest exchange. */
 #define LEFT_MAX SGI_THRESHOLD(left_exchanges_max)
 /* the time in ms after which a question is sent on another stream than the lost one */
 #define ASK_AGAIN_MS SGI_THRESHOLD(ask_again_ms)
