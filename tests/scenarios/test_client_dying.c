@@ -143,6 +143,26 @@ static void what_is_asked_again_has_an_end(void **state)
     }
 }
 
+/* A session that may not reconnect ends with its first server, also while it follows a
+ * task. */
+static void none_is_none(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        kit k = {.can_reopen = 1};
+        set_options(&ways[i]);
+        options.max_reconnects = -1;
+        ways[i].open(&k);
+        const record *r = ways[i].call(&k);
+        kit_cut(&k);
+        kit_advance(&k, 40000);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        assert_int_equal(k.closed, 1);
+        assert_int_equal(k.retries, 0);
+        kit_end(&k);
+    }
+}
+
 /* A request that makes progress is retried as often as necessary. */
 static void what_gets_on_is_asked_more_often(void **state)
 {
@@ -373,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("R-975-25 what is asked again has an end", what_is_asked_again_has_an_end),
+        cmocka_unit_test(none_is_none),
         cmocka_unit_test(what_gets_on_is_asked_more_often),
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
         cmocka_unit_test(a_server_that_dies_at_the_log_level_is_given_up),

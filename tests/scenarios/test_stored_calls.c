@@ -364,6 +364,31 @@ static void its_checkpoint_is_no_part_of_the_answer(world *w)
     assert_at(r, "result.content.1", "");
 }
 
+static void one_task_and_little_results(segue_server_options *options)
+{
+    options->max_tasks = 1;
+    options->max_result_bytes = 2048;
+}
+
+/* The call cannot become a task, because another task runs. */
+static void a_checkpoint_without_room_does_not_end_it(world *w)
+{
+    static const char large[3000] = "mark";
+    char id[64];
+    wire *c = world_connect(w, NULL);
+    ask(c, "1");
+    segue_call *task = held;
+    ask(c, "2");
+    take_id(c, "1", id, sizeof id);
+    assert_int_equal(segue_call_checkpoint(held, large, sizeof large, NULL),
+                     SEGUE_E_LIMIT);
+    complete(w, "worked");
+    const char *r = wire_response(c, "2");
+    assert_at(r, "result.content.0.text", "\"worked\"");
+    held = task;
+    complete(w, "worked");
+}
+
 static void without_tasks_it_has_no_checkpoint(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -505,6 +530,9 @@ static const scenario plain[] = {
      takes_its_checkpoint_into_the_store, ONLY_HERE | ONE_DRIVE, NULL},
     {"the checkpoint of a plain call is no part of its answer",
      its_checkpoint_is_no_part_of_the_answer, ONLY_HERE, NULL},
+    {"a checkpoint without room does not end a plain call",
+     a_checkpoint_without_room_does_not_end_it, ONLY_HERE | ONE_DRIVE,
+     one_task_and_little_results},
     {"a plain call that cannot be a task has no checkpoint",
      without_tasks_it_has_no_checkpoint, ONLY_HERE, NULL},
 };
