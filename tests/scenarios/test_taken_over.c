@@ -1137,6 +1137,39 @@ static void a_repeated_call_is_asked_by_the_new_owner(world *w)
     end();
 }
 
+/* The owner goes on, and its client has left it. The question comes where the client has
+ * repeated its call. */
+static void ask_beside_the_owner(world *w, int leaves_first)
+{
+    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
+    wire_ask_plain(a, "123", "tools/call", call);
+    wire_request(a, "elicitation/create");
+    if (leaves_first)
+        wire_cut(a);
+    world_advance(w, 500);
+    wire_ask_plain(b, "124", "tools/call", call);
+    world_advance(w, 500);
+    if (!leaves_first)
+        wire_cut(a);
+    world_advance(w, 500);
+    wire_request(b, "elicitation/create");
+    assert_int_equal(other.server->counts.taken_over, 0);
+    end();
+}
+
+static void who_left_is_asked_beside_the_owner(world *w)
+{
+    ask_beside_the_owner(w, 1);
+}
+
+static void who_leaves_is_asked_beside_the_owner(world *w)
+{
+    ask_beside_the_owner(w, 0);
+}
+
 /* The connection of the first repeated request is lost before the take-over. The client
  * repeats the call once more, and the question comes there. */
 static void the_newest_repeated_call_is_asked(world *w)
@@ -1233,6 +1266,10 @@ static const scenario leases[] = {
      a_question_of_the_new_owner_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a repeated call is asked by the new owner",
      a_repeated_call_is_asked_by_the_new_owner, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
+    {"AS-38 a client that left the owner is asked beside it",
+     who_left_is_asked_beside_the_owner, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
+    {"AS-38 a client that leaves the owner is asked beside it",
+     who_leaves_is_asked_beside_the_owner, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"AS-38 the newest repeated call is asked by the new owner",
      the_newest_repeated_call_is_asked, ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"AS-38 a question that was not durable is asked by the next run",

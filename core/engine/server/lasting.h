@@ -35,8 +35,8 @@ struct sgi_lasting_call_ops {
      * time is added to the time for which the server keeps every ended operation. */
     int64_t (*kept_ms)(const sgi_lasting_call *lasting);
 
-    /* Called when a client has repeated the call with its idempotency key, and no client
-     * is connected. Makes the reply the channel, on which the messages of the call are
+    /* Called when a client has repeated the call with its idempotency key, and the call's
+     * client is away. Makes the reply the channel, on which the messages of the call are
      * sent from now on. Returns false when this is not possible. */
     bool (*repeated)(sgi_lasting_call *lasting, sgi_reply *reply);
 
@@ -65,6 +65,8 @@ struct sgi_lasting_call_ops {
      * client came; a report that is older than the client's return to this server has no
      * effect. */
     void (*elsewhere)(sgi_lasting_call *lasting, bool away, uint64_t attached_at);
+    /* True when the log shows that the client is away. */
+    bool (*is_away)(const sgi_lasting_call *lasting);
     /* True when the log shows that the client has been away for too long. */
     bool (*is_over)(const sgi_lasting_call *lasting);
 

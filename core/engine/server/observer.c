@@ -17,6 +17,7 @@
 #include "engine/server/lasting.h"
 #include "engine/server/rounds.h"
 #include "engine/server/task.h"
+#include "engine/server/tool_call.h"
 
 /* ---- the log ---- */
 
@@ -141,8 +142,10 @@ static void readers_were_woken(sgi_op *op)
 
 static void waiters_were_fired(sgi_op *op)
 {
-    if (sgi_op_runs_elsewhere(op))
-        sgi_question_requests_send_followed(op);
+    if (!sgi_op_runs_elsewhere(op))
+        return;
+    sgi_rejoin_offer_channel(op);
+    sgi_question_requests_send_followed(op);
 }
 
 static void released(sgi_committer *committer)

@@ -22,13 +22,15 @@ static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
-/* True for a lasting call of this server whose client is away. */
+/* True for a lasting call whose client is away: not connected here and, when the call
+ * runs on another server, not connected there. */
 static bool can_be_channel(const sgi_op *op, const sgi_reply *reply)
 {
-    if (!sgi_op_is_lasting_call(op) || sgi_op_runs_elsewhere(op) ||
-        sgi_op_has_ended(op) || !reply->peer)
+    const sgi_lasting_call *lasting = op->served->lasting;
+    if (!sgi_op_is_lasting_call(op) || sgi_op_has_ended(op) || !reply->peer ||
+        (sgi_op_runs_elsewhere(op) && !lasting->form->is_away(lasting)))
         return false;
-    const sgi_reply *channel = op->served->lasting->channel;
+    const sgi_reply *channel = lasting->channel;
     return !channel || !channel->peer || !sgi_conn_transport(channel->peer->conn);
 }
 
@@ -70,9 +72,11 @@ void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps)
     sgi_op_unref(op);
 }
 
-void sgi_rejoin_on_op_taken_over(sgi_op *op)
+void sgi_rejoin_offer_channel(sgi_op *op)
 {
     sgi_lasting_call *lasting = op->served->lasting;
+    if (!lasting)
+        return;
     /* a client that has received pieces must not get the same pieces again */
     sgi_reply *reply = sgi_call_find_carried_reply(op);
     if (!reply || !can_be_channel(op, reply))

@@ -49,7 +49,7 @@ void sgi_server_on_op_taken_over(sgi_op *op)
         else
             sgi_server_start_ttl(op);
         if (lasting) {
-            sgi_rejoin_on_op_taken_over(op);
+            sgi_rejoin_offer_channel(op);
             lasting->form->taken_over(lasting);
         }
     }

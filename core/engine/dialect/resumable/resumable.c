@@ -338,6 +338,11 @@ static bool repeated(sgi_lasting_call *lasting, sgi_reply *reply)
     return true;
 }
 
+static bool is_away(const sgi_lasting_call *lasting)
+{
+    return sgi_resumable_at(lasting)->away;
+}
+
 /* Drops notes (progress and log messages) that the client has confirmed, because no
  * client asks for them again (R-975-19). Confirmed segments stay while there is room. If
  * the client's process dies before it has handled them, the next process needs all
@@ -496,6 +501,7 @@ const sgi_lasting_call_ops sgi_resumable_form = {
     .repeated = repeated,
     .passed = passed,
     .elsewhere = elsewhere,
+    .is_away = is_away,
     .is_over = sgi_resumable_client_is_away_too_long,
     .send = sgi_resumable_send_entry,
     .ask = sgi_resumable_send_question,
