@@ -33,7 +33,7 @@
 #define LATENCIES_US 1000000 /* the last place counts all that took longer */
 #define ANSWER_SIZE ((size_t)64 * 1024)
 #define LEARNING 8    /* number of calls */
-#define LATE_SHARE 10 /* one answer in so many may be late */
+#define LATE_SHARE 10 /* at most a tenth of the answers may come late */
 #define LAST_CHUNK "0\r\n\r\n"
 #define TAIL (sizeof LAST_CHUNK - 1)
 

@@ -307,29 +307,28 @@ static void has_the_time_to_live_of_its_client(world *w)
     complete(w, "worked");
 }
 
-/* The handler turns the call into a task before its time, and names no time to live. */
-static void is_deferred_with_the_time_to_live_of_its_client(world *w)
+/* The handler turns the call into a task before its time. ttl: the time to live that it
+ * names; 0 = none. */
+static void defer(world *w, int64_t ttl, const char *shown)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
     legacy_ask_task(c, "1", "keeper", NULL,
                     "{\"ttl\":600000,\"responseModes\":[\"immediate\"]}");
     world_run(w);
-    assert_int_equal(segue_call_defer(held, 0, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_defer(held, ttl, NULL), SEGUE_OK);
     world_run(w);
-    assert_at(wire_response(c, "1"), "result.task.ttl", "600000");
+    assert_at(wire_response(c, "1"), "result.task.ttl", shown);
     complete(w, "worked");
+}
+
+static void is_deferred_with_the_time_to_live_of_its_client(world *w)
+{
+    defer(w, 0, "600000");
 }
 
 static void is_deferred_with_the_time_to_live_of_its_handler(world *w)
 {
-    wire *c = legacy_connect(w, NULL, MODES_ALL);
-    legacy_ask_task(c, "1", "keeper", NULL,
-                    "{\"ttl\":600000,\"responseModes\":[\"immediate\"]}");
-    world_run(w);
-    assert_int_equal(segue_call_defer(held, 5000, NULL), SEGUE_OK);
-    world_run(w);
-    assert_at(wire_response(c, "1"), "result.task.ttl", "5000");
-    complete(w, "worked");
+    defer(w, 5000, "5000");
 }
 
 /* ---- a plain call becomes a task ---- */

@@ -1119,18 +1119,26 @@ static void a_cancel_comes_through(world *w)
     end();
 }
 
+static const char ask_once[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
+
+/* Returns a client of A whose call has asked its question. */
+static wire *asked_at(world *w)
+{
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire_ask_plain(a, "123", "tools/call", ask_once);
+    wire_request(a, "elicitation/create");
+    return a;
+}
+
 /* A is away. Its client repeats the call by its key at B, which takes the call over
  * later. The question of the new run reaches the client. */
 static void a_repeated_call_is_asked_by_the_new_owner(world *w)
 {
-    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
-    begin(w);
-    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
-    wire_ask_plain(a, "123", "tools/call", call);
-    wire_request(a, "elicitation/create");
+    asked_at(w);
     wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
     shared_store_away(instance_a, 1);
-    wire_ask_plain(b, "124", "tools/call", call);
+    wire_ask_plain(b, "124", "tools/call", ask_once);
     world_advance(w, 2 * LEASE_MS);
     assert_int_equal(other.server->counts.taken_over, 1);
     wire_request(b, "elicitation/create");
@@ -1141,16 +1149,12 @@ static void a_repeated_call_is_asked_by_the_new_owner(world *w)
  * repeated its call. */
 static void ask_beside_the_owner(world *w, int leaves_first)
 {
-    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
-    begin(w);
-    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
+    wire *a = asked_at(w);
     wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
-    wire_ask_plain(a, "123", "tools/call", call);
-    wire_request(a, "elicitation/create");
     if (leaves_first)
         wire_cut(a);
     world_advance(w, 500);
-    wire_ask_plain(b, "124", "tools/call", call);
+    wire_ask_plain(b, "124", "tools/call", ask_once);
     world_advance(w, 500);
     if (!leaves_first)
         wire_cut(a);
@@ -1174,18 +1178,14 @@ static void who_leaves_is_asked_beside_the_owner(world *w)
  * repeats the call once more, and the question comes there. */
 static void the_newest_repeated_call_is_asked(world *w)
 {
-    static const char call[] = "\"name\":\"ask_once\",\"_meta\":{" KEY "}";
-    begin(w);
-    wire *a = legacy_connect(w, "Ada", CAPS_ASKED);
-    wire_ask_plain(a, "123", "tools/call", call);
-    wire_request(a, "elicitation/create");
+    asked_at(w);
     wire *b = legacy_connect(&other, "Ada", CAPS_ASKED);
     wire *c = legacy_connect(&other, "Ada", CAPS_ASKED);
     shared_store_away(instance_a, 1);
-    wire_ask_plain(b, "124", "tools/call", call);
+    wire_ask_plain(b, "124", "tools/call", ask_once);
     world_advance(w, 10);
     wire_cut(b);
-    wire_ask_plain(c, "125", "tools/call", call);
+    wire_ask_plain(c, "125", "tools/call", ask_once);
     world_advance(w, 2 * LEASE_MS);
     assert_int_equal(other.server->counts.taken_over, 1);
     wire_request(c, "elicitation/create");

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define PATIENCE_MS 120000
+#define FORMAT_TRIES 6000
 
 static void ring(void *user)
 {
@@ -159,4 +160,14 @@ segue_store_write test_write_taken(uint32_t n, uint64_t upto)
     segue_store_write write = test_write_simple(SEGUE_STORE_TAKEN, n);
     write.entry.seq = upto;
     return write;
+}
+
+void test_store_await_newest(segue_store *store)
+{
+    static test_ear ear;
+    test_ear_open(&ear, store);
+    for (int i = 0; i < FORMAT_TRIES && sgi_store_records(store) < SGI_RECORDS; i++)
+        test_ear_rest(&ear, test_ear_ask(&ear) ? 10 : 0);
+    test_ear_close(&ear);
+    assert_int_equal(sgi_store_records(store), SGI_RECORDS);
 }

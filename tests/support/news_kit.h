@@ -40,6 +40,8 @@ int64_t test_ear_ask(test_ear *ear);
 const test_heard *test_ear_wait(test_ear *ear, int32_t kind, uint32_t n);
 /* Waits for the wake-up call, for within_ms at most (-1 = for a long time). */
 void test_ear_rest(test_ear *ear, int64_t within_ms);
+/* Asks the store for news until it has the newest format. */
+void test_store_await_newest(segue_store *store);
 /* Returns the kept change of that kind about operation n, or NULL. */
 const test_heard *test_ear_find(const test_ear *ear, int32_t kind, uint32_t n);
 /* Returns how many forwarded commands to operation n were kept. */

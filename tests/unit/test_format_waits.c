@@ -25,7 +25,6 @@
 
 #define WAIT_MS SGI_THRESHOLD(format_wait_ms)
 #define LEASE_MS 100
-#define TRIES 6000
 #define BEATS 3
 
 /* ---- the wait ---- */
@@ -88,17 +87,6 @@ static segue_store *must_open(open_fn open, const char *where)
     return store;
 }
 
-/* Asks the store for news until it has the newest format. */
-static void await_newest(segue_store *store)
-{
-    static test_ear ear;
-    test_ear_open(&ear, store);
-    for (int i = 0; i < TRIES && sgi_store_records(store) < SGI_RECORDS; i++)
-        test_ear_rest(&ear, test_ear_ask(&ear) ? 10 : 0);
-    test_ear_close(&ear);
-    assert_int_equal(sgi_store_records(store), SGI_RECORDS);
-}
-
 /* What is in a kept file, and what an operation of this test adds. */
 static void check_log(segue_store *store)
 {
@@ -157,8 +145,8 @@ static void sqlite_waits_for_older_servers(void **state)
     assert_int_equal(become_older_owner(db, message, sizeof message), SQLITE_OK);
     check_log(first);
     close(older);
-    await_newest(first);
-    await_newest(second);
+    test_store_await_newest(first);
+    test_store_await_newest(second);
     assert_int_equal(test_query_int(db, "PRAGMA user_version"), 3);
     /* one that has checked the format before */
     assert_int_not_equal(become_older_owner(db, message, sizeof message), SQLITE_OK);
@@ -216,8 +204,8 @@ static void redis_waits_for_older_servers(void **state)
     assert_int_equal(redis_format(server), 1);
     assert_int_equal(redis_server_do(server, "DEL {segue}:lease:" OLDER), 1);
     assert_int_equal(redis_server_do(server, "HDEL {segue}:owners " OLDER), 1);
-    await_newest(first);
-    await_newest(second);
+    test_store_await_newest(first);
+    test_store_await_newest(second);
     assert_int_equal(redis_format(server), 2);
     sgi_store_unref(second);
     sgi_store_unref(first);
@@ -266,8 +254,8 @@ static void postgres_waits_for_older_servers(void **state)
         postgres_server_do(server, "SELECT max(number) FROM segue.migration"), 1);
     assert_int_equal(
         postgres_server_do(server, "DELETE FROM segue.lease WHERE ms = 60000"), 0);
-    await_newest(first);
-    await_newest(second);
+    test_store_await_newest(first);
+    test_store_await_newest(second);
     assert_int_equal(
         postgres_server_do(server, "SELECT max(number) FROM segue.migration"), 2);
     /* an owner that was away, or has checked the format before */

@@ -29,7 +29,6 @@
 #define OUR_POSTGRES_FORMAT 2
 #define PATIENCE_MS 120000
 #define LEASE_MS 1000
-#define TRIES 6000
 #define FILE_MOST (1024 * 1024)
 
 typedef segue_status (*open_fn)(const char *where, const segue_store_options *options,
@@ -152,12 +151,7 @@ static char *read_kept(const char *name, size_t *len)
 static void bring_up_to_date(segue_store *store)
 {
 #ifdef SGI_KNOBS
-    static test_ear ear;
-    test_ear_open(&ear, store);
-    for (int i = 0; i < TRIES && sgi_store_records(store) < SGI_RECORDS; i++)
-        test_ear_rest(&ear, test_ear_ask(&ear) ? 10 : 0);
-    test_ear_close(&ear);
-    assert_int_equal(sgi_store_records(store), SGI_RECORDS);
+    test_store_await_newest(store);
 #endif
     (void)store;
 }
