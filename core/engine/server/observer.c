@@ -144,8 +144,10 @@ static void waiters_were_fired(sgi_op *op)
 {
     if (!sgi_op_runs_elsewhere(op))
         return;
+    sgi_op_ref(op); /* a reply that leaves the call may have the last reference */
     sgi_rejoin_offer_channel(op);
     sgi_question_requests_send_followed(op);
+    sgi_op_unref(op);
 }
 
 static void released(sgi_committer *committer)
