@@ -581,8 +581,15 @@ def test_a_misfit_to_a_schema_is_no_answer(world: ServerWorld) -> None:
         except msgspec.ValidationError as error:
             return str(error)
 
+    @server.tool
+    async def ask_on(ctx: segue.Context) -> None:
+        await ctx.elicit("Who?", FORM)
+
     async def work(session: Any) -> None:
         assert (await session.call("ask")).text == MISFIT
+        with pytest.raises(segue.ToolError) as caught:
+            await session.call("ask_on")
+        assert caught.value.message == f"The answer does not fit the form: {MISFIT}"
 
     misfit = {"action": "accept", "content": {"name": 3}}
     world.run(server, work, on_elicit=lambda _: misfit)

@@ -22,7 +22,7 @@ SECONDS = 120
 def test_a_reply_that_is_refused_has_its_cause(
     world: ServerWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = segue.Server("refused")
+    server = segue.Server("refused", expose_errors=True)
 
     @server.prompt
     def no_type() -> list[Any]:
@@ -121,7 +121,7 @@ def test_without_threads_a_call_fails(
     async def work(session: Any) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(pool, "threading", SimpleNamespace(Thread=_no_thread))
-            with pytest.raises(segue.ToolError, match="can't start"):
+            with pytest.raises(segue.ToolError, match="The tool plain failed"):
                 await session.call("plain")
         assert server._pool._busy == server._pool._threads == 0
         assert (await session.call("plain")).text == "done"

@@ -80,8 +80,9 @@ def test_resources(world: ServerWorld) -> None:
                 await session.read_resource(uri)
             assert caught.value.code == not_found
             assert "secret" not in str(caught.value)
-        with pytest.raises(segue.RemoteError, match="it broke"):
+        with pytest.raises(segue.RemoteError) as broken:
             await session.read_resource("note://broken")
+        assert (broken.value.code, broken.value.message) == (-32603, "Internal error")
 
     world.run(server, work)
 
@@ -102,7 +103,7 @@ def test_long_lists(world: ServerWorld) -> None:
 
 def test_a_long_text(world: ServerWorld) -> None:
     """R-776-32: whoever reads has one text, in however many pieces it came."""
-    server = segue.Server("texts")
+    server = segue.Server("texts", expose_errors=True)
     other = segue.ResourceContents("test://other", text="other")
     parts = [f"part {i}\n" for i in range(300)]
 
@@ -239,7 +240,7 @@ def test_prompts(world: ServerWorld) -> None:
     world.run(server, work)
 
 
-def test_completion(world: ServerWorld) -> None:
+def test_completion(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
     server = segue.Server("completion")
 
     class Size(enum.Enum):
@@ -276,10 +277,13 @@ def test_completion(world: ServerWorld) -> None:
         assert found.values[0] == "F/p0" and len(found.values) == 100
         assert found.total == 150 and found.has_more
         assert await values("unknown", "") == []
-        with pytest.raises(segue.RemoteError, match="division"):
+        with pytest.raises(segue.RemoteError) as broken:
             await values("broken", "")
+        assert (broken.value.code, broken.value.message) == (-32603, "Internal error")
 
     world.run(server, work)
+    (logged,) = [one for one in caplog.records if one.name == "segue.server"]
+    assert logged.exc_info and str(logged.exc_info[1]) == "division by zero"
     with pytest.raises(ValueError, match="'visit' has no argument 'planet'"):
         server.completion("visit", "planet")(streets)
 

@@ -350,17 +350,16 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
     async def work(session: Any) -> None:
         texts = {
             "tool_error": "told",
-            "exception": "a value",
+            "exception": "The tool exception failed",
             "at_length": "and then it failed",
-            "nameless": "KeyError",
-            "no_json": "object cannot be encoded as JSON",
+            "nameless": "The tool nameless failed",
+            "no_json": "The tool no_json failed",
+            "no_text": "The tool no_text failed",
         }
         for name, text in texts.items():
             with pytest.raises(segue.ToolError) as caught:
                 await session.call(name)
             assert caught.value.message == text
-        with pytest.raises(segue.ToolError, match="UTF-8"):
-            await session.call("no_text")
         with pytest.raises(segue.RemoteError) as refused:
             await session.call("rpc")
         assert refused.value.code == -32005 or refused.value.code == -32603
@@ -369,9 +368,47 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
             await session.call("reserved")
 
     world.run(server, work)
-    messages = [one.getMessage() for one in caplog.records if one.name == "segue.server"]
-    assert "tool 'exception' failed" in messages
-    assert not any("tool_error" in text for text in messages)
+    logged = {
+        record.getMessage(): str(record.exc_info and record.exc_info[1])
+        for record in caplog.records
+        if record.name == "segue.server"
+    }
+    assert logged["tool 'exception' failed"] == "a value"
+    assert logged["tool 'no_json' failed"] == "object cannot be encoded as JSON"
+    assert "UTF-8" in logged["tool 'no_text' failed"]
+    assert not any("tool_error" in text for text in logged)
+
+
+def test_texts_of_exceptions_are_shown_on_request(world: ServerWorld) -> None:
+    server = segue.Server("open", expose_errors=True)
+
+    @server.tool
+    async def exception() -> None:
+        raise ValueError("a value")
+
+    @server.tool
+    def nameless() -> None:
+        raise KeyError
+
+    @server.resource("note://broken")
+    def broken() -> str:
+        raise ValueError("it broke")
+
+    @server.prompt
+    def odd(word: str) -> str:
+        raise ValueError("odd")
+
+    async def work(session: Any) -> None:
+        for name, text in {"exception": "a value", "nameless": "KeyError"}.items():
+            with pytest.raises(segue.ToolError) as caught:
+                await session.call(name)
+            assert caught.value.message == text
+        with pytest.raises(segue.RemoteError, match="it broke"):
+            await session.read_resource("note://broken")
+        with pytest.raises(segue.RemoteError, match="odd"):
+            await session.get_prompt("odd", {"word": "w"})
+
+    world.run(server, work)
 
 
 def test_a_failure_with_half_a_surrogate_pair(
@@ -379,7 +416,7 @@ def test_a_failure_with_half_a_surrogate_pair(
 ) -> None:
     """Names of files that are not UTF-8 look like this. The name is not logged here,
     because pytest's log capture takes only valid Unicode."""
-    server = segue.Server("failures")
+    server = segue.Server("failures", expose_errors=True)
     caplog.set_level(logging.CRITICAL + 1, "segue.server")
 
     @server.tool

@@ -16,6 +16,7 @@ __all__ = [
     "ROOTS",
     "SAMPLE",
     "Form",
+    "Misfit",
     "decode_elicited",
     "decode_roots",
     "sample_params",
@@ -26,6 +27,11 @@ T = TypeVar("T")
 ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"
 ROOTS = "roots/list"
+
+
+class Misfit(msgspec.ValidationError):
+    """The client's answer does not fit the form of the question. The text says which
+    field does not fit, and why. The text is meant for the caller."""
 
 
 class Form(Generic[T]):
@@ -46,10 +52,13 @@ class Form(Generic[T]):
         self._decode = schema.decoder(tp)
 
     def decode(self, content: bytes) -> T:
-        """Decodes an answer. Raises `msgspec.ValidationError` when the answer does not
-        fit the form.
-        """
-        made: Any = self._decode(content)
+        """Decodes an answer. Raises `Misfit` when the answer does not fit the form."""
+        try:
+            made: Any = self._decode(content)
+        except Misfit:
+            raise
+        except (msgspec.ValidationError, ValueError) as error:
+            raise Misfit(schema.reason(error)) from error
         return made.value if self._wraps else made  # type: ignore[no-any-return]
 
 
@@ -62,14 +71,14 @@ def _decode_form(form: dict[str, Any], content: bytes) -> Any:
     given = msgspec.json.decode(content)
     given = {} if given is None else given  # some clients send null for an empty form
     if not isinstance(given, dict):
-        raise msgspec.ValidationError(f"Expected `object`, got `{_kind(given)}`")
+        raise Misfit(f"Expected `object`, got `{_kind(given)}`")
     for name in form.get("required", ()):
         if name not in given:
-            raise msgspec.ValidationError(f"Object missing required field `{name}`")
+            raise Misfit(f"Object missing required field `{name}`")
     for name, field in form.get("properties", {}).items():
         problem = _problem(field, given[name]) if name in given else None
         if problem:
-            raise msgspec.ValidationError(f"{problem} - at `$.{name}`")
+            raise Misfit(f"{problem} - at `$.{name}`")
     return given
 
 

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import _segue, errors, schema
+from .. import _segue, errors
 from ..failures import McpError, ToolError
 from .context import Context, SyncContext
 from .docstring import unwrapped
+from .forms import Misfit
 from .signature import BadArguments, Signature
 from .values import block_of
 
@@ -81,7 +82,7 @@ class Item(ABC):
     item: int
     key: str
     what: str
-    expected: tuple[type[BaseException], ...] = (BadArguments, errors.Error)
+    expected: tuple[type[BaseException], ...] = (BadArguments, Misfit, errors.Error)
 
     def __init__(self, function: Callable[..., Any], thread: bool, forbid: bool) -> None:
         self.function = function
@@ -106,9 +107,11 @@ class Item(ABC):
         """Ends the call with the value that the handler returned, and frees the call."""
 
     @abstractmethod
-    def told(self, error: Exception) -> Exception:
-        """Converts an exception to the error for the caller: a ToolError or a
-        McpError."""
+    def told(self, error: Exception, is_exposed: bool) -> Exception:
+        """Converts an exception to the error for the caller: a ToolError or a McpError.
+        Unless `is_exposed`, the error has the exception's text only if the exception was
+        meant for the caller.
+        """
 
     @property
     def completes(self) -> bool:
@@ -288,7 +291,7 @@ class Item(ABC):
                 host.abandon(call)
                 return
             try:
-                self._answer_failure(call, error, replies)
+                self._answer_failure(call, error, replies, host.server.expose_errors)
             except errors.Error as why:  # the call has ended in the meantime
                 log.debug(
                     "%s %r: the failure could not be reported to the client: %s",
@@ -310,11 +313,11 @@ class Item(ABC):
             raise error
 
     def _answer_failure(
-        self, call: _segue.Call, error: BaseException, replies: bool
+        self, call: _segue.Call, error: BaseException, replies: bool, is_exposed: bool
     ) -> None:
         if not isinstance(error, Exception):
             error = ToolError("The call was cancelled on the server")
-        told = self.told(error)
+        told = self.told(error, is_exposed)
         if not isinstance(error, _OF_REPLIES if replies else self.expected):
             log.error("%s %r failed", self.what, self.key, exc_info=error)
         if isinstance(told, ToolError):
@@ -385,7 +388,16 @@ def message_of(text: str) -> str:
     return _said(text).replace("\0", "\ufffd")
 
 
-def rpc_error(error: Exception) -> Exception:
+def safe_text(error: Exception, is_exposed: bool, instead: str) -> str:
+    """Returns the text of an exception that was not written for the caller. Returns
+    `instead` if the text must not be shown to the caller.
+    """
+    if isinstance(error, Misfit):
+        return f"The answer does not fit the form: {error}"
+    return (str(error) or type(error).__name__) if is_exposed else instead
+
+
+def rpc_error(error: Exception, is_exposed: bool) -> Exception:
     """Converts an exception to a JSON-RPC error, for methods whose results have no
     isError."""
     if isinstance(error, BadArguments):
@@ -394,6 +406,4 @@ def rpc_error(error: Exception) -> Exception:
         return McpError(-32603, error.message)
     if isinstance(error, errors.Error):
         return error
-    if isinstance(error, msgspec.ValidationError):
-        return McpError(-32603, schema.reason(error))
-    return McpError(-32603, str(error) or type(error).__name__)
+    return McpError(-32603, safe_text(error, is_exposed, "Internal error"))

@@ -13,8 +13,7 @@ from ..content import Annotations, Icon
 from ..failures import McpError
 from .completion import Suggestions
 from .context import Context
-from .item import Item, log, message_of, named, rpc_error
-from .signature import BadArguments
+from .item import Item, log, message_of, named, rpc_error, safe_text
 from .tool import joined, seconds
 from .values import contents_of, messages_of, piece_of
 
@@ -25,7 +24,6 @@ __all__ = ["Prompt", "Resource"]
 
 _VARIABLE = re.compile(r"\{\+?([^{}]*)\}")
 _NOT_FOUND = -32002
-_INVALID_PARAMS = -32602
 
 
 class Completing(Item):
@@ -41,13 +39,13 @@ class Completing(Item):
     def completes(self) -> bool:
         return bool(self.suggestions)
 
-    def told(self, error: Exception) -> Exception:
-        return rpc_error(error)
+    def told(self, error: Exception, is_exposed: bool) -> Exception:
+        return rpc_error(error, is_exposed)
 
     def complete(self, host: Hosting, call: _segue.Call, params: bytes) -> None:
-        host.spawn(self._complete(call, params))
+        host.spawn(self._complete(call, params, host.server.expose_errors))
 
-    async def _complete(self, call: _segue.Call, params: bytes) -> None:
+    async def _complete(self, call: _segue.Call, params: bytes, is_exposed: bool) -> None:
         try:
             values, total, has_more = await self.suggestions.answer(params)
             _segue.call_set_completion(call, values, total, has_more)
@@ -60,8 +58,8 @@ class Completing(Item):
             log.exception(
                 "%s %r: the function that suggests values failed", self.what, self.key
             )
-            message = message_of(str(error) or type(error).__name__)
-            _segue.call_fail(call, -32603, message)
+            message = safe_text(error, is_exposed, "Internal error")
+            _segue.call_fail(call, -32603, message_of(message))
         finally:
             _segue.call_free(call)
 
@@ -161,10 +159,10 @@ class Resource(Completing):
         uri = _segue.call_name(call)
         _segue.call_reply(call, None, contents_of(value, uri, self.mime_type))
 
-    def told(self, error: Exception) -> Exception:
+    def told(self, error: Exception, is_exposed: bool) -> Exception:
         if isinstance(error, (errors.NotFoundError, FileNotFoundError)):
             return McpError(_NOT_FOUND, "Resource not found")
-        return rpc_error(error)
+        return rpc_error(error, is_exposed)
 
 
 # ---- prompts
@@ -228,11 +226,6 @@ class Prompt(Completing):
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
         _segue.call_reply(call, None, messages_of(value))
-
-    def told(self, error: Exception) -> Exception:
-        if isinstance(error, BadArguments):
-            return McpError(_INVALID_PARAMS, str(error))
-        return rpc_error(error)
 
 
 class _Params(msgspec.Struct):

@@ -56,6 +56,9 @@ class Server:
             must be quick. It cannot be combined with `BearerAuth`.
         list_ttl: how long clients may cache lists, in seconds (2026-07-28).
         list_scope: whether shared caches may use a cached list for other callers, too.
+        expose_errors: True = callers get the texts of all exceptions. By default callers
+            only learn that the tool failed. `ToolError` and `McpError` are meant for
+            callers, who always get their texts.
         options: further members of `segue_server_options`, by their names in C (limits,
             dialects, keys); durations in milliseconds.
     """
@@ -73,6 +76,7 @@ class Server:
         principal: Callable[[Peer], str | None] | None = None,
         list_ttl: float | None = None,
         list_scope: Literal["private", "public"] = "private",
+        expose_errors: bool = False,
         options: _segue.ServerOptions | None = None,
     ) -> None:
         if max_calls < 1 or threads < 1:
@@ -84,6 +88,7 @@ class Server:
         self.max_calls = max_calls
         self.store = store_of(store)
         self.principal = principal
+        self.expose_errors = expose_errors
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
         self._items: dict[tuple[int, str], Item] = {}
@@ -126,8 +131,10 @@ class Server:
         type is an object (Struct, dataclass, model, TypedDict, dict), results are
         structured.
 
-        An exception becomes a result with `isError` and its message. A `McpError`, or any
-        other `segue.Error` except `ToolError`, becomes a JSON-RPC error.
+        A `ToolError` becomes a result with `isError` and its message. A `McpError`, or
+        any other `segue.Error`, becomes a JSON-RPC error. Any other exception becomes a
+        result with `isError` and a general text, and its traceback goes to the log
+        `segue.server`.
 
         Args:
             task: whether a call may become a task, which outlives the connection. With

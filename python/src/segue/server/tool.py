@@ -21,7 +21,7 @@ from ..content import (
 )
 from ..failures import McpError, ToolError
 from .context import Context
-from .item import Item, named
+from .item import Item, named, safe_text
 from .signature import BadArguments
 from .values import block_of, blocks_of, is_block
 
@@ -249,9 +249,9 @@ class Tool(Item):
             {**(last.meta or {}), **(value.meta or {})} or None,
         )
 
-    def told(self, error: Exception) -> Exception:
+    def told(self, error: Exception, is_exposed: bool) -> Exception:
         if isinstance(error, BadArguments):
             return ToolError(str(error))
         if isinstance(error, errors.Error):
             return error
-        return ToolError(str(error) or type(error).__name__)
+        return ToolError(safe_text(error, is_exposed, f"The tool {self.key} failed"))
