@@ -16,3 +16,8 @@ void sgi_store_format_wait_again(sgi_store_format *format)
 {
     format->alone = false;
 }
+
+int32_t sgi_store_format_records(const sgi_store_format *format, int of_records_2)
+{
+    return atomic_load(&format->number) < of_records_2 ? 1 : 2;
+}

@@ -30,5 +30,8 @@ typedef struct sgi_store_format {
 bool sgi_store_format_is_due(sgi_store_format *format, bool older, int64_t now_ms);
 /* Starts the wait again, because the store could not take the format. */
 void sgi_store_format_wait_again(sgi_store_format *format);
+/* Returns the format of records and entries that servers may write now. of_records_2: the
+ * first format of the store that has records of format 2. May be called on any thread. */
+int32_t sgi_store_format_records(const sgi_store_format *format, int of_records_2);
 
 #endif

@@ -120,7 +120,7 @@ static void free_store(void *self)
 static int32_t records(void *self)
 {
     sgi_pg_store *store = self;
-    return atomic_load(&store->format.number) < SGI_PG_FORMAT_OF_RECORDS_2 ? 1 : 2;
+    return sgi_store_format_records(&store->format, SGI_PG_FORMAT_OF_RECORDS_2);
 }
 
 static void stats(void *self, segue_store_stats *out)

@@ -152,7 +152,7 @@ static void free_store(void *self)
 static int32_t records(void *self)
 {
     sgi_redis_store *store = self;
-    return atomic_load(&store->format.number) < SGI_REDIS_FORMAT_OF_RECORDS_2 ? 1 : 2;
+    return sgi_store_format_records(&store->format, SGI_REDIS_FORMAT_OF_RECORDS_2);
 }
 
 static void stats(void *self, segue_store_stats *out)

@@ -284,8 +284,7 @@ static segue_status prepare(sgi_sqlite_store *store, const char *path, char *mes
 static int32_t records(void *self)
 {
     sgi_sqlite_store *store = self;
-    return atomic_load(&store->file.format.number) < SGI_SQLITE_FORMAT_OF_RECORDS_2 ? 1
-                                                                                    : 2;
+    return sgi_store_format_records(&store->file.format, SGI_SQLITE_FORMAT_OF_RECORDS_2);
 }
 
 segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *options,

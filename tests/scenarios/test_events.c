@@ -260,6 +260,61 @@ static void beyond_the_end(world *w)
     assert_null(strstr(wire_history(c), EVENT));
 }
 
+/* ---- no memory ---- */
+
+/* Asks for a stream without letting the server run. */
+static void feed_stream(wire *c, const char *task)
+{
+    char params[256];
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", task);
+    char *line = wire_line("2", "tasks/stream", params, CAPS_TASKS);
+    wire_feed(c, line, strlen(line));
+    wire_feed(c, "\n", 1);
+    free(line);
+}
+
+/* Reads a stream, which has no gap, up to its response. Returns the response, or NULL
+ * when the stream has none. *next: the number of the next event. */
+static const char *read_stream(wire *c, int *next)
+{
+    const char *r;
+    while ((r = wire_next(c)) && *json_at(r, "params.seq"))
+        assert_int_equal(atoi(json_at(r, "params.seq")), (*next)++);
+    return r;
+}
+
+static void no_memory_for_one(world *w)
+{
+    wire *maker = world_connect(w, NULL);
+    const char *id = wire_make_task(maker, "1", "story", "\"n\":40,\"chunk\":3400", NULL);
+    int failed = 1, at_begin = 0, between = 0;
+    wire_get_until(maker, id, "completed", NULL);
+    for (size_t k = 1; failed; k++) {
+        char after[16];
+        int next = 0;
+        wire *c = world_connect(w, NULL);
+        feed_stream(c, id);
+        test_mem_rearm(&w->mem);
+        w->mem.fail_at = k;
+        world_advance(w, 100);
+        failed = w->mem.failed > 0;
+        test_mem_rearm(&w->mem);
+        const char *r = read_stream(c, &next);
+        if (r && *json_at(r, "error.data.reason")) {
+            assert_at(r, "error.data.reason", "\"out_of_memory\"");
+            assert_true(atoi(json_at(r, "error.data.retryAfterMs")) > 0);
+            *(next ? &between : &at_begin) += 1;
+            snprintf(after, sizeof after, "%d", next - 1);
+            ask_stream(c, "3", id, next ? after : NULL);
+            assert_end(read_stream(c, &next));
+            assert_int_equal(next, 40);
+        }
+        wire_drop(c);
+    }
+    assert_true(at_begin > 0);
+    assert_true(between > 0);
+}
+
 /* ---- a trimmed log ---- */
 
 static fault_store *faults;
@@ -316,6 +371,8 @@ static const scenario scenarios[] = {
     {"AS-93a a cursor beyond the end gives the end", beyond_the_end, 0, NULL},
     {"AS-112 progress and log make no gap in the numbers", numbers_without_holes, 0,
      NULL},
+    {"AS-93a a stream without memory says so, and goes on behind its last event",
+     no_memory_for_one, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 static const scenario trimmed[] = {

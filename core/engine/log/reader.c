@@ -81,7 +81,7 @@ static void fetch(sgi_reader *reader)
     sgi_store_job *job =
         sgi_store_job_new(op->committer, SGI_STORE_JOB_READ, chunk_arrived, reader);
     if (!job) {
-        reader->failure = SEGUE_E_STORE;
+        reader->failure = SEGUE_E_NOMEM;
         return;
     }
     memcpy(job->id, op->id, sizeof job->id);
@@ -209,7 +209,7 @@ static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
 
 static segue_status status_of(const sgi_fold *fold)
 {
-    return sgi_fold_failed(fold) ? SEGUE_E_STORE : SEGUE_OK;
+    return sgi_fold_failed(fold) ? SEGUE_E_NOMEM : SEGUE_OK;
 }
 
 static void end_folding(folding *f)
@@ -295,7 +295,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     bool is_whole = sgi_op_log_has_whole_result(op);
     folding *f = is_whole ? sgi_zalloc(mem, sizeof *f) : NULL;
     if (!f) {
-        done(user, op, NULL, is_whole ? SEGUE_E_STORE : SEGUE_E_STATE);
+        done(user, op, NULL, is_whole ? SEGUE_E_NOMEM : SEGUE_E_STATE);
         return;
     }
     f->done = done;

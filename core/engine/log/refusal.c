@@ -42,7 +42,8 @@ sgi_store_refusal sgi_store_refusal_of(sgi_store_failure failure, segue_status s
     /* A failed read may succeed later, so the error tells the client when to try again
      * (retryAfterMs). An operation that failed because it was not stored has a similar
      * error, but without retryAfterMs. */
-    bool passes = status == SEGUE_E_STORE && failure != SGI_UNSTORED;
+    bool passes =
+        (status == SEGUE_E_STORE || status == SEGUE_E_NOMEM) && failure != SGI_UNSTORED;
     sgi_store_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
              row ? row->text : "");

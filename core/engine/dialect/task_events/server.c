@@ -178,7 +178,7 @@ static step send_next(sgi_event_stream *stream)
             /* out of memory: the stream ends before this event, and the client can
              * continue at its cursor */
             sgi_buf_truncate(out, before);
-            send_failure(stream, SEGUE_E_STORE);
+            send_failure(stream, SEGUE_E_NOMEM);
             return STEP_END;
         }
         stream->expect = entry->event + 1;
@@ -251,7 +251,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
     stream->reader.tells = true;
     if (!prepare_envelope(stream, op->task_id)) {
-        send_failure(stream, SEGUE_E_STORE);
+        send_failure(stream, SEGUE_E_NOMEM);
         end_stream(stream);
         return;
     }
