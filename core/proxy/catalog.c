@@ -68,6 +68,18 @@ static void read_hints(item *i, json value)
     i->idempotent = json_is_true(json_get(hints, "idempotentHint"));
 }
 
+/* Notes whether the results of a tool may grow: the tool says so, or the results of
+ * its tasks arrive in segments. */
+static void read_growth(item *i, json value)
+{
+    const features *can = &i->source->can;
+    json hint = json_get(json_get(value, "annotations"), "streamingHint");
+    json support = json_get(json_get(value, "execution"), "taskSupport");
+    bool may_be_task = json_is(support, "optional") || json_is(support, "required");
+    i->streams =
+        json_is_true(hint) || can->event_streams || (can->streamed_tasks && may_be_task);
+}
+
 static bool name_item(item *i, const tool_rule *rule)
 {
     text key = {.p = NULL};
@@ -100,6 +112,7 @@ static item *make_item(source *s, int list, json value, bool *hidden)
     i->timeout_ms = rule && rule->timeout_ms ? rule->timeout_ms : s->config->timeout_ms;
     i->repeat = rule ? rule->repeat : REPEAT_BY_HINT;
     read_hints(i, value);
+    read_growth(i, value);
     bool ok = name_item(i, rule);
     if (ok)
         write_item(&out, i, value, rule);
@@ -125,6 +138,8 @@ static segue_item_options options_of(const item *i)
         options.flags = SEGUE_TOOL_RESTARTABLE | SEGUE_TOOL_RESUMABLE;
         if (!c->cancel_on_close)
             options.flags |= SEGUE_TOOL_STORED;
+        if (i->streams) /* SEP-1905: clients get each segment when it is made */
+            options.flags |= SEGUE_TOOL_INCREMENTAL;
     } else if (i->list == LIST_PROMPTS) {
         options.on_call = relay_prompt;
         options.on_completion = i->source->can.completions ? relay_completion : NULL;

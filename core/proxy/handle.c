@@ -36,6 +36,8 @@ typedef struct errand {
     segue_call *call; /* the client's call; NULL = it was answered, or the relay has it */
     /* MAKE: the relay that waits for the call of the errand; NULL = it has the call */
     relay *relay;
+    /* MAKE: the client's call has segments of the result, which its answer replaces */
+    bool has_segments;
     char note[NOTE_BYTES];
 } errand;
 
@@ -140,8 +142,18 @@ segue_status handle_principal(void *user, segue_transport *transport,
 
 /* ---- answers to the client ---- */
 
+/* Discards the segments that the client's call got before it was to be answered with a
+ * handle. */
+static void discard_segments(errand *e)
+{
+    if (e->has_segments)
+        segue_call_replace(e->call, NULL);
+    e->has_segments = false;
+}
+
 static void say(errand *e, const char *words)
 {
+    discard_segments(e);
     segue_call_send_text(e->call, words, strlen(words), NULL);
     /* The result has no structuredContent, although the tool's outputSchema may require
      * it. segue_call_complete_json completes the call without a check. */
@@ -172,6 +184,7 @@ static void say_unknown(segue_call *call)
 static void give(errand *e, segue_status status, const char *result, size_t len,
                  const segue_error *error)
 {
+    discard_segments(e);
     if (status == SEGUE_OK)
         status = segue_call_complete_json(e->call, result, len, NULL);
     else
@@ -271,6 +284,7 @@ bool handle_adopt(const item *i, segue_call *call)
     relay *r = e->relay;
     e->relay = NULL;
     segue_call *before = r->call;
+    e->has_segments = r->passage.stored > 0;
     if (relay_continue_as(r, i, call, HANDLE_TTL_MS)) {
         e->call = before;
     } else {

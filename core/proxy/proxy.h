@@ -29,6 +29,10 @@ typedef struct features {
     bool completions;
     bool logging;
     bool keys; /* true when the upstream supports idempotency keys */
+    /* true when the results of tasks arrive in segments: of all tasks (SEP-2694), or of
+     * tools that say that they may be tasks (SEP-1905) */
+    bool event_streams;
+    bool streamed_tasks;
 } features;
 
 struct upstream {
@@ -90,6 +94,7 @@ struct item {
     char *json; /* the item's description (JSON) for the proxy's clients */
     bool read_only;
     bool idempotent;
+    bool streams; /* the upstream says that the results of the tool may grow */
     int64_t timeout_ms;
     repeat_policy repeat;
 };

@@ -14,7 +14,9 @@ void relay_unref(relay *r)
     if (--r->refs)
         return;
     upstream_leave(r->up);
+    segments_free(&r->passage);
     text_free(&r->params);
+    free(r->token);
     free(r);
 }
 
@@ -146,11 +148,24 @@ static bool is_lost(segue_status status)
            status == SEGUE_E_NOT_RESUMABLE;
 }
 
-static void finish(relay *r, const char *result, size_t len)
+/* Stores the result until the log of the call has room. */
+static void let_result_wait(relay *r, json result)
+{
+    text *waiting = &r->passage.result;
+    if (result.p == waiting->p)
+        return;
+    text_add_json(waiting, result);
+    if (waiting->failed)
+        relay_fail(r, "result_refused", "out of memory");
+}
+
+void relay_finish(relay *r, json result)
 {
     segue_error *error = NULL;
-    segue_status status = segue_call_complete_json(r->call, result, len, &error);
-    if (status != SEGUE_OK && status != SEGUE_E_TERMINAL)
+    segue_status status = segments_finish(r, result, &error);
+    if (status == SEGUE_E_WOULD_BLOCK)
+        let_result_wait(r, result);
+    else if (status != SEGUE_OK && status != SEGUE_E_TERMINAL)
         relay_fail(r, "result_refused", segue_error_read(error)->message);
     else
         end_call(r);
@@ -163,12 +178,13 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     relay *r = user;
     segue_request_free(request);
     r->request = NULL;
+    segments_end(r);
     if (status == SEGUE_OK || status == SEGUE_E_REMOTE)
         upstream_set_lost(r->up, false);
     if (!r->call)
         return;
     if (status == SEGUE_OK)
-        finish(r, result, len);
+        relay_finish(r, (json){result, len});
     else if (status == SEGUE_E_REMOTE) {
         segue_call_fail_with(r->call, error, NULL);
         end_call(r);
@@ -221,7 +237,8 @@ static void on_resumable(void *user, segue_request *request)
 {
     relay *r = user;
     r->request = r->request ? r->request : request;
-    relay_checkpoint(r);
+    r->resumable = true;
+    relay_renew_checkpoint(r);
 }
 
 /* A task of the upstream becomes a task of the proxy at once, if the client supports
@@ -244,6 +261,8 @@ static void on_cancel(void *user, segue_call *call)
     r->cancelled = true;
     if (r->request)
         segue_request_cancel(r->request);
+    else
+        end_call(r); /* the result waits for room in the log, and nobody wants it */
 }
 
 /* ---- heartbeats ---- */
@@ -315,6 +334,7 @@ static segue_request_events events_of(relay *r)
     events.on_resumable = on_resumable;
     events.on_status = on_status;
     events.on_complete = on_complete;
+    events.on_segment = r->is_tool ? segments_take : NULL;
     return events;
 }
 
@@ -332,6 +352,8 @@ static void start_request(relay *r, const char *token)
     }
     options.timeout_ms = r->item ? r->item->timeout_ms : 0;
     options.on_timeout = 1;
+    options.credit = 1; /* one segment at a time (segments.c) */
+    options.seen = token ? (int64_t)r->passage.number : 0;
     options.log_level = client_log_level(r->up, r->call);
     char *capabilities = client_call_capabilities(r->up->source->proxy, r->call);
     options.capabilities = capabilities;
@@ -357,11 +379,19 @@ static void start_request(relay *r, const char *token)
 
 void relay_send(relay *r)
 {
+    bool is_same_run = r->is_tool && r->up->source->can.keys && relay_has_key(r);
+    if (!is_same_run)
+        segments_begin_anew(r);
+    free(r->token);
+    r->token = NULL;
+    r->resumable = false;
     start_request(r, NULL);
 }
 
 void relay_follow(relay *r, const char *token)
 {
+    r->token = copy_string(token);
+    r->resumable = true;
     start_request(r, token);
 }
 
@@ -381,6 +411,7 @@ static void watch(relay *r)
     events.user = r;
     events.free_user = unref;
     events.on_cancel = on_cancel;
+    events.on_drain = segments_drain;
     r->refs++;
     if (segue_call_watch(r->call, &events) != SEGUE_OK)
         r->refs--;
@@ -388,14 +419,21 @@ static void watch(relay *r)
 
 bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms)
 {
-    segue_call *before = r->call;
-    if (!before || !r->request || r->cancelled)
+    segue_call *call_before = r->call;
+    passage passage_before = r->passage;
+    if (!call_before || !r->request || r->cancelled)
         return false;
     r->call = call;
+    segments_hold_back(&r->passage);
     relay_checkpoint(r);
     if (segue_call_defer(call, ttl_ms, NULL) != SEGUE_OK) {
-        r->call = before;
+        r->call = call_before;
+        r->passage = passage_before;
         return false;
+    }
+    if (r->passage.waiting.block.n) { /* the result contains this segment */
+        segments_end(r);
+        segue_request_grant(r->request, 1);
     }
     r->item = i;
     watch(r);

@@ -2,7 +2,7 @@
 #ifndef PROXY_RELAY_H
 #define PROXY_RELAY_H
 
-#include "proxy.h"
+#include "segments.h"
 
 #define RELAY_KEY 32 /* number of characters of an idempotency key */
 
@@ -16,6 +16,11 @@ typedef struct relay {
     segue_call *call; /* the client's call; NULL = the call has ended */
     segue_request *request;
     char key[RELAY_KEY + 1];
+    /* the token with which the next process continues the request; NULL = no token */
+    char *token;
+    passage passage; /* the segments of the result */
+    /* true when the request is a task of the upstream, or the upstream gave a token */
+    bool resumable;
     bool is_tool;
     bool cancelled;   /* true when the client has cancelled the call */
     int32_t attempts; /* number of requests that were started for the call */
@@ -59,8 +64,15 @@ bool relay_has_key(const relay *r);
 void relay_resume(relay *r);
 /* Stores in the call's checkpoint what relay_resume needs, if the call is stored or may
  * become a task. A checkpoint before the change into a task is durable before the client
- * knows the task. */
-void relay_checkpoint(relay *r);
+ * knows the task. Returns SEGUE_E_WOULD_BLOCK, and sets passage.checkpoint_due, when the
+ * log has no room. */
+segue_status relay_checkpoint(relay *r);
+/* Like relay_checkpoint, with the present token of the request. Does nothing when the
+ * request has no token, and while a segment waits, because the present token covers this
+ * segment, too. */
+void relay_renew_checkpoint(relay *r);
+/* Ends the call with the result of the upstream. */
+void relay_finish(relay *r, json result);
 
 /* Called when the upstream asks a question during the call of a relay
  * (relay_questions.c). */

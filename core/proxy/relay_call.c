@@ -49,39 +49,57 @@ bool relay_may_repeat(const relay *r)
 
 /* ---- a call that an earlier process began ---- */
 
-/* Adds the member `token`: the token of the upstream's task or resumable request. Adds
- * nothing when the request has no token. */
-static void add_token(const relay *r, text *to)
+/* Takes the token of the upstream's task or resumable request. Keeps the earlier token
+ * when the request has none. */
+static void take_token(relay *r)
 {
     size_t len = 0;
     if (!r->request || segue_request_token(r->request, NULL, &len) != SEGUE_OK)
         return;
     char *token = malloc(++len);
     if (token && segue_request_token(r->request, token, &len) == SEGUE_OK) {
-        text_add_key(to, "token");
-        text_add_quoted(to, token, len);
+        free(r->token);
+        r->token = token;
+        token = NULL;
     }
     free(token);
 }
 
-/* Stores the checkpoint of a call: {"key":K}, {"token":T} or both members. Stores nothing
- * for a call without a token and without a key that the upstream supports. */
-void relay_checkpoint(relay *r)
+/* Stores the checkpoint of a call: {"key":K}, {"token":T} or both members, and the
+ * position in the segments. Stores nothing for a call without a token and without a key
+ * that the upstream supports. */
+segue_status relay_checkpoint(relay *r)
 {
     text data = {.p = NULL};
+    segue_status status = SEGUE_OK;
     bool keyed = relay_has_key(r) && r->up->source->can.keys;
-    if (!r->call || !r->is_tool || (!keyed && !r->request))
-        return;
+    r->passage.checkpoint_due = false;
+    if (!r->call || !r->is_tool || (!keyed && !r->token))
+        return SEGUE_OK;
     text_add_str(&data, "{");
     if (keyed) {
         text_add_key(&data, "key");
         text_add_quoted(&data, r->key, strlen(r->key));
     }
-    add_token(r, &data);
+    if (r->token) {
+        text_add_key(&data, "token");
+        text_add_quoted(&data, r->token, strlen(r->token));
+    }
+    segments_write_position(&r->passage, &data);
     text_add_str(&data, "}");
     if (!data.failed)
-        segue_call_checkpoint(r->call, data.p, data.len, NULL);
+        status = segue_call_checkpoint(r->call, data.p, data.len, NULL);
+    r->passage.checkpoint_due = status == SEGUE_E_WOULD_BLOCK;
     text_free(&data);
+    return status;
+}
+
+void relay_renew_checkpoint(relay *r)
+{
+    if (!r->resumable || r->passage.waiting.block.n)
+        return;
+    take_token(r);
+    relay_checkpoint(r);
 }
 
 /* Takes the idempotency key of the earlier request from the checkpoint. Returns false
@@ -99,10 +117,11 @@ static bool take_key(relay *r, json checkpoint)
 void relay_resume(relay *r)
 {
     const void *bytes = NULL;
-    uint64_t segment;
+    uint64_t segment = 0;
     json checkpoint = {NULL, 0};
     segue_call_resumed(r->call, &segment, &bytes, &checkpoint.n);
     checkpoint.p = bytes;
+    segments_read_position(&r->passage, checkpoint, segment);
     char *token = json_string(json_get(checkpoint, "token"));
     bool keyed = take_key(r, checkpoint);
     if (token)

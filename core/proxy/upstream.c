@@ -134,11 +134,23 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
 
 /* ---- what an upstream can do ---- */
 
+/* True when the upstream sends the results of tasks of 2025-11-25 in segments. */
+static bool streams_tasks(json capabilities)
+{
+    json tasks = json_get(capabilities, "tasks"), mode;
+    json modes = json_get(json_get(tasks, "responses"), "modes");
+    for (size_t at = 0; json_is_array(modes) && json_next(modes, &at, NULL, &mode);)
+        if (json_is(mode, "streaming"))
+            return true;
+    return false;
+}
+
 static features read_features(json peer)
 {
     json can = json_get(peer, "capabilities");
     json resources = json_get(can, "resources");
     json experimental = json_get(can, "experimental"), more = json_get(can, "extensions");
+    json tasks = json_get(more, "io.modelcontextprotocol/tasks");
     features found = {
         .tools = json_get(can, "tools").n > 0,
         .resources = resources.n > 0,
@@ -148,6 +160,9 @@ static features read_features(json peer)
         .logging = json_get(can, "logging").n > 0,
         .keys = json_get(experimental, "dev.segue/idempotency").n > 0 ||
                 json_get(more, "dev.segue/idempotency").n > 0,
+        .event_streams = json_get(tasks, "eventStreams").n > 0 ||
+                         json_get(more, "dev.segue/eventStreams").n > 0,
+        .streamed_tasks = streams_tasks(can),
     };
     return found;
 }

@@ -2,8 +2,8 @@
 segue-proxy. It has no sessions: it knows of a client what each request says.
 
 Its tools: "declared" returns the capabilities that the request declares, "ask" asks under
-the key "user_name", and "job" becomes a task. Its results have all members that the
-revision knows.
+the key "user_name", "job" becomes a task, and "contrary" sends segments that its result
+does not have. Its results have all members that the revision knows.
 """
 
 import json
@@ -19,7 +19,7 @@ QUESTION = {"method": "elicitation/create", "params": {
         "type": "object", "properties": {"name": {"type": "string"}}}}}
 LISTS = {
     "tools/list": {"tools": [{"name": name, "inputSchema": {"type": "object"}}
-                             for name in ("declared", "ask", "job")]},
+                             for name in ("declared", "ask", "job", "contrary")]},
     "resources/list": {"resources": [{"uri": "x:1", "name": "one"}]},
     "resources/templates/list": {"resourceTemplates": []},
     "prompts/list": {"prompts": [{"name": "p"}]},
@@ -29,6 +29,10 @@ LISTS = {
 
 def text(words):
     return {"content": [{"type": "text", "text": words}]}
+
+
+def note(method, params):
+    print(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}), flush=True)
 
 
 def call(params):
@@ -41,6 +45,12 @@ def call(params):
                 "inputRequests": {"user_name": QUESTION}, "requestState": "s"}
     if name == "ask":
         return text(json.dumps(params["inputResponses"], sort_keys=True))
+    if name == "contrary":
+        for number, word in enumerate(("wrong", "also wrong")):
+            note("notifications/tools/partial_result", {
+                "partialResultToken": meta["partialResultToken"], "seq": number,
+                **text(word)})
+        return text("right")
     if f"{META}tasks" in declared.get("extensions", {}):
         return {"resultType": "task", "taskId": "t1", "status": "working", **TIMES}
     return text("no task")

@@ -59,6 +59,12 @@ class Modern(unittest.TestCase):
         for client in (self.modern(), web.Web(self.proxy.url)):
             self.assertEqual(text_of(client.tool("job")), "done")
 
+    def test_a_result_that_differs_from_its_segments_replaces_them(self):
+        for client, meta in ((self.modern(partialResults={}), {"partialResultToken": 1}),
+                             (self.modern(), {}), (web.Web(self.proxy.url), {})):
+            told = client.tool("contrary", _meta=meta)["result"]["content"]
+            self.assertEqual(told, [{"type": "text", "text": "right"}])
+
     def test_an_old_client_gets_no_members_of_2026_07_28(self):
         for version in ("2025-11-25", "2025-06-18", "2024-11-05"):
             client = web.Web(self.proxy.url, version=version)
