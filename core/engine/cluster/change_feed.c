@@ -10,6 +10,7 @@
  * the store is also full, the sender of a command gets an error. */
 #include "engine/cluster/following.h"
 #include "base/thresholds.h"
+#include "engine/cluster/rebuild.h"
 #include "engine/cluster/recovery.h"
 
 #define FEED_MAX SGI_THRESHOLD(feed_max)

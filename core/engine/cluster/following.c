@@ -19,6 +19,7 @@
 #include "engine/error.h"
 #include "wire/jsonrpc.h"
 #include "engine/log/op_head.h"
+#include "engine/cluster/rebuild.h"
 #include "engine/cluster/recovery.h"
 #include "engine/log/refusal.h"
 

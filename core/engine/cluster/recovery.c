@@ -1,231 +1,17 @@
-/* Rebuilds operations from the store, for one of two reasons. Either a client asks for an
- * operation that another server runs; the other server stays the owner (following.h). Or
- * the store has given an operation to this server; then sgi_recover_claimed_op continues
- * or ends the operation. If this server already follows an operation that the store gives
- * to it, the operation is not rebuilt: its readers and waiters stay
- * (sgi_followed_take_over). */
+/* Takes over the operations that the store has given to this server. The store gives an
+ * operation when its owner is gone; sgi_recover_claimed_op then continues or ends the
+ * operation. If this server already follows the operation, it is not rebuilt: its readers
+ * and waiters stay (sgi_followed_take_over). */
 #include "engine/cluster/recovery.h"
 
 #include "base/rare.h"
 #include "base/thresholds.h"
+#include "engine/cluster/following.h"
+#include "engine/cluster/rebuild.h"
 #include "engine/error.h"
 #include "engine/log/observer.h"
-#include "engine/log/dropping.h"
-#include "engine/cluster/following.h"
-#include "engine/log/record.h"
 
 #define CLAIM_AGAIN_MS SGI_THRESHOLD(claim_again_ms)
-
-/* ---- rebuilding one operation ---- */
-
-/* The purpose of a rebuilt operation. FOR_ONCE: the operation is used once and then
- * freed. FOR_GOOD: the operation enters the maps of the server and is followed. COPY: the
- * operation is a second copy of an operation in the maps. OURS: this server owns and runs
- * the operation. */
-typedef enum use { FOR_ONCE, FOR_GOOD, COPY, OURS } use;
-
-typedef struct sgi_rebuilding {
-    LIST_ENTRY(sgi_rebuilding) link;
-    sgi_op *op;
-    use purpose;
-    bool ended; /* the record says that the operation has ended */
-    bool grew;  /* the log has grown during the rebuild */
-    sgi_found_fn done;
-    void *user;
-} sgi_rebuilding;
-
-static void read_more(sgi_rebuilding *build);
-
-static bool is_followed(const sgi_rebuilding *build)
-{
-    return build->purpose == FOR_GOOD && !build->ended;
-}
-
-/* Hands the rebuilt operation to the code that asked for the rebuild. Called when the
- * whole log was read. An operation that this server runs or follows stays in the maps;
- * any other operation leaves the maps again. */
-static void hand_over(sgi_rebuilding *build)
-{
-    sgi_op *op = build->op;
-    sgi_cluster *cluster = sgi_op_cluster(op);
-    /* an ended operation has no owner, so this server can keep the operation */
-    bool is_mine = build->purpose == OURS || sgi_op_has_ended(op);
-    bool follows = !is_mine && is_followed(build) && !cluster->committer->closed;
-    bool stays = is_mine || follows;
-    sgi_op_set_hold(op, is_mine ? SGI_HOLD_HERE : SGI_HOLD_ELSEWHERE);
-    cluster->observer->known(op);
-    if (follows)
-        sgi_followed_add(op);
-    sgi_op_ref(op);
-    cluster->observer->rebuilt(op);
-    build->done(build->user, op, SEGUE_OK);
-    op->committer->observer->visible(op);
-    if (!stays)
-        cluster->observer->forget(op);
-    else if (is_mine && cluster->committer->closed)
-        /* the committer was closed during the rebuild, so other servers get the chance to
-         * claim the operation */
-        cluster->observer->release(op);
-    else if (build->grew)
-        sgi_followed_read_more(op);
-    sgi_op_unref(op);
-}
-
-/* True when the record of the claim says that the store may have lost the end of the
- * operation's log. */
-static bool is_torn(const sgi_found_record *claim)
-{
-    return claim->record.ended == SEGUE_STORE_TORN;
-}
-
-/* Returns the operation in memory with this task id, or NULL when there is no such
- * operation. torn = true: the store has lost the end of the log. An ended operation in
- * memory is then forgotten, because only the log in the store counts. */
-static sgi_op *find_known(sgi_cluster *cluster, const char *task_id, bool torn)
-{
-    sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
-    if (op && torn && sgi_op_has_ended(op)) {
-        cluster->observer->forget(op);
-        op = NULL;
-    }
-    return op;
-}
-
-static void end_rebuild(sgi_rebuilding *build, segue_status status)
-{
-    sgi_op *op = build->op;
-    sgi_engine *engine = op->engine;
-    sgi_cluster *cluster = sgi_op_cluster(op);
-    bool torn = build->purpose == OURS && is_torn(build->user);
-    sgi_op *known = find_known(cluster, op->task_id, torn);
-    LIST_REMOVE(build, link);
-    sgi_cluster_ref(cluster);
-    if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_whole_result(op))
-        /* the log lacks an entry that the result needs, so the log in the store is
-         * damaged */
-        status = SEGUE_E_STORE_CORRUPT;
-    if (sgi_op_has_ended(op) && is_followed(build) && !known)
-        sgi_followed_unsubscribe(cluster, op->id);
-    if (status == SEGUE_OK && build->purpose == COPY)
-        build->done(build->user, op, SEGUE_OK);
-    else if (status == SEGUE_OK && known)
-        build->done(build->user, known, SEGUE_OK);
-    else if (status == SEGUE_OK)
-        hand_over(build);
-    if (status != SEGUE_OK) {
-        if (status != SEGUE_E_NOT_FOUND)
-            sgi_engine_log(engine, SEGUE_LOG_ERROR,
-                           "an operation cannot be rebuilt from the store: %s",
-                           sgi_status_name(status));
-        build->done(build->user, NULL, status);
-    }
-    sgi_op_unref(op);
-    sgi_free(sgi_engine_mem(engine), build, sizeof *build);
-    sgi_cluster_unref(cluster);
-}
-
-static void entries_arrived(sgi_store_job *job)
-{
-    sgi_rebuilding *build = job->user;
-    sgi_op *op = build->op;
-    const sgi_entry *entry;
-    segue_status status = job->status;
-    bool more = job->bytes >= job->max_bytes;
-    TAILQ_FOREACH(entry, &job->entries, link) {
-        if (status == SEGUE_OK)
-            status = sgi_op_apply_stored_entry(op, entry);
-    }
-    sgi_store_job_free(job);
-    if (status == SEGUE_OK && more) {
-        SGI_RARE(read_in_chunks);
-        read_more(build);
-        return;
-    }
-    end_rebuild(build, status);
-}
-
-static void read_more(sgi_rebuilding *build)
-{
-    sgi_op *op = build->op;
-    sgi_store_job *job =
-        sgi_store_job_new(op->committer, SGI_STORE_JOB_READ, entries_arrived, build);
-    if (!job) {
-        end_rebuild(build, SEGUE_E_NOMEM);
-        return;
-    }
-    memcpy(job->id, op->id, sizeof job->id);
-    job->after = op->durable;
-    job->max_bytes = op->committer->read_bytes;
-    job->follows = is_followed(build) || build->purpose == COPY;
-    sgi_committer_add_job(op->committer, job);
-}
-
-static void rebuild(sgi_cluster *cluster, const segue_store_record *record, use purpose,
-                    sgi_found_fn done, void *user)
-{
-    const sgi_mem *mem = sgi_engine_mem(cluster->engine);
-    sgi_op *op = NULL;
-    sgi_rebuilding *build = sgi_alloc(mem, sizeof *build);
-    segue_status status =
-        build ? sgi_op_new_from_record(cluster->committer, record, &op) : SEGUE_E_NOMEM;
-    if (status != SEGUE_OK) {
-        sgi_free(mem, build, sizeof *build);
-        done(user, NULL, status);
-        return;
-    }
-    *build = (sgi_rebuilding){.op = op,
-                              .purpose = purpose,
-                              .ended = record->ended == SEGUE_STORE_ENDED,
-                              .done = done,
-                              .user = user};
-    LIST_INSERT_HEAD(&cluster->rebuilds, build, link);
-    read_more(build);
-}
-
-void sgi_rebuild_op(sgi_cluster *cluster, const segue_store_record *record,
-                    sgi_found_fn done, void *user)
-{
-    rebuild(cluster, record, FOR_GOOD, done, user);
-}
-
-void sgi_rebuild_op_once(sgi_cluster *cluster, const segue_store_record *record,
-                         sgi_found_fn done, void *user)
-{
-    rebuild(cluster, record, FOR_ONCE, done, user);
-}
-
-void sgi_rebuild_op_copy(sgi_cluster *cluster, const segue_store_record *record,
-                         sgi_found_fn done, void *user)
-{
-    rebuild(cluster, record, COPY, done, user);
-}
-
-static bool is_of(const sgi_rebuilding *build, const uint8_t *id)
-{
-    return !memcmp(build->op->id, id, sizeof build->op->id);
-}
-
-bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id)
-{
-    const sgi_rebuilding *build;
-    LIST_FOREACH(build, &cluster->rebuilds, link)
-        if (is_of(build, id))
-            return true;
-    return false;
-}
-
-/* Notes growth of the log in all running rebuilds of an operation, so that the log is
- * read again after each rebuild. Several rebuilds of an operation can run at once; each
- * reads the log separately. Returns false when no rebuild of the operation is running. */
-bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id)
-{
-    sgi_rebuilding *build;
-    bool any = false;
-    LIST_FOREACH(build, &cluster->rebuilds, link)
-        if (is_of(build, id))
-            any = build->grew = true;
-    return any;
-}
 
 /* ---- operations that the store has given to this server ---- */
 
@@ -290,7 +76,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
     sgi_found_record *found = user;
     sgi_cluster *cluster = found->user;
     bool again = status == SEGUE_E_NOMEM || status == SEGUE_E_STORE;
-    bool torn = is_torn(found);
+    bool torn = sgi_claim_is_torn(found);
     found->busy = false;
     if (!op && again) {
         SGI_RARE(claimed_unread);
@@ -395,7 +181,8 @@ static void compared_claim(sgi_store_job *job)
 {
     sgi_found_record *found = job->user;
     sgi_cluster *cluster = found->user;
-    sgi_op *op = find_known(cluster, found->record.task_id, is_torn(found));
+    sgi_op *op =
+        sgi_cluster_find_op(cluster, found->record.task_id, sgi_claim_is_torn(found));
     segue_status status = job->status;
     bool moved = is_own(op) && status == SEGUE_OK && has_moved_on(op, job);
     sgi_store_job_free(job);
@@ -414,8 +201,8 @@ static void compared_claim(sgi_store_job *job)
 
 static void take(sgi_cluster *cluster, sgi_found_record *found)
 {
-    bool torn = is_torn(found);
-    sgi_op *op = find_known(cluster, found->record.task_id, torn);
+    bool torn = sgi_claim_is_torn(found);
+    sgi_op *op = sgi_cluster_find_op(cluster, found->record.task_id, torn);
     if (is_own(op)) {
         found->user = cluster;
         found->busy = read_behind(cluster, op, compared_claim, found);
@@ -436,7 +223,7 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
     }
     found->busy = true;
     found->user = cluster;
-    rebuild(cluster, &found->record, OURS, go_on, found);
+    sgi_rebuild_claimed_op(cluster, found, go_on);
 }
 
 /* Adds a claimed record to the list. A store that failed during a claim returns the same
@@ -449,7 +236,7 @@ static void add_claim(sgi_cluster *cluster, sgi_found_record *found)
     sgi_map_node *node = sgi_map_find(&cluster->claims_by_id, id);
     sgi_found_record *known = node ? SGI_OWNER(node, sgi_found_record, by_id) : NULL;
     if (known && known->busy) {
-        if (is_torn(found))
+        if (sgi_claim_is_torn(found))
             known->record.ended = SEGUE_STORE_TORN;
         sgi_free(sgi_engine_mem(cluster->engine), found, found->size);
         return;

@@ -1,29 +1,9 @@
-/* Rebuilds operations from the store: one operation that a client asks for, or all
- * unfinished operations of an earlier process or of a server that has gone. */
+/* Claims the operations of an earlier process, or of servers that have gone, and
+ * continues or ends them. */
 #ifndef SGI_RECOVERY_H
 #define SGI_RECOVERY_H
 
 #include "engine/cluster/cluster.h"
-
-/* Makes an operation from its record and its log. The operation enters the server's maps,
- * and is followed while another server runs it. If the maps already have the operation,
- * `done` gets the operation of the maps. `done` runs once, perhaps before sgi_rebuild_op
- * returns. */
-void sgi_rebuild_op(sgi_cluster *cluster, const segue_store_record *record,
-                    sgi_found_fn done, void *user);
-/* Rebuilds an operation that is used once, in `done`. If another server runs the
- * operation, it leaves the maps after `done` and is not followed. */
-void sgi_rebuild_op_once(sgi_cluster *cluster, const segue_store_record *record,
-                         sgi_found_fn done, void *user);
-/* Rebuilds a second copy of an operation that is in the maps. Only `done` gets the copy.
- * From then on, the change feed reports growth of the operation. */
-void sgi_rebuild_op_copy(sgi_cluster *cluster, const segue_store_record *record,
-                         sgi_found_fn done, void *user);
-/* True while this operation is being rebuilt. */
-bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id);
-/* Reports that an operation's log in the store has grown. Returns true when the operation
- * is being rebuilt; its log is then read once more. */
-bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id);
 
 /* Claims the operations that an earlier process left unfinished. Tools that are marked as
  * restartable run again from their last segment; every other operation ends with an

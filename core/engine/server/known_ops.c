@@ -10,6 +10,7 @@
 #include "base/rare.h"
 #include "base/thresholds.h"
 #include "engine/cluster/following.h"
+#include "engine/cluster/rebuild.h"
 #include "engine/cluster/recovery.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/lasting.h"

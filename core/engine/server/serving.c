@@ -3,7 +3,6 @@
  * file can use the server, and the server does not depend on this file. */
 #include "engine/server/serving.h"
 
-#include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
 #include "engine/server/clients.h"
 #include "engine/server/dialects.h"

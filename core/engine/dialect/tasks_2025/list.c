@@ -11,7 +11,7 @@
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/log/record.h"
-#include "engine/cluster/recovery.h"
+#include "engine/cluster/rebuild.h"
 #include "engine/log/refusal.h"
 
 #define PAGE_MAX SGI_THRESHOLD(task_page)
