@@ -905,6 +905,70 @@ static void a_store_that_cannot_answer_fails_the_reader(void **state)
     }
 }
 
+/* Adds a row with another position behind all rows. */
+static void add_row(uint64_t like, uint64_t seq)
+{
+    const fake_row *row = fake_store_next(&host, op->id, like - 1);
+    size_t size = sizeof *row + row->entry.data_len;
+    fake_row *copy = malloc(size);
+    memcpy(copy, row, size);
+    copy->entry.seq = seq;
+    copy->entry.data = copy->data;
+    TAILQ_INSERT_TAIL(&host.rows, copy, link);
+}
+
+static void lose_rows(uint64_t from, uint64_t upto)
+{
+    fake_row *row, *next;
+    for (row = TAILQ_FIRST(&host.rows); row; row = next) {
+        next = TAILQ_NEXT(row, link);
+        if (row->entry.seq < from || row->entry.seq > upto)
+            continue;
+        TAILQ_REMOVE(&host.rows, row, link);
+        free(row);
+    }
+}
+
+static void a_reader_of_a_log_that_the_store_has_lost_fails(void **state)
+{
+    (void)state;
+    op = fake_task_new(server);
+    append_large(10);
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    fake_store_settle(&host);
+    add_row(11, 1000); /* another server wrote an end behind the hole */
+    lose_rows(4, 11);
+    for (int hole = 1; hole >= 0; hole--) {
+        follower f = {.at_once = true};
+        if (!hole)
+            lose_rows(1000, 1000);
+        sgi_reader_init(&f.reader, op, 0, more);
+        follow_more(&f, 1);
+        fake_store_settle(&host);
+        assert_int_equal(f.last, 3);
+        assert_int_equal(f.reader.failure, SEGUE_E_STATE);
+        sgi_reader_end(&f.reader);
+    }
+}
+
+/* The server read the log to its end before another server wrote a second end. */
+static void a_reader_ends_at_the_first_of_two_ends(void **state)
+{
+    (void)state;
+    follower f = {.at_once = true};
+    op = fake_task_new(server);
+    append_large(10);
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    fake_store_settle(&host);
+    add_row(11, 12);
+    sgi_reader_init(&f.reader, op, 0, more);
+    follow_more(&f, UINT64_MAX);
+    fake_store_settle(&host);
+    assert_int_equal(f.last, 11);
+    assert_true(sgi_reader_at_end(&f.reader));
+    sgi_reader_end(&f.reader);
+}
+
 /* ---- the whole log, folded ---- */
 
 static int folded_count;
@@ -1008,6 +1072,8 @@ int main(void)
         CASE(one_that_comes_late_reads_from_the_store_and_then_the_tail),
         CASE(a_reader_may_end_while_the_store_is_asked),
         CASE(a_store_that_cannot_answer_fails_the_reader),
+        CASE(a_reader_of_a_log_that_the_store_has_lost_fails),
+        CASE(a_reader_ends_at_the_first_of_two_ends),
         CASE(a_fold_reads_the_log_back_and_waits_for_its_end),
         CASE(a_fold_without_memory_or_store_says_so_once),
     };

@@ -6,7 +6,11 @@
  * The store may have more entries than the head of the operation (its state) includes,
  * especially if another server runs the operation. Code that sends an entry needs the
  * head of the operation to interpret the entry (the question of an INPUT_ASK, the end).
- * So entries after the horizon (the last entry that a peer may see) wait in the chunk. */
+ * So entries after the horizon (the last entry that a peer may see) wait in the chunk.
+ *
+ * The log ends at the first end that the head knows. The store may have another end behind
+ * it (op_head.c), which no reader reads. When the store has nothing between the reader and
+ * the horizon, it has lost these entries, and waiting for them would be in vain. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"
@@ -63,7 +67,7 @@ static void chunk_arrived(sgi_store_job *job)
         if (job->status != SEGUE_OK)
             reader->failure = job->status;
         else if (TAILQ_EMPTY(&job->entries))
-            reader->failure = SEGUE_E_STORE;
+            reader->failure = SEGUE_E_STATE; /* durable entries are lost */
         /* a paused reader drops the entries that arrive, and reads them again later */
         else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
@@ -111,10 +115,23 @@ static sgi_entry *find_in_tail(const sgi_reader *reader)
     return NULL;
 }
 
+/* True when peers may see the end, and it is in front of this position. */
+static bool is_behind_end(const sgi_op *op, uint64_t seq)
+{
+    return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op) &&
+           op->head.final_seq < seq;
+}
+
 const sgi_entry *sgi_reader_next(sgi_reader *reader)
 {
     sgi_op *op = reader->op;
     const sgi_entry *first = TAILQ_FIRST(&reader->chunk);
+    if (sgi_reader_at_end(reader))
+        return NULL;
+    if (first && is_behind_end(op, first->seq)) {
+        reader->failure = SEGUE_E_STATE;
+        return NULL;
+    }
     if (first)
         return first->seq <= sgi_op_horizon(op) ? first : NULL;
     if (reader->seq + 1 >= op->head.next_log || reader->seq >= sgi_op_horizon(op))
@@ -166,9 +183,7 @@ void sgi_reader_advance(sgi_reader *reader)
 
 bool sgi_reader_at_end(const sgi_reader *reader)
 {
-    const sgi_op *op = reader->op;
-    return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op) &&
-           reader->seq >= op->head.final_seq && TAILQ_EMPTY(&reader->chunk);
+    return is_behind_end(reader->op, reader->seq + 1);
 }
 
 /* ---- folding the whole log ---- */
