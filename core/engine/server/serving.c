@@ -9,6 +9,7 @@
 #include "engine/server/identify.h"
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
+#include "engine/server/parked_exchange.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/lasting.h"
 #include "engine/server/serve_batch.h"
@@ -332,7 +333,7 @@ static bool passed(void *self)
 
 static void kept(void *self)
 {
-    sgi_wire_session_drop_excess_events(self);
+    sgi_parked_drop_excess_events(self);
 }
 
 static void detached(void *self)

@@ -15,79 +15,23 @@
 #include "engine/server/task_creator.h"
 #include "engine/conversation/replay.h"
 #include "engine/server/lasting.h"
+#include "engine/server/parked_exchange.h"
 #include "wire/sse.h"
 
-/* The maximum number of parked exchanges (no transport carries them) that one session
- * keeps although they get no more events (settled) or the client can do without them
- * (spare). */
-#define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
-/* The maximum number of exchanges that one session keeps although their operations have
- * ended while the client was away. The client of a task may have got the rest from
- * another server. The client of a plain call loses the rest with the oldest exchange. */
-#define LEFT_MAX SGI_THRESHOLD(left_exchanges_max)
 /* the time in ms after which a question is sent on another stream than the lost one */
 #define ASK_AGAIN_MS SGI_THRESHOLD(ask_again_ms)
-/* The maximum number of sessions that are visited in one search for a session or an
- * exchange to drop. The search is limited because it runs within a request. */
-#define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
+/* The maximum number of parked exchanges that one session keeps although they get no more
+ * events (settled) or the client can do without them (spare). */
+#define SPARE_MAX SGI_THRESHOLD(spare_exchanges_max)
+/* The maximum number of exchanges that one session keeps although their operations have
+ * ended while the client was away (complete). The client of a task may have got the rest
+ * from another server. The client of a plain call loses the rest with the oldest
+ * exchange. */
+#define COMPLETE_MAX SGI_THRESHOLD(left_exchanges_max)
 
-/* True when a parked exchange (no transport carries it) gets no more events, because it
- * was answered, or because it closed when memory ran out. */
-static bool is_settled(const sgi_peer *peer)
-{
-    return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
-}
-
-/* True when a parked exchange (no transport carries it) can be dropped although its
- * answers are not complete: for each answer, the client knows another request that
- * returns the rest, or no client can ask for the operation any more. */
-static bool is_spare(const sgi_peer *peer)
-{
-    const sgi_reply *reply;
-    if (peer->conn->transport)
-        return false;
-    LIST_FOREACH(reply, &peer->replies, by_peer)
-        if (!reply->spare)
-            return false;
-    return !LIST_EMPTY(&peer->replies);
-}
-
-/* True when the operations of a parked exchange (no transport carries it) have ended, and
- * the rest of the answers waits for the client. */
-static bool is_left(const sgi_peer *peer)
-{
-    const sgi_reply *reply;
-    if (peer->conn->transport)
-        return false;
-    LIST_FOREACH(reply, &peer->replies, by_peer)
-        if (!reply->complete)
-            return false;
-    return !LIST_EMPTY(&peer->replies);
-}
-
-/* True when a source still has to write the rest of a parked exchange (no transport
- * carries it). A source writes only after the client has come back. */
-static bool waits_for_client(const sgi_peer *peer)
-{
-    return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
-}
-
-static bool can_be_taken_up(const sgi_peer *peer)
+static bool can_be_resumed(const sgi_peer *peer)
 {
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
-}
-
-/* Sets the number of bytes that sessions.parked_bytes counts for this parked exchange,
- * which no transport carries. */
-static void count_parked(sgi_peer *peer, size_t bytes)
-{
-    peer->server->sessions.parked_bytes += bytes - peer->parked_bytes;
-    peer->parked_bytes = bytes;
-}
-
-static void count_replay(sgi_peer *peer)
-{
-    count_parked(peer, sgi_replay_size(peer->conn->replay));
 }
 
 /* Removes an exchange from its session. From now on the exchange uses its own tables. */
@@ -100,7 +44,7 @@ static void remove_from_session(sgi_peer *peer)
         sgi_reply_add_to_flight(reply, &peer->own_in_flight);
     }
     TAILQ_REMOVE(&session->exchanges, peer, by_session);
-    count_parked(peer, 0);
+    sgi_parked_uncount(peer);
     if (session->listening == peer)
         session->listening = NULL;
     peer->own_handshake = session->handshake;
@@ -186,7 +130,7 @@ static bool is_idle(const sgi_wire_session *session)
 {
     const sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        if (!is_settled(peer) && !waits_for_client(peer) &&
+        if (!sgi_parked_is_settled(peer) && !sgi_parked_waits_for_client(peer) &&
             (peer != session->listening || peer->conn->transport))
             return false;
     return true;
@@ -222,7 +166,7 @@ static sgi_wire_session *find_idle(const segue_server *server)
     sgi_wire_session *session;
     int32_t looked = 0;
     TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
-        if (++looked > LOOK_AT_MOST)
+        if (++looked > SGI_SESSION_LOOKS_MAX)
             break;
         if (is_idle(session))
             return session;
@@ -237,7 +181,7 @@ static sgi_wire_session *find_idle_of(const sgi_principal *who)
     sgi_wire_session *session;
     int32_t looked = 0;
     TAILQ_FOREACH(session, &who->sessions, by_who) {
-        if (++looked > LOOK_AT_MOST)
+        if (++looked > SGI_SESSION_LOOKS_MAX)
             break;
         if (is_idle(session))
             return session;
@@ -305,119 +249,37 @@ sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principa
 
 /* ---- exchanges ---- */
 
-static bool is_dispensable(const sgi_peer *peer)
-{
-    return is_settled(peer) || is_spare(peer);
-}
-
 /* Drops exchanges that no client can resume. If too many exchanges remain that get no
- * more events (settled), that the client can do without (spare), or that the client has
- * left, also drops the oldest of them. */
+ * more events (settled), that the client can do without (spare), or that are complete,
+ * also drops the oldest of them. */
 static void trim(sgi_wire_session *session)
 {
     sgi_peer *peer, *next;
-    int32_t dispensable = 0, left = 0;
+    int32_t dispensable = 0, complete = 0;
     TAILQ_FOREACH(peer, &session->exchanges, by_session) {
-        dispensable += is_dispensable(peer);
-        left += !is_dispensable(peer) && is_left(peer);
+        dispensable += sgi_parked_is_dispensable(peer);
+        complete += !sgi_parked_is_dispensable(peer) && sgi_parked_is_complete(peer);
     }
     SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
-        int32_t *kept = is_dispensable(peer) ? &dispensable : &left;
-        bool excess = is_dispensable(peer) ? dispensable > SPARE_MAX
-                                           : is_left(peer) && left > LEFT_MAX;
-        if (!excess && (!is_settled(peer) || can_be_taken_up(peer)))
+        bool is_dispensable = sgi_parked_is_dispensable(peer);
+        int32_t *kept = is_dispensable ? &dispensable : &complete;
+        bool excess = is_dispensable
+                          ? dispensable > SPARE_MAX
+                          : sgi_parked_is_complete(peer) && complete > COMPLETE_MAX;
+        if (!excess && (!sgi_parked_is_settled(peer) || can_be_resumed(peer)))
             continue;
         discard(peer);
         --*kept;
     }
 }
 
-/* ---- the events that parked exchanges store ---- */
-
-/* Drops all stored events of an exchange. If the exchange was answered, its client can no
- * longer get the answer, so the exchange closes. The next call of trim frees the
- * exchange; it is not freed now, because the caller may be using it. */
-static void forget_all(sgi_peer *peer)
-{
-    if (is_settled(peer))
-        peer->conn->closing = true;
-    sgi_replay_drop_all(peer->conn->replay);
-    count_replay(peer);
-}
-
-/* Drops the older half of an exchange's stored events. A client that resumes the exchange
- * then finds a gap. If the exchange gets no more events (is settled), all events are
- * dropped. */
-static void forget_half(sgi_peer *peer)
-{
-    if (is_settled(peer)) {
-        forget_all(peer);
-        return;
-    }
-    sgi_replay_drop_half(peer->conn->replay);
-    count_replay(peer);
-}
-
-/* Drops the events of exchanges that get no more events (settled), until parked_bytes is
- * within its limit. The search begins with the session that has been unused for the
- * longest time. */
-static void give_up_settled(const segue_server *server)
-{
-    sgi_wire_session *session;
-    sgi_peer *peer;
-    int32_t looked = 0;
-    TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
-        if (++looked > LOOK_AT_MOST)
-            return;
-        TAILQ_FOREACH(peer, &session->exchanges, by_session) {
-            if (server->sessions.parked_bytes <= server->sessions.max_parked)
-                return;
-            if (peer->parked_bytes && is_settled(peer))
-                forget_all(peer);
-        }
-    }
-}
-
-/* Returns the exchange that stores the most bytes. peer: an exchange that is compared
- * too, and is returned when the search finds no larger exchange. */
-static sgi_peer *find_largest(sgi_peer *peer)
-{
-    sgi_wire_session *session;
-    sgi_peer *other;
-    int32_t looked = 0;
-    TAILQ_FOREACH(session, &peer->server->sessions.by_use, by_use) {
-        if (++looked > LOOK_AT_MOST)
-            break;
-        TAILQ_FOREACH(other, &session->exchanges, by_session)
-            if (other->parked_bytes > peer->parked_bytes)
-                peer = other;
-    }
-    return peer;
-}
-
-/* Drops the events of exchanges that get no more events (settled) first. If this does not
- * suffice, the running exchange that stores the most bytes loses events. */
-void sgi_wire_session_drop_excess_events(sgi_peer *peer)
-{
-    const segue_server *server = peer->server;
-    sgi_peer *largest;
-    if (!peer->session || peer->conn->transport)
-        return;
-    count_replay(peer);
-    if (server->sessions.parked_bytes > server->sessions.max_parked)
-        give_up_settled(server);
-    while (server->sessions.parked_bytes > server->sessions.max_parked &&
-           (largest = find_largest(peer))->parked_bytes)
-        forget_half(largest);
-}
-
 bool sgi_wire_session_has_unsent(const sgi_wire_session *session)
 {
     const sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        if (waits_for_client(peer) ||
-            (is_settled(peer) && can_be_taken_up(peer) && peer != session->listening &&
-             peer->conn->replay->next > peer->left_at))
+        if (sgi_parked_waits_for_client(peer) ||
+            (sgi_parked_is_settled(peer) && can_be_resumed(peer) &&
+             peer != session->listening && peer->conn->replay->next > peer->left_at))
             return true;
     return false;
 }
@@ -456,7 +318,7 @@ sgi_peer *sgi_wire_session_find_exchange(const sgi_wire_session *session, int64_
 {
     sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        if (peer->conn->replay->stream == stream && can_be_taken_up(peer) &&
+        if (peer->conn->replay->stream == stream && can_be_resumed(peer) &&
             event < peer->conn->replay->next)
             return peer;
     return NULL;
@@ -504,7 +366,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
     conn->transport = transport;
     peer->server->counts.resumes++;
     peer->server->counts.sent_again += conn->out.len;
-    count_parked(peer, 0);
+    sgi_parked_uncount(peer);
     sgi_conn_notify_output(conn);
     sgi_lasting_calls_on_peer_rejoined(peer);
     return true;
@@ -556,7 +418,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     sgi_lasting_calls_on_peer_parted(peer);
     touch(session);
     ask_again_later(session);
-    sgi_wire_session_drop_excess_events(peer);
+    sgi_parked_drop_excess_events(peer);
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))

@@ -10,9 +10,13 @@
 #ifndef SGI_WIRE_SESSION_H
 #define SGI_WIRE_SESSION_H
 
+#include "base/thresholds.h"
 #include "engine/server/peer.h"
 
 #define SGI_SESSION_ID_MAX 160
+/* The maximum number of sessions that are visited in one search for a session or an
+ * exchange to drop. The search is limited because it runs within a request. */
+#define SGI_SESSION_LOOKS_MAX SGI_THRESHOLD(settled_look_most)
 /* A bit in the number of each GET stream of a session that other servers can continue.
  * The bit shows that the stream is a GET stream, which every server can open anew. */
 #define SGI_STREAM_OF_GET (INT64_C(1) << 49)
@@ -79,9 +83,6 @@ sgi_peer *sgi_wire_session_find_exchange(const sgi_wire_session *session, int64_
 /* True when a stream with this number existed and its events are lost. Always false for a
  * GET stream, because a new GET stream can replace it. */
 bool sgi_wire_session_stream_is_lost(const sgi_wire_session *session, int64_t stream);
-/* Drops stored events if all exchanges without a transport together store too many bytes.
- * Called when such an exchange, `peer`, has stored another event. */
-void sgi_wire_session_drop_excess_events(sgi_peer *peer);
 /* Makes this transport carry an exchange whose transport has gone (a parked exchange). A
  * transport that still carries the exchange is closed. The events after number `after`
  * are sent again. Returns false and changes nothing when out of memory. */
