@@ -9,6 +9,8 @@
  *     closed    true = the library has freed the table, and store_serve returns
  *     left      true = store_serve has returned or raised, and jobs fail at once
  *     unheard   change feed items ("news") that the library could not take yet
+ *     format    the attribute record_format after the last job; servers ask for it on any
+ *               thread
  *
  * Records and entries are passed as tuples, in the order of the structs' members. Values
  * from Python are copied, so that the store's thread refers to no Python object. */
@@ -72,6 +74,7 @@ struct sgpy_shelf {
     /* change feed items that the library could not take yet; only the store's thread uses
      * this member */
     shelf_job unheard;
+    _Atomic int32_t format;
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
@@ -230,6 +233,12 @@ static void stats(void *self, segue_store_stats *out)
     shelf_job job = {.op = STATS, .stats = *out};
     if (ask(self, &job) == SEGUE_OK)
         *out = job.stats;
+}
+
+static int32_t records(void *self)
+{
+    sgpy_shelf *shelf = self;
+    return atomic_load(&shelf->format);
 }
 
 static void close_shelf(void *self)
@@ -529,6 +538,25 @@ static segue_status status_of_exception(void)
     return SEGUE_E_STORE;
 }
 
+/* Reads the attribute record_format into *format. Leaves *format when the store has no
+ * such attribute. Returns false with an exception on failure. */
+static bool take_format(PyObject *store, _Atomic int32_t *format)
+{
+    if (!PyObject_HasAttrString(store, "record_format"))
+        return true;
+    PyObject *value = PyObject_GetAttrString(store, "record_format");
+    long number = value ? PyLong_AsLong(value) : -1;
+    Py_XDECREF(value);
+    if (PyErr_Occurred())
+        return false;
+    if (number < 1 || number > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "record_format is not a positive number");
+        return false;
+    }
+    atomic_store(format, (int32_t)number);
+    return true;
+}
+
 static void answer(sgpy_shelf *shelf, shelf_job *job)
 {
     PyObject *method = PyObject_GetAttrString(shelf->store, methods[job->op]);
@@ -537,6 +565,8 @@ static void answer(sgpy_shelf *shelf, shelf_job *job)
     job->status = SEGUE_OK;
     if (!result || !take(job, result))
         job->status = status_of_exception();
+    if (!take_format(shelf->store, &shelf->format))
+        PyErr_WriteUnraisable(shelf->store);
     Py_XDECREF(method);
     Py_XDECREF(arguments);
     Py_XDECREF(result);
@@ -639,6 +669,7 @@ static bool fill_table(segue_store_vtable *table, PyObject *store)
     table->news = PyObject_HasAttrString(store, "news") ? news : NULL;
     table->set_wake = table->follow || table->post || table->news ? set_wake : NULL;
     table->stats = PyObject_HasAttrString(store, "stats") ? stats : NULL;
+    table->records = PyObject_HasAttrString(store, "record_format") ? records : NULL;
     return table->leased >= 0 && table->forgets >= 0;
 }
 
@@ -647,6 +678,10 @@ static sgpy_shelf *make_shelf(PyObject *store)
     sgpy_shelf *shelf = calloc(1, sizeof *shelf);
     if (!shelf) {
         PyErr_NoMemory();
+        return NULL;
+    }
+    if (!take_format(store, &shelf->format)) {
+        free(shelf);
         return NULL;
     }
     shelf->refs = 1;

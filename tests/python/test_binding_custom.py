@@ -96,6 +96,7 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+CAPS_TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
 def test_bytes_under_way_are_bounded() -> None:
@@ -318,6 +319,63 @@ def test_a_store_that_fails_fails_the_call(
 
     run(main())
     assert lost == ([] if told else [type(failure)])
+
+
+class Upgraded(Shelf):
+    """A store that servers of an older version may use at first."""
+
+    record_format: object = 1
+
+
+def test_a_store_made_in_python_says_what_servers_may_write() -> None:
+    """A stored call begins as a plain call when no older server uses the store."""
+
+    def reply(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
+        _segue.call_reply(call, "done")
+
+    async def is_task(end: End) -> bool:
+        end.sent = b""
+        meta = {**META, "io.modelcontextprotocol/clientCapabilities": CAPS_TASKS}
+        params = {"name": "t", "arguments": {}, "_meta": meta}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        end.feed(json.dumps(call).encode() + b"\n")
+        await until(lambda: b"\n" in end.sent)
+        return bool(json.loads(end.sent)["result"]["resultType"] == "task")
+
+    async def main() -> None:
+        shelf = Upgraded()
+        store, served = _segue.store_custom(shelf)
+        thread = threading.Thread(target=_segue.store_serve, args=(served,), daemon=True)
+        thread.start()
+        async with runtime() as made:
+            end = End(made.handle)
+            server = _segue.server_new(made.handle, {"store": store})
+            options: _segue.ItemOptions = {
+                "flags": _segue.TOOL_STORED,
+                "task": _segue.TASK_MAY,
+                "promote_after_ms": 600_000,
+            }
+            _segue.server_add(server, 1, tool_json("t"), options, reply)
+            _segue.server_attach(server, end.transport)
+            await until(lambda: end.wire)
+            assert await is_task(end)
+            shelf.record_format = 2
+            assert await is_task(end)  # for this call the store runs its next method
+            assert not await is_task(end)
+        del server, store
+        await asyncio.get_running_loop().run_in_executor(None, thread.join)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("2", TypeError), (0, ValueError), (-1, ValueError)]
+)
+def test_a_format_that_is_none_is_refused(value: object, kind: type[Exception]) -> None:
+    shelf = Upgraded()
+    shelf.record_format = value
+    with pytest.raises(kind):
+        _segue.store_custom(shelf)
 
 
 def test_a_second_thread_that_serves_a_store_is_refused() -> None:

@@ -452,6 +452,10 @@ class CustomStore(Protocol):
     # leased: bool    True = while this server cannot reach the store, other servers take
     #                 over its operations. Such a store needs follow, post and news.
     # forgets: bool   True = the data is lost when the process ends
+    # record_format: int   The newest format of records and entries that a server may
+    #                 write: 1 or 2 (core/docs/upgrades.md). It is read when the store is
+    #                 made and after each method of the store, and must never decrease.
+    #                 Without it servers write the newest format that they know.
     # def follow(self, id: bytes, on: bool, /) -> object: ...
     # def post(self, id: bytes, data: bytes, /) -> object: ...
     # def news(self) -> tuple[Iterable[StoreNews], int]: ...   the change feed items,
