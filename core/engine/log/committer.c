@@ -35,62 +35,6 @@ struct sgi_commit_op {
     uint32_t doubt;
 };
 
-sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len)
-{
-    sgi_entry *entry = sgi_alloc(mem, sizeof *entry + len);
-    if (!entry)
-        return NULL;
-    *entry = (sgi_entry){.kind = kind, .len = (uint32_t)len};
-    if (len)
-        memcpy(entry->data, data, len);
-    return entry;
-}
-
-/* Reads the index of a block from *p and moves *p behind the digits. Returns SGI_NO_PLACE
- * when the index is missing or too large. */
-static uint64_t read_place(const char **p, const char *end)
-{
-    const char *from = *p;
-    uint64_t place = 0;
-    for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
-        if (place > (SGI_NO_PLACE - 10) / 10)
-            return SGI_NO_PLACE;
-        place = place * 10 + (uint64_t)(**p - '0');
-    }
-    return *p > from ? place : SGI_NO_PLACE;
-}
-
-/* Reads data of the form "[place,block]". Returns false for data that is only a block,
- * which is an object. */
-bool sgi_entry_read_indexed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
-{
-    const char *p = entry->data;
-    const char *end = p + entry->len;
-    *block = (sgi_str){p, entry->len};
-    if (!entry->len || *p != '[')
-        return false;
-    p++;
-    *place = read_place(&p, end);
-    if (*place != SGI_NO_PLACE && end - p > 2 && *p == ',' && end[-1] == ']')
-        *block = (sgi_str){p + 1, (size_t)(end - p) - 2};
-    else
-        *place = SGI_NO_PLACE;
-    return true;
-}
-
-void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry)
-{
-    sgi_free(mem, entry, sizeof *entry + entry->len);
-}
-
-void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list)
-{
-    sgi_entry *entry, *next;
-    SGI_TAILQ_EACH(entry, list, link, next)
-        sgi_entry_free(mem, entry);
-    TAILQ_INIT(list);
-}
-
 int32_t sgi_committer_records(const sgi_committer *committer)
 {
     const sgi_host_functions *host = &committer->engine->host;
@@ -513,35 +457,6 @@ void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
 
 /* ---- jobs ---- */
 
-sgi_store_job *sgi_store_job_new(sgi_committer *committer, sgi_store_job_kind kind,
-                                 void (*done)(sgi_store_job *), void *user)
-{
-    const sgi_mem *mem = sgi_engine_mem(committer->engine);
-    sgi_store_job *job = sgi_zalloc(mem, sizeof *job);
-    if (!job)
-        return NULL;
-    job->kind = kind;
-    job->committer = committer;
-    job->mem = mem;
-    sgi_buf_init(&job->command, mem);
-    job->done = done;
-    job->user = user;
-    TAILQ_INIT(&job->found);
-    TAILQ_INIT(&job->entries);
-    return job;
-}
-
-void sgi_store_job_free(sgi_store_job *job)
-{
-    sgi_found_record *found, *next;
-    SGI_TAILQ_EACH(found, &job->found, link, next)
-        sgi_free(job->mem, found, found->size);
-    sgi_entry_list_free(job->mem, &job->entries);
-    sgi_buf_free(&job->command);
-    sgi_text_free(job->mem, job->task_id);
-    sgi_free(job->mem, job, sizeof *job);
-}
-
 void sgi_committer_add_job(sgi_committer *committer, sgi_store_job *job)
 {
     TAILQ_INSERT_TAIL(&committer->jobs, job, link);
@@ -554,47 +469,4 @@ sgi_store_job *sgi_committer_take_job(sgi_committer *committer)
     if (job)
         TAILQ_REMOVE(&committer->jobs, job, link);
     return job;
-}
-
-int32_t sgi_store_job_add_record(void *user, const segue_store_record *record)
-{
-    sgi_store_job *job = user;
-    size_t id_len = strlen(record->task_id);
-    size_t size = sizeof(sgi_found_record) + id_len + 1 + record->data_len + 1;
-    sgi_found_record *found = sgi_alloc(job->mem, size);
-    if (!found) {
-        job->status = SEGUE_E_NOMEM;
-        job->lost = true;
-        memcpy(job->id, record->id, sizeof job->id);
-        return 1;
-    }
-    *found = (sgi_found_record){0};
-    char *text = (char *)(found + 1);
-    found->record = *record;
-    found->size = size;
-    memcpy(text, record->task_id, id_len + 1);
-    if (record->data_len)
-        memcpy(text + id_len + 1, record->data, record->data_len);
-    text[id_len + 1 + record->data_len] = 0;
-    found->record.task_id = text;
-    found->record.data = text + id_len + 1;
-    TAILQ_INSERT_TAIL(&job->found, found, link);
-    return ++job->found_count == job->max_found;
-}
-
-int32_t sgi_store_job_add_entry(void *user, const segue_store_entry *entry)
-{
-    sgi_store_job *job = user;
-    sgi_entry *copy = sgi_entry_new(job->mem, entry->kind, entry->data, entry->data_len);
-    if (!copy) {
-        job->status = SEGUE_E_NOMEM;
-        return 1;
-    }
-    copy->seq = entry->seq;
-    copy->segment = entry->segment;
-    copy->event = entry->event;
-    copy->at_ms = entry->at_ms;
-    TAILQ_INSERT_TAIL(&job->entries, copy, link);
-    job->bytes += entry->data_len;
-    return job->bytes >= job->max_bytes;
 }
