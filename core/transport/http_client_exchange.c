@@ -21,20 +21,8 @@
 
 #include "base/thresholds.h"
 
-#include <stdio.h>
-
-#include "base/backoff.h"
-
 #include <strings.h>
 
-#define RETRY_FIRST_MS SGI_THRESHOLD(sse_retry_ms)
-#define RETRY_LEAST_MS 10
-/* The longest pause in ms before a resumption, unless the server asks for a longer
- * pause. */
-#define RETRY_MOST_MS 30000
-#define RETRY_UNSAID (-1)
-/* maximum number of resumptions in a row without an event */
-#define RESUMPTIONS_MAX SGI_THRESHOLD(resumptions_max)
 /* The time limit in ms of a message that gets no answer, if silence has no limit. */
 #define NO_ANSWER_MS SGI_THRESHOLD(no_answer_ms)
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
@@ -116,7 +104,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     exchange->stateless = head.stateless;
     exchange->span = head.span;
     exchange->once = head.once;
-    exchange->retry_ms = RETRY_UNSAID;
+    sgi_resumptions_init(&exchange->resumptions);
     sgi_buf_init(&exchange->posted, mem);
     sgi_buf_init(&exchange->body, mem);
     sgi_buf_init(&exchange->held, mem);
@@ -263,36 +251,20 @@ static bool can_resume(const sgi_client_exchange *exchange)
     return exchange->streams && !exchange->stateless &&
            exchange->kind != SGI_EXCHANGE_INITIALIZE && known &&
            sgi_exchange_is_awaited(exchange->conn) &&
-           exchange->resumptions < RESUMPTIONS_MAX;
-}
-
-/* Returns the pause in ms before a resumption. The pause begins with the server's retry
- * time, or with 0 if the server gave no retry time, and grows with each resumption in a
- * row that brings no event. */
-static int64_t resume_delay(const sgi_client_exchange *exchange)
-{
-    sgi_backoff coming = {.first_ms = RETRY_FIRST_MS, .most_ms = RETRY_MOST_MS};
-    if (exchange->retry_ms == RETRY_UNSAID)
-        return sgi_backoff_ms(&coming, exchange->resumptions - 1);
-    coming.first_ms =
-        exchange->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : exchange->retry_ms;
-    if (coming.most_ms < coming.first_ms)
-        coming.most_ms = coming.first_ms;
-    return sgi_backoff_ms(&coming, exchange->resumptions);
+           sgi_resumptions_are_left(&exchange->resumptions);
 }
 
 /* Opens a stream again that ended, complete or cut, or drops the exchange. */
 static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
 {
-    bool is_polled = exchange->retry_ms != RETRY_UNSAID && !exchange->resumptions;
+    bool is_polled = sgi_resumptions_are_polls(&exchange->resumptions);
     if (!can_resume(exchange)) {
         sgi_client_exchange_drop(exchange, why);
         return;
     }
-    exchange->resumptions++;
-    int64_t ms = resume_delay(exchange);
-    if (sgi_exchange_may_reopen(exchange->conn, why, exchange->resumptions, is_polled,
-                                &ms))
+    int64_t ms = sgi_resumptions_begin(&exchange->resumptions);
+    if (sgi_exchange_may_reopen(exchange->conn, why, exchange->resumptions.count,
+                                is_polled, &ms))
         sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
     else
         sgi_client_exchange_drop(exchange, why);
@@ -414,13 +386,7 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
 static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event)
 {
     bool is_message = event->data.n && sgi_str_eq(event->type, SGI_STR("message"));
-    if (event->has_retry)
-        exchange->retry_ms = event->retry_ms;
-    if (is_message || (event->has_id && exchange->retry_ms != RETRY_UNSAID))
-        /* The stream makes progress, or its server asks to be polled: it sends an id
-         * without a message, and has said when to come again. So counting the resumptions
-         * starts again. */
-        exchange->resumptions = 0;
+    sgi_resumptions_on_event(&exchange->resumptions, event, is_message);
     if (is_message)
         sgi_conn_add_message(exchange->conn, event->data);
     if (is_message && event->has_id)

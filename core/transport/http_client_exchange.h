@@ -7,6 +7,7 @@
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
  *   http_client_exchange_refusal.c  a request that the server refuses
  *   http_client_exchange_old.c      servers of 2024-11-05, with one event stream
+ *   resumptions.c                   how often a stream may be resumed, and when
  *   header_hook.c                   asking the application for headers
  *
  * The functions run on the loop thread with the lock held, except where segue.h allows
@@ -15,6 +16,7 @@
 #define SGI_HTTP_CLIENT_EXCHANGE_H
 
 #include "transport/fetch.h"
+#include "transport/resumptions.h"
 #include "wire/mcp_params.h"
 #include "wire/sse.h"
 
@@ -127,10 +129,8 @@ struct sgi_client_exchange {
     /* the fault with which the transfer has ended; valid if `ended` is true */
     sgi_fetch_fault fault;
     sgi_buf fault_text;
-    /* the retry time of the server in ms; -1 = the server gave no retry time */
-    int64_t retry_ms;
-    int32_t resumptions; /* number of resumptions in a row that brought no event */
-    sgi_timer timer;     /* fires at the silence limit or at the next resumption */
+    sgi_resumptions resumptions;
+    sgi_timer timer; /* fires at the silence limit or at the next resumption */
     int64_t last_input_ms;
 };
 

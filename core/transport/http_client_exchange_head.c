@@ -88,8 +88,8 @@ void sgi_client_exchange_read_head(sgi_client_exchange *exchange, const sgi_fetc
         ms = sgi_fetch_retry_after_ms(fetch);
     if (!ms)
         return;
-    exchange->retry_ms = ms < RETRY_AFTER_MOST_MS ? ms : RETRY_AFTER_MOST_MS;
-    sgi_exchange_on_retry_after(exchange->conn, exchange->retry_ms);
+    exchange->resumptions.retry_ms = ms < RETRY_AFTER_MOST_MS ? ms : RETRY_AFTER_MOST_MS;
+    sgi_exchange_on_retry_after(exchange->conn, exchange->resumptions.retry_ms);
 }
 
 /* ---- headers of the application ---- */
