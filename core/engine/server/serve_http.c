@@ -9,19 +9,14 @@
 #include "engine/server/serve_http.h"
 
 #include "engine/conversation/batch.h"
+#include "engine/conversation/replay.h"
 #include "engine/server/serve_batch.h"
 #include "engine/server/grant.h"
 #include "engine/server/mailbox.h"
-#include "engine/conversation/replay.h"
+#include "engine/server/serve_session.h"
 #include "engine/server/session_name.h"
-#include "engine/server/wire_session.h"
 #include "engine/server/withdrawn.h"
 
-static const sgi_http_serve_verdict out_of_memory = {.status = 503,
-                                                     .problem = "Out of memory"};
-/* The verdict for a request that is not served because the server closes. A server can
- * close while the application names the principal of the request. */
-static const sgi_http_serve_verdict closing = {.status = 503, .ending = true};
 /* The verdict for an answer to a question that another server asked. The client sends the
  * answer again; the next attempt may reach the server that asked. */
 static const sgi_http_serve_verdict another_server = {
@@ -34,28 +29,6 @@ static const sgi_http_serve_verdict too_many_withdrawn = {
     .status = 503,
     .problem = "Too many cancelled calls are being looked up: send the notification "
                "again"};
-/* The verdict for a GET that asks for a lost stream. Status 410 makes the client stop
- * trying. 404 would mean that the session is over, and 405 that the server has no
- * streams. */
-static const sgi_http_serve_verdict gone = {
-    .status = 410,
-    .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
-               "of its events"};
-/* The verdict for a GET that asks for events that the server has dropped. Without this
- * verdict, the client would get an answer with a gap that the client cannot notice. */
-static const sgi_http_serve_verdict partly_gone = {
-    .status = 410,
-    .problem =
-        "The server no longer has all events after Last-Event-ID (max_replay_bytes): "
-        "send the request again, with its idempotency key if the request has one"};
-
-static sgi_http_serve_verdict too_many_sessions(const sgi_http_request_head *head)
-{
-    return (sgi_http_serve_verdict){.status = 503,
-                                    .problem = "Too many sessions",
-                                    .limit = {"max_sessions", head->max_sessions}};
-}
-
 /* ---- conversations ---- */
 
 /* Returns the peer of the spare conversation (which the connection keeps for its next
@@ -126,76 +99,6 @@ static void serve_modern(const sgi_http_request_head *head, sgi_inbound *in,
 
 /* ---- requests of the handshake eras ---- */
 
-static bool is_known_version(sgi_str version)
-{
-    return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
-}
-
-/* Continues a session that began on another server, if the session id is a valid name of
- * such a session. On failure, returns NULL and sets *verdict. */
-static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
-                                       const sgi_http_request_head *head,
-                                       sgi_http_serve_verdict *verdict)
-{
-    sgi_wire_session *session = NULL;
-    segue_status status = sgi_wire_session_new_from_name(
-        server, who, head->session, head->max_sessions, head->session_idle_ms, &session);
-    if (status == SEGUE_E_LIMIT)
-        *verdict = too_many_sessions(head);
-    else if (status == SEGUE_E_NOMEM)
-        *verdict = out_of_memory;
-    else if (status != SEGUE_OK)
-        *verdict =
-            (sgi_http_serve_verdict){.status = 404,
-                                     .problem = "Unknown session: Mcp-Session-Id is not "
-                                                "known here, or its session has ended"};
-    return session;
-}
-
-static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
-                                      const sgi_http_request_head *head,
-                                      sgi_http_serve_verdict *verdict)
-{
-    sgi_wire_session *session = NULL;
-    if (!head->session.n)
-        *verdict = (sgi_http_serve_verdict){
-            .status = 400,
-            .problem = "Mcp-Session-Id is missing: send it after initialize, or send "
-                       "MCP-Protocol-Version: 2026-07-28"};
-    else if (!is_known_version(head->version))
-        *verdict = (sgi_http_serve_verdict){
-            .status = 400,
-            .problem =
-                "MCP-Protocol-Version names a version that this server does not know"};
-    else if (!(session = sgi_wire_session_find(server, who, head->session)))
-        session = adopt_session(server, who, head, verdict);
-    return session;
-}
-
-/* Makes a new exchange of the session for this request. Returns NULL and sets *verdict
- * when out of memory. */
-static sgi_peer *begin_exchange(sgi_wire_session *session,
-                                const sgi_http_request_head *head, void *transport,
-                                sgi_http_serve_verdict *verdict)
-{
-    sgi_peer *peer =
-        sgi_wire_session_new_exchange(session, (size_t)head->max_replay, transport);
-    if (!peer) {
-        *verdict = out_of_memory;
-        return NULL;
-    }
-    peer->stranger = head->stranger;
-    peer->ending = head->ending;
-    peer->max_streams = head->max_streams;
-    sgi_peer_set_grant(peer, head->grant);
-    peer->conn->no_events = !head->takes_events;
-    if (!sgi_replay_parse_id_position(head->last_event, peer->after_tag,
-                                      &peer->after_seq))
-        peer->after_tag[0] = 0;
-    *verdict = (sgi_http_serve_verdict){.conn = peer->conn};
-    return peer;
-}
-
 /* Checks a header of DRAFT-2026-v1: a request about a task must repeat the task's id in a
  * header (R-2557-48). Returns the problem, or NULL. */
 static const char *draft_mismatch(const sgi_http_request_head *head,
@@ -212,24 +115,14 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
                          const sgi_http_request_head *head, const sgi_message *msg,
                          void *transport, sgi_http_serve_verdict *verdict)
 {
-    sgi_wire_session *session = NULL;
     sgi_inbound in;
     bool opens = sgi_json_string_is(msg->method, SGI_STR("initialize"));
-    if (opens && head->ending) {
-        *verdict = closing;
-    } else if (opens) {
-        segue_status status = sgi_wire_session_new(server, who, head->max_sessions,
-                                                   head->session_idle_ms, &session);
-        if (status == SEGUE_E_LIMIT)
-            *verdict = too_many_sessions(head);
-        else if (status != SEGUE_OK)
-            *verdict = out_of_memory;
-    } else {
-        session = find_session(server, who, head, verdict);
-    }
+    sgi_wire_session *session = opens
+                                    ? sgi_serve_open_session(server, who, head, verdict)
+                                    : sgi_serve_find_session(server, who, head, verdict);
     if (!session)
         return;
-    sgi_peer *peer = begin_exchange(session, head, transport, verdict);
+    sgi_peer *peer = sgi_serve_begin_exchange(session, head, transport, verdict);
     if (!peer && opens)
         sgi_wire_session_end(session);
     if (!peer)
@@ -292,10 +185,10 @@ static void hear(segue_server *server, sgi_principal *who,
         else if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
             *verdict = (sgi_http_serve_verdict){.status = 202};
         else
-            find_session(server, who, head, verdict);
+            sgi_serve_find_session(server, who, head, verdict);
         return;
     }
-    sgi_wire_session *session = find_session(server, who, head, verdict);
+    sgi_wire_session *session = sgi_serve_find_session(server, who, head, verdict);
     if (!session && !is_answer && !sgi_withdrawn_cancel_call(peer, msg))
         *verdict = too_many_withdrawn;
     if (!session)
@@ -318,7 +211,7 @@ static void hear_malformed(segue_server *server, sgi_principal *who,
     sgi_http_serve_verdict unknown = {0};
     sgi_wire_session *session = NULL;
     if (!msg->is_call && head->session.n)
-        session = find_session(server, who, head, &unknown);
+        session = sgi_serve_find_session(server, who, head, &unknown);
     if (!session)
         return;
     lend(peer, session);
@@ -335,13 +228,13 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
     sgi_engine *engine = server->engine;
     if (!head->session.n || !sgi_conn_is_batch(engine, body))
         return false;
-    sgi_wire_session *session = find_session(server, who, head, verdict);
+    sgi_wire_session *session = sgi_serve_find_session(server, who, head, verdict);
     if (!session)
         return true;
     if (!sgi_facts(session->handshake.version)->has_batches)
         return false;
     if (sgi_batch_wants_answer(engine, body)) {
-        peer = begin_exchange(session, head, peer->conn->transport, verdict);
+        peer = sgi_serve_begin_exchange(session, head, peer->conn->transport, verdict);
         if (peer)
             sgi_serve_batch(peer, body);
         return true;
@@ -353,7 +246,7 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
     return true;
 }
 
-/* ---- POST, GET and DELETE ---- */
+/* ---- POST and DELETE ---- */
 
 static void serve_request(segue_server *server, sgi_principal *who,
                           const sgi_http_request_head *head, const sgi_message *msg,
@@ -362,7 +255,7 @@ static void serve_request(segue_server *server, sgi_principal *who,
 {
     sgi_inbound in;
     if (!sgi_inbound_read(&in, peer, msg)) {
-        *verdict = out_of_memory;
+        *verdict = sgi_serve_out_of_memory;
     } else if (is_stateless(head, &in, msg->method)) {
         give_conn(verdict, spare, peer->conn);
         serve_modern(head, &in, msg);
@@ -380,7 +273,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who,
     const char *problem;
     bool is_closed = sgi_serve_is_closed(server);
     sgi_peer *peer = is_closed ? NULL : take_spare(server, who, head, transport, spare);
-    *verdict = is_closed ? closing : out_of_memory;
+    *verdict = is_closed ? sgi_serve_closing : sgi_serve_out_of_memory;
     if (!peer || serve_batch(server, who, head, body, peer, verdict))
         return;
     if (!sgi_conn_parse(server->engine, body, &msg, &code, &problem)) {
@@ -400,130 +293,6 @@ void sgi_serve_post(segue_server *server, sgi_principal *who,
     }
 }
 
-/* Notes that the client misses the events after `after` and before `from`. A client can
- * miss events several times. */
-static void note_missed(sgi_peer *peer, uint64_t after, uint64_t from)
-{
-    if (peer == peer->session->listening && from > after + 1)
-        sgi_updates_repeat(peer);
-    if (!peer->read_from || after < peer->missed_after)
-        peer->missed_after = after;
-    if (from > peer->read_from)
-        peer->read_from = from;
-}
-
-/* Continues an exchange after the event that the client has received last. Returns false
- * when out of memory. */
-static bool resume_stream(sgi_peer *peer, uint64_t event, void *transport)
-{
-    uint64_t first = peer->conn->replay->first;
-    if (event + 1 < first)
-        note_missed(peer, event, first);
-    return sgi_wire_session_resume_exchange(peer, event, transport);
-}
-
-/* Returns the exchange for a GET: the exchange that the event id names, or the session's
- * GET stream. Returns NULL with a status in *verdict when the GET fails. Returns NULL
- * without a status when the caller must open a new GET stream. */
-static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
-                             uint64_t *event, sgi_http_serve_verdict *verdict)
-{
-    int64_t stream;
-    sgi_peer *peer = NULL;
-    bool is_ours = sgi_replay_parse_id(last_event, &stream, event);
-    if (is_ours)
-        peer = sgi_wire_session_find_exchange(session, stream, *event);
-    if (peer && peer != session->listening &&
-        sgi_replay_has_gap(peer->conn->replay, *event)) {
-        *verdict = partly_gone;
-        return NULL;
-    }
-    if (peer)
-        return peer;
-    if (is_ours && sgi_wire_session_stream_is_lost(session, stream)) {
-        /* the GET fails, because the server can never send the answer of the lost
-         * stream */
-        *verdict = gone;
-        return NULL;
-    }
-    /* an unknown event id is ignored (R-975-18), and the GET stream is resumed */
-    peer = session->listening;
-    if (peer && peer->conn->closing && !peer->conn->transport)
-        peer = NULL; /* this GET stream has run out of memory and sends no more events */
-    /* A client whose event id names the GET stream of another server has received no
-     * event of this server's GET stream. */
-    bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
-    *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
-    if (peer && !peer->conn->transport)
-        note_missed(peer, 0, *event + 1);
-    if (peer && peer->conn->transport) {
-        *verdict = (sgi_http_serve_verdict){
-            .status = 409,
-            .problem = "The session already has an open stream: a "
-                       "session may have one stream at a time"};
-        return NULL;
-    }
-    return peer;
-}
-
-/* Opens the GET stream of a session. Returns NULL when out of memory. */
-static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_request_head *head,
-                             void *transport)
-{
-    sgi_peer *peer =
-        sgi_wire_session_new_exchange(session, (size_t)head->max_replay, transport);
-    if (!peer)
-        return NULL;
-    session->listening = peer;
-    if (session->is_named)
-        peer->conn->replay->stream |= SGI_STREAM_OF_GET;
-    session->listened = peer->conn->replay->stream;
-    sgi_send_open_event_stream(peer->conn);
-    sgi_updates_send_missed(peer);
-    return peer;
-}
-
-void sgi_serve_get(segue_server *server, sgi_principal *who,
-                   const sgi_http_request_head *head, void *transport,
-                   sgi_http_serve_verdict *verdict)
-{
-    uint64_t event = 0;
-    if (sgi_serve_is_closed(server)) {
-        *verdict = closing;
-        return;
-    }
-    if (!head->session.n) {
-        *verdict = (sgi_http_serve_verdict){
-            .status = 405, .problem = "GET needs the Mcp-Session-Id of a session"};
-        return;
-    }
-    sgi_wire_session *session = find_session(server, who, head, verdict);
-    if (!session)
-        return;
-    sgi_peer *peer = find_stream(session, head->last_event, &event, verdict);
-    if (verdict->status)
-        return;
-    if (head->ending && (!peer || peer == session->listening)) {
-        *verdict = closing;
-        return;
-    }
-    if (!(peer && peer->got) && who->streams >= head->max_streams) {
-        *verdict = (sgi_http_serve_verdict){.status = 429,
-                                            .problem = "Too many streams",
-                                            .limit = {"max_streams", head->max_streams}};
-        return;
-    }
-    if (!peer)
-        peer = open_stream(session, head, transport);
-    else if (!resume_stream(peer, event, transport))
-        peer = NULL;
-    *verdict = peer ? (sgi_http_serve_verdict){.conn = peer->conn} : out_of_memory;
-    if (!peer)
-        return;
-    sgi_wire_session_count_get_stream(peer);
-    sgi_question_requests_send_all_soon(session);
-}
-
 void sgi_serve_delete(segue_server *server, sgi_principal *who,
                       const sgi_http_request_head *head, sgi_http_serve_verdict *verdict)
 {
@@ -533,7 +302,7 @@ void sgi_serve_delete(segue_server *server, sgi_principal *who,
             .problem = "No session can be ended: the request has no Mcp-Session-Id"};
         return;
     }
-    sgi_wire_session *session = find_session(server, who, head, verdict);
+    sgi_wire_session *session = sgi_serve_find_session(server, who, head, verdict);
     if (!session)
         return;
     sgi_wire_session_note_ended(session);
