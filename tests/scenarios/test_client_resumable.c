@@ -248,6 +248,7 @@ static void a_call_that_the_store_cannot_read_is_asked_for_again(void **state)
 {
     (void)state;
     refusals_pass("{\"reason\":\"store_failed\",\"retryAfterMs\":1000}");
+    refusals_pass("{\"reason\":\"out_of_memory\",\"retryAfterMs\":1000}");
 }
 
 /* The client never reaches the right one. */

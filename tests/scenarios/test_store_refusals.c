@@ -240,6 +240,7 @@ static void a_lost_result_is_said_to_be_lost(world *w)
         const char *reason;
         bool passes;
     } reads[] = {{SEGUE_E_STORE, "\"store_failed\"", true},
+                 {SEGUE_E_NOMEM, "\"out_of_memory\"", true},
                  {SEGUE_E_NOT_FOUND, "\"store_lost\"", false},
                  {SEGUE_E_STORE_CORRUPT, "\"store_corrupt\"", false}};
     wire *old = legacy_connect(w, NULL, NULL), *now = world_connect(w, NULL);

@@ -473,8 +473,9 @@ bool sgi_error_is_unanswered(sgi_json error)
 
 bool sgi_error_is_unread_store(sgi_json error)
 {
-    return has_reason(error, SGI_STR("store_failed")) &&
-           sgi_error_retry_after_ms(error) > 0;
+    bool is_unread = has_reason(error, SGI_STR("store_failed")) ||
+                     has_reason(error, SGI_STR("out_of_memory"));
+    return is_unread && sgi_error_retry_after_ms(error) > 0;
 }
 
 /* Handles an error with which a server that is closing has refused the call. Returns true

@@ -25,14 +25,10 @@
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 #include "engine/client/server_questions.h"
-#include "wire/ending.h"
 
 #define GAP_MS SGI_THRESHOLD(gap_ms)
-#define TRIES_MAX SGI_THRESHOLD(result_tries)
 
 static void look(segue_request *request);
-static void fetch(segue_request *request);
-static void ask_result(segue_request *request, bool is_fetch);
 
 /* ---- the state of a request ---- */
 
@@ -108,7 +104,7 @@ static void listen_on(segue_request *request)
     sgi_task_poll_later(request);
 }
 
-static void back_off(segue_request *request, int64_t at_least_ms)
+void sgi_2025_back_off(segue_request *request, int64_t at_least_ms)
 {
     sgi_2025_of(request)->backing_off = true;
     sgi_tries_back_off(&request->tries, at_least_ms);
@@ -129,9 +125,9 @@ void sgi_2025_send_due(segue_request *request)
          * fetched */
         sgi_follow_end_as_cancelled(request);
     else if (due == SGI_STEP_FETCH)
-        fetch(request);
+        sgi_2025_fetch(request);
     else if (due == SGI_STEP_PULL)
-        ask_result(request, false);
+        sgi_2025_pull(request);
     else
         sgi_2025_result_wait_begin(request);
 }
@@ -233,7 +229,7 @@ static void take_ended(segue_request *request)
         want_rest(task);
 }
 
-static bool can_be_asked(const segue_request *request)
+bool sgi_2025_can_be_asked(const segue_request *request)
 {
     return request->events.on_input &&
            sgi_server_questions_are_declared(request->session);
@@ -247,7 +243,7 @@ static bool is_asked_by_result(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     bool waits = request->follow->state == SEGUE_TASK_INPUT_REQUIRED &&
-                 !request->calling && can_be_asked(request) &&
+                 !request->calling && sgi_2025_can_be_asked(request) &&
                  !sgi_server_questions_are_open(request);
     task->unasked = waits ? task->unasked + 1 : 0;
     /* tasks/get is sent at each interval until the question has come */
@@ -313,7 +309,7 @@ static void take_unknown(segue_request *request, sgi_json error)
     }
 }
 
-static void try_again(segue_request *request, const sgi_outcome *outcome)
+void sgi_2025_try_again(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_tries_retry_idempotent(&request->tries, outcome);
     sgi_2025_of(request)->backing_off = sgi_tries_is_waiting(&request->tries);
@@ -328,7 +324,7 @@ static void take_look_failure(segue_request *request, const sgi_outcome *outcome
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
                                "the server does not support tasks/get", outcome->json);
     else
-        try_again(request, outcome);
+        sgi_2025_try_again(request, outcome);
 }
 
 static void looked(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -358,206 +354,8 @@ static void look(segue_request *request)
         request->follow->getting = emitter;
         request->follow->look_due = false;
     } else {
-        back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_2025_back_off(request, SGI_BACKOFF_FIRST_MS);
     }
-}
-
-/* ---- tasks/result ---- */
-
-/* Stops pulling segments. Called when another pull would bring no segment. */
-static void stop_pulling(segue_request *request)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    task->no_pull = true;
-    task->pull_due = false;
-    if (task->tracker.complete || sgi_task_state_is_terminal(request->follow->state))
-        task->fetch_due = true;
-}
-
-static void take_pulled(segue_request *request, const sgi_2025_response *reply)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    bool ended = sgi_task_state_is_terminal(request->follow->state);
-    sgi_2025_take_response(request, reply, true);
-    if (!sgi_2025_is_live(request))
-        return;
-    bool is_whole = sgi_tracker_is_whole(&task->tracker);
-    if (task->unknown && (!is_whole || task->why == SGI_WHY_LOOK)) {
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
-                         "the task has ended, and a part of its result is missing");
-        return;
-    }
-    if (sgi_tracker_prefix(&task->tracker) > task->after)
-        task->tries = 0;
-    else if (!is_whole && (ended || sgi_tracker_has_hole(&task->tracker)))
-        task->tries++;
-    task->idle =
-        sgi_tracker_prefix(&task->tracker) == task->after && can_be_asked(request);
-    if (task->tries >= TRIES_MAX)
-        stop_pulling(request);
-    else if (!task->tracker.complete && ended)
-        task->pull_due = true;
-    if (!task->tracker.complete && !sgi_tries_is_waiting(&request->tries))
-        sgi_task_poll_later(request);
-    sgi_2025_end_or_send(request);
-}
-
-static void take_fetched(segue_request *request, const sgi_2025_response *reply)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    if (reply->kind == SGI_2025_RESPONSE_PLAIN) {
-        sgi_2025_finish_with_result(request, reply);
-        return;
-    }
-    sgi_2025_take_response(request, reply, true);
-    /* this answer contains the error, so the client does not ask for the error */
-    sgi_2025_stop_asking_for_error(request);
-    if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
-        sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
-                         "the answer to tasks/result is not a result");
-    sgi_2025_end_or_send(request);
-}
-
-/* True when the error is only a refusal to answer now. It can also be the result of a
- * failed task, because such an error can ask for a pause too. The reason in the error
- * decides. */
-static bool is_refusal(const segue_request *request, sgi_json error)
-{
-    static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
-                                          "limit", "store_failed"};
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    bool is_named = false;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        is_named |= sgi_json_string_is(reason, sgi_str_of(reasons[i]));
-    /* "store_failed" is a refusal unless the task itself has failed */
-    if (sgi_json_string_is(reason, SGI_STR("store_failed")) &&
-        request->follow->state != SEGUE_TASK_FAILED)
-        return true;
-    return sgi_error_retry_after_ms(error) > 0 &&
-           (is_named || request->follow->state != SEGUE_TASK_FAILED);
-}
-
-/* Asks again later if the error is only a refusal to answer now. If the task was running,
- * the client first sends tasks/get, to learn whether the task has failed since. Returns
- * false when the error is not a refusal, or when no attempt is left. */
-static bool ask_later(segue_request *request, sgi_json error)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    if (!is_refusal(request, error) ||
-        task->refusals >= request->session->options.max_reconnects)
-        return false;
-    task->refusals++;
-    task->pull_due = !task->is_fetch;
-    request->follow->look_due |= !sgi_task_state_is_terminal(request->follow->state);
-    back_off(request, sgi_error_retry_after_ms(error));
-    return true;
-}
-
-static void take_pull_error(segue_request *request, sgi_json error)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    int64_t code = 0;
-    sgi_json_read_int(sgi_json_get(error, "code"), &code);
-    if (task->unknown || request->follow->state == SEGUE_TASK_CANCELLED) {
-        sgi_2025_fail(request, error);
-    } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
-        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
-                               "the server does not support tasks/result", error);
-    } else if (code == SGI_RPC_INVALID_PARAMS) {
-        stop_pulling(request);
-        /* either the server refused the segment number in tasks/result (lastSeqNr), or
-         * the server does not know the task; tasks/get shows which of the two is true */
-        request->follow->look_due = true;
-    } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
-               /* the task has failed, and this error is the result of the task */
-               (!task->after && request->follow->state == SEGUE_TASK_FAILED) ||
-               ++task->tries >= TRIES_MAX) {
-        stop_pulling(request);
-    } else {
-        task->pull_due = true;
-        back_off(request, 0);
-    }
-    if (sgi_2025_is_live(request))
-        sgi_2025_send_due(request);
-}
-
-static void take_result_error(segue_request *request, sgi_json error)
-{
-    if (ask_later(request, error))
-        sgi_2025_send_due(request);
-    else if (sgi_2025_of(request)->is_fetch)
-        sgi_2025_fail(request, error);
-    else
-        take_pull_error(request, error);
-}
-
-static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
-{
-    segue_request *request = emitter->request;
-    sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_2025_response reply;
-    task->asking = NULL;
-    if (!sgi_2025_is_live(request))
-        return;
-    if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
-        sgi_tries_reset(&request->tries);
-        task->refusals = 0;
-        sgi_2025_response_read(outcome->json, &reply);
-        if (task->is_fetch || reply.kind == SGI_2025_RESPONSE_PLAIN)
-            take_fetched(request, &reply);
-        else
-            take_pulled(request, &reply);
-    } else if (outcome->kind == SGI_OUTCOME_ERROR) {
-        take_result_error(request, outcome->json);
-    } else if (request->follow->state == SEGUE_TASK_CANCELLED) {
-        sgi_follow_end_as_cancelled(request);
-    } else {
-        task->pull_due = !task->is_fetch;
-        if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
-            ++task->tries >= TRIES_MAX)
-            /* too many pulls in a row failed, so the whole result is fetched */
-            stop_pulling(request);
-        try_again(request, outcome);
-    }
-}
-
-static void ask_result(segue_request *request, bool is_fetch)
-{
-    sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_sending sending;
-    sgi_emitter *emitter =
-        sgi_task_begin_request(request, &sending, "tasks/result", resulted);
-    task->is_fetch = is_fetch;
-    task->after = sgi_tracker_prefix(&task->tracker);
-    task->pull_due = false;
-    sgi_str from_start = {0};
-    if (emitter && !is_fetch && task->after)
-        sgi_jw_member_int(&sending.w, "lastSeqNr", (int64_t)task->after);
-    else if (!is_fetch)
-        from_start = SGI_STR(",\"dev.segue/fromSeqNr\":1");
-    if (emitter && sgi_emitter_send(emitter, &sending, from_start, (sgi_json){0})) {
-        task->asking = emitter;
-    } else {
-        task->pull_due = !is_fetch;
-        back_off(request, SGI_BACKOFF_FIRST_MS);
-    }
-}
-
-/* Takes the result that a waiting tasks/result has brought, or sends tasks/result for the
- * whole result. */
-static void fetch(segue_request *request)
-{
-    sgi_2025_response reply;
-    sgi_2025_result_wait_drop(request, sgi_2025_of(request));
-    sgi_buf kept = sgi_2025_result_wait_take(request);
-    if (kept.len) {
-        sgi_2025_response_read(sgi_buf_str(&kept), &reply);
-        take_fetched(request, &reply);
-    } else {
-        ask_result(request, true);
-    }
-    sgi_buf_free(&kept);
 }
 
 /* ---- messages that the server sends by itself ---- */
@@ -580,7 +378,7 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_2025_response reply;
     bool is_error = outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone;
-    if (is_error && !is_refusal(request, outcome->json)) {
+    if (is_error && !sgi_2025_is_refusal(request, outcome->json)) {
         sgi_2025_fail(request, outcome->json);
         return;
     }

@@ -1,7 +1,8 @@
 /* What the client's files of dialect L (tasks of 2025-11-25) share. client.c decides
  * which calls ask for a task. answer_2025.c handles the first answer of a call.
- * next_2025.c decides the next step, and follow_2025.c performs this step. In parallel,
- * wait_2025.c can wait for the result. segments_2025.c handles segments and results. */
+ * next_2025.c decides the next step, and follow_2025.c performs this step. result_2025.c
+ * asks for segments and results. In parallel, wait_2025.c can wait for the result.
+ * segments_2025.c handles segments and results that have arrived. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -219,6 +220,18 @@ void sgi_2025_result_wait_drop(segue_request *request, sgi_task_2025 *task);
  * the buffer. */
 sgi_buf sgi_2025_result_wait_take(segue_request *request);
 
+/* ---- result_2025.c ---- */
+
+/* Sends tasks/result for the segments after the ones that the client has. */
+void sgi_2025_pull(segue_request *request);
+/* Takes the result that a waiting tasks/result has brought, or sends tasks/result for the
+ * whole result. */
+void sgi_2025_fetch(segue_request *request);
+/* True when the error is only a refusal to answer now. It can also be the result of a
+ * failed task, because such an error can ask for a pause too. The reason in the error
+ * decides. */
+bool sgi_2025_is_refusal(const segue_request *request, sgi_json error);
+
 /* ---- answer_2025.c ---- */
 
 /* Handles the first answer to a call. Returns false for a plain result, which the
@@ -250,6 +263,13 @@ void sgi_2025_free_task(segue_request *request, sgi_call_2025 *call);
 /* Called after each answer or notification. Ends the request if nothing is missing,
  * otherwise performs the next step. */
 void sgi_2025_end_or_send(segue_request *request);
+/* Sends nothing about the task for a while, at least at_least_ms. */
+void sgi_2025_back_off(segue_request *request, int64_t at_least_ms);
+/* Sends the next step again after a pause, or ends the request, because an exchange of
+ * the task has failed. */
+void sgi_2025_try_again(segue_request *request, const sgi_outcome *outcome);
+/* True when the application can answer questions of the server. */
+bool sgi_2025_can_be_asked(const segue_request *request);
 /* Decides the next step again, because the state of the task may have changed. */
 void sgi_2025_act_on_state(segue_request *request);
 
