@@ -33,9 +33,10 @@ EXCEPTIONS = {
     # the words of SEP-1905, which questions to a client use, too
     ("core/engine/response_modes.c", "names the bit of a dialect"),
     # the check of the options of a session: which switches a client has
-    ("core/api/api_client.c", "names a switch of a dialect"),
+    ("core/api/api_session.c", "names a switch of a dialect"),
     # options that concern tasks, and handles of tasks
-    ("core/api/api_client.c", "includes a dialect"),
+    ("core/api/api_session.c", "includes a dialect"),
+    ("core/api/api_request.c", "includes a dialect"),
     # a program on the public API, which chooses what its sessions accept
     ("core/proxy/upstream.c", "names a switch of a dialect"),
     # reverse stands above the dialects: a host answers questions by tasks of 2025-11-25
