@@ -203,27 +203,13 @@ static void note_structured(sgi_op *op, sgi_json members)
                    &op->head.structured_len, value);
 }
 
-/* Returns the index of a segment's block in the list of blocks. Sets *block to the
- * block. */
-static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *block)
+uint64_t sgi_op_head_index_of_block(const sgi_op *op, const sgi_entry *entry,
+                                    sgi_str *block)
 {
-    uint64_t place;
-    return sgi_entry_read_indexed_block(entry, block, &place)
-               ? place
+    uint64_t index;
+    return sgi_entry_read_indexed_block(entry, block, &index)
+               ? index
                : entry->segment - 1 - op->head.voided_seg;
-}
-
-/* True when a segment from the store fits its index: the segment begins the next block,
- * or continues a text block. If early blocks have left the log, only their number is
- * known, so only the range of the index is checked. */
-static bool can_stand(const sgi_op *op, const sgi_entry *entry)
-{
-    sgi_str block;
-    uint64_t place = place_of(op, entry, &block);
-    if (!sgi_op_log_has_whole_result(op))
-        return place <= entry->segment - 1 - op->head.voided_seg;
-    return place == op->head.blocks ||
-           (sgi_text_blocks_has(&op->head.texts, place) && sgi_block_is_text(block));
 }
 
 /* Counts the block of a segment. Does nothing for a segment that continues an earlier
@@ -231,21 +217,21 @@ static bool can_stand(const sgi_op *op, const sgi_entry *entry)
 static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
-    uint64_t place = place_of(op, entry, &block);
-    if (place < op->head.blocks)
+    uint64_t index = sgi_op_head_index_of_block(op, entry, &block);
+    if (index < op->head.blocks)
         return true;
     bool is_text = sgi_block_is_text(block);
-    if (place == op->head.blocks) {
-        if (is_text && !sgi_text_blocks_add(&op->head.texts, place))
+    if (index == op->head.blocks) {
+        if (is_text && !sgi_text_blocks_add(&op->head.texts, index))
             return false;
     } else { /* a gap: blocks before this block have left the log */
-        sgi_text_blocks_reset(&op->head.texts, place);
+        sgi_text_blocks_reset(&op->head.texts, index);
         if (is_text)
             /* this call cannot fail, because the first block after a reset needs no
              * memory */
-            sgi_text_blocks_add(&op->head.texts, place);
+            sgi_text_blocks_add(&op->head.texts, index);
     }
-    op->head.blocks = place + 1;
+    op->head.blocks = index + 1;
     return true;
 }
 
@@ -331,106 +317,7 @@ void sgi_op_head_note_visible(sgi_op *op, const sgi_entry *entry)
         op->head.updated_ms = entry->at_ms;
 }
 
-static bool is_event(int32_t kind)
-{
-    /* true for the kinds of entries that the event stream of a task numbers as events
-     * (R-E-2) */
-    return kind <= SGI_ENTRY_STATUS;
-}
-
-/* Returns the segment number of the next entry of this kind. A segment gets the next
- * number. A replacement gets the number of the last segment that it makes void. Other
- * entries get 0. */
-static uint64_t segment_of(const sgi_op *op, int32_t kind)
-{
-    if (kind == SGI_ENTRY_SEGMENT)
-        return op->head.next_seg;
-    return kind == SGI_ENTRY_REPLACE ? op->head.next_seg - 1 : 0;
-}
-
-void sgi_op_head_number_entry(const sgi_op *op, sgi_entry *entry)
-{
-    entry->seq = op->head.next_log;
-    entry->segment = segment_of(op, entry->kind);
-    entry->event = is_event(entry->kind) ? op->head.next_evt : 0;
-}
-
-/* Skips the numbers of dropped entries before this entry. Returns false when the numbers
- * of the entry cannot follow such a gap. */
-static bool continues_behind_gap(sgi_op *op, const sgi_entry *entry)
-{
-    bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
-    uint64_t expected = segment_of(op, entry->kind);
-    bool has_number = is_segment || entry->kind == SGI_ENTRY_REPLACE;
-    if (entry->seq < op->head.next_log || entry->segment < expected ||
-        (!has_number && entry->segment) ||
-        (is_event(entry->kind) ? entry->event < op->head.next_evt : entry->event != 0))
-        return false;
-    uint64_t before = entry->seq - 1;
-    if (entry->seq > op->head.next_log)
-        op->drop_upto[SGI_DROP_NOTES] = op->gone_upto[SGI_DROP_NOTES] = before;
-    if (entry->segment > expected)
-        op->drop_upto[SGI_DROP_SEGMENTS] = op->gone_upto[SGI_DROP_SEGMENTS] = before;
-    return true;
-}
-
-/* True when the entry has the numbers that come next in the log. */
-static bool continues(const sgi_op *op, const sgi_entry *entry)
-{
-    uint64_t event = is_event(entry->kind) ? op->head.next_evt : 0;
-    return entry->seq == op->head.next_log && entry->event == event &&
-           entry->segment == segment_of(op, entry->kind);
-}
-
-/* True when the entry can follow entries that the store has lost. Only an end without a
- * result can follow them. */
-static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
-{
-    return sgi_entry_is_final(entry->kind) && entry->kind != SGI_ENTRY_RESULT &&
-           entry->seq > op->head.next_log && !entry->segment && !entry->event;
-}
-
-/* True when the entry is an error behind the end of the operation. A commit whose answer
- * was lost has stored the end, and the next attempt was refused, so that the server ended
- * the operation with an error. The first end stands. */
-static bool is_second_end(const sgi_op *op, const sgi_entry *entry)
-{
-    return sgi_op_has_ended(op) && sgi_entry_is_final(entry->kind) &&
-           entry->kind != SGI_ENTRY_RESULT && entry->seq >= op->head.next_log;
-}
-
-segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
-{
-    if (is_second_end(op, entry)) {
-        op->durable = entry->seq;
-        op->head.next_log = entry->seq + 1;
-        return SEGUE_OK;
-    }
-    bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
-                (continues(op, entry) || fails_behind_hole(op, entry) ||
-                 (sgi_op_log_can_have_gaps(op) && continues_behind_gap(op, entry)));
-    if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)) ||
-        (entry->kind == SGI_ENTRY_TASK && op->head.tasking != SGI_TASKING_MAY))
-        return SEGUE_E_STORE_CORRUPT;
-    if (!sgi_op_head_apply_entry(op, entry))
-        return SEGUE_E_NOMEM;
-    sgi_op_head_note_visible(op, entry);
-    op->durable = entry->seq;
-    return SEGUE_OK;
-}
 /* ---- what peers may see ---- */
-
-bool sgi_op_question_is_open(const sgi_op *op, const sgi_op_question *input)
-{
-    uint64_t horizon = sgi_op_horizon(op);
-    return input->asked <= horizon && !(input->answered && input->answered <= horizon);
-}
-
-bool sgi_op_question_can_be_answered(const sgi_op *op, const sgi_op_question *input)
-{
-    bool is_reverted = input->asked == UINT64_MAX;
-    return !is_reverted && !input->answered && !sgi_op_has_ended(op);
-}
 
 sgi_state sgi_op_state(const sgi_op *op)
 {
@@ -444,30 +331,6 @@ sgi_state sgi_op_state(const sgi_op *op)
         if (sgi_op_question_is_open(op, input))
             return SGI_STATE_INPUT_REQUIRED;
     return SGI_STATE_WORKING;
-}
-
-sgi_op_question *sgi_op_find_question(sgi_op *op, sgi_str key)
-{
-    sgi_op_question *input, *reverted = NULL;
-    TAILQ_FOREACH(input, &op->head.inputs, link) {
-        if (!sgi_str_eq(sgi_str_of(input->key), key))
-            continue;
-        if (input->asked != UINT64_MAX)
-            return input;
-        /* this server lost the operation before this question was durable, and the new
-         * owner may have asked the question again under the same key */
-        reverted = input;
-    }
-    return reverted;
-}
-
-sgi_op_question *sgi_op_find_question_at(const sgi_op *op, uint64_t position)
-{
-    sgi_op_question *input;
-    TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (input->asked == position)
-            return input;
-    return NULL;
 }
 
 /* ---- undoing entries ---- */

@@ -9,6 +9,10 @@
 
 /* Gives the entry its numbers: the next position, segment number and event number. */
 void sgi_op_head_number_entry(const sgi_op *op, sgi_entry *entry);
+/* Returns the index of a segment's block in the list of blocks. Sets *block to the
+ * block. */
+uint64_t sgi_op_head_index_of_block(const sgi_op *op, const sgi_entry *entry,
+                                    sgi_str *block);
 /* Applies one entry to the head of the operation. Returns false and changes nothing when
  * out of memory. */
 bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry);
