@@ -721,14 +721,15 @@ static void claim_stopped_early_leaves_the_rest(void **state)
     sgi_store_unref(store);
 }
 
-static void ten_thousand_operations(void **state)
+static void many_operations(void **state)
 {
-    enum { BATCH = 100, COUNT = 10000 };
+    enum { BATCH = 100 };
+    const uint32_t operations = ((const store_suite *)*state)->operations;
     static test_record records[BATCH];
     static segue_store_write writes[BATCH * 4];
     static char data[BATCH][2][TEST_ENTRY_MAX];
     segue_store *store = open_empty(state, NULL);
-    for (uint32_t base = 0; base < COUNT; base += BATCH) {
+    for (uint32_t base = 0; base < operations; base += BATCH) {
         size_t count = 0;
         for (uint32_t i = 0; i < BATCH; i++) {
             uint32_t n = base + i;
@@ -744,15 +745,15 @@ static void ten_thousand_operations(void **state)
         }
         assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
     }
-    for (uint32_t n = 0; n < COUNT; n++) {
+    for (uint32_t n = 0; n < operations; n++) {
         assert_int_equal(test_find(store, n), SEGUE_OK);
         test_assert_log(store, n, 2);
     }
     int64_t next;
     do
-        assert_int_equal(sgi_store_purge(store, COUNT, &next), SEGUE_OK);
-    while (next == COUNT);
-    for (uint32_t n = 0; n < COUNT; n++)
+        assert_int_equal(sgi_store_purge(store, operations, &next), SEGUE_OK);
+    while (next == operations);
+    for (uint32_t n = 0; n < operations; n++)
         assert_int_equal(test_find(store, n), n % 2 ? SEGUE_E_NOT_FOUND : SEGUE_OK);
     sgi_store_unref(store);
 }
@@ -899,7 +900,7 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(claim_stopped_early_leaves_the_rest),
         cmocka_unit_test(list_shows_what_a_principal_has),
         cmocka_unit_test(list_goes_on_while_operations_come_and_go),
-        cmocka_unit_test(ten_thousand_operations),
+        cmocka_unit_test(many_operations),
         cmocka_unit_test(threads_share_a_store),
         cmocka_unit_test(random_batches_match_a_model),
     };

@@ -1,6 +1,6 @@
 /* The tests that every store must pass, run for each store.
  *
- *     static const store_suite suite = {"memory", open_memory, clear_nothing};
+ *     static const store_suite suite = {"memory", open_memory, clear_nothing, 10000};
  *     return store_suite_run(&suite);
  */
 #ifndef STORE_SUITE_H
@@ -12,6 +12,9 @@ typedef struct store_suite {
     const char *name;
     segue_status (*open)(const segue_store_options *options, segue_store **out);
     void (*clear)(void); /* makes the next open start with an empty store */
+    /* Of a large store, a multiple of 100. A store in another process has fewer: each
+     * call waits for two processes there, which takes long on a busy machine. */
+    uint32_t operations;
 } store_suite;
 
 /* Returns the number of failed cases. */

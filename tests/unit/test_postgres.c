@@ -53,7 +53,7 @@ static void clear_postgres(void)
  * others, because each connects to the server anew. */
 int main(int argc, char **argv)
 {
-    static const store_suite suite = {"postgres", open_postgres, clear_postgres};
+    static const store_suite suite = {"postgres", open_postgres, clear_postgres, 1000};
     if (!postgres_server_start(NULL, &server) || !add_user())
         return 1;
     (void)argv;

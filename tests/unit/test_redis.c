@@ -50,7 +50,7 @@ static void clear_redis(void)
 
 int main(void)
 {
-    static const store_suite suite = {"redis", open_redis, clear_redis};
+    static const store_suite suite = {"redis", open_redis, clear_redis, 1000};
     if (!redis_server_start(NULL, &server) || !add_user())
         return 1;
     int failures = store_suite_run(&suite) + store_suite_run_allocations(&suite) +

@@ -198,7 +198,7 @@ static void memory_forgets(void **state)
 
 int main(void)
 {
-    static const store_suite suite = {"shared", open_shared, clear_place};
+    static const store_suite suite = {"shared", open_shared, clear_place, 10000};
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(a_commit_may_come_again),
         cmocka_unit_test(a_lease_lapses),

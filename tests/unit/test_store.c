@@ -460,9 +460,9 @@ static void negative_limit_is_refused(void **state)
 
 int main(void)
 {
-    static const store_suite suites[] = {{"memory", open_memory, clear_nothing},
-                                         {"outside", open_outside, clear_nothing},
-                                         {"sqlite", open_sqlite, clear_sqlite}};
+    static const store_suite suites[] = {{"memory", open_memory, clear_nothing, 10000},
+                                         {"outside", open_outside, clear_nothing, 10000},
+                                         {"sqlite", open_sqlite, clear_sqlite, 10000}};
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(vtable_without_a_needed_function_is_refused),
         cmocka_unit_test(vtable_of_another_age),
