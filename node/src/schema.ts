@@ -156,6 +156,14 @@ function isShape(value: SchemaLike): value is SchemaShape {
 }
 
 /**
+ * Returns whether the package or the schema's library makes the JSON Schema that clients
+ * see, so that nobody has written it by hand.
+ */
+export function isGenerated(value: SchemaLike): boolean {
+    return isStandard(value) || (!isPair(value) && isShape(value));
+}
+
+/**
  * Makes a schema from any form of schema that a user may give.
  *
  * @param side - "input": members with a default may be missing. "output": the value is

@@ -1,6 +1,7 @@
 /** Tools of a Node server: their arguments, their results, their failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type } from "arktype";
 import {
     audio,
     embedded,
@@ -171,6 +172,80 @@ inEachWorld("arguments that do not fit never reach the handler", async (world) =
         assert.equal(calls, 0);
         assert.equal((await session.call("later", { n: 2 })).text, "1");
         assert.equal((await session.call("json", { n: 2, more: 1 })).text, "2");
+    });
+});
+
+inEachWorld("unknown arguments are refused", async (world) => {
+    const server = new Server({ name: "names" });
+    const told = (args: object): string => JSON.stringify(args);
+    const color = z.string();
+    const closed = {
+        type: "object",
+        properties: { name: { type: "string" }, later: {} },
+        additionalProperties: false,
+    };
+    const written = { type: "object", properties: { name: {} } };
+    const size = z.number().optional();
+    server.tool("paint", { input: z.object({ color, size }) }, told);
+    server.tool("shape", { input: { color, size } }, told);
+    server.tool("ark", { input: type({ color: "string", "size?": "number" }) }, told);
+    server.tool("strict", { input: z.strictObject({ color }) }, told);
+    server.tool("bare", { input: z.object({}) }, told);
+    server.tool("loose", { input: z.object({ color }), forbidExtra: false }, told);
+    server.tool("rest", { input: z.looseObject({ color }) }, told);
+    server.tool("none", told);
+    server.tool("written", { input: written }, told);
+    server.tool("forbidden", { input: written, forbidExtra: true }, told);
+    server.tool("closed", { input: closed }, told);
+    const refused: [tool: string, args: Record<string, unknown>, text: string][] = [];
+    for (const name of ["paint", "shape", "ark"]) {
+        refused.push(
+            [name, { colour: "red" }, 'unknown argument "colour", did you mean "color"?'],
+            [
+                name,
+                { color: "red", Size: 2, what: 3 },
+                'unknown argument "Size", did you mean "size"?; unknown argument "what"',
+            ],
+            [
+                name,
+                { color: "red", what: 3 },
+                'unknown argument "what"; the arguments are "color", "size"',
+            ],
+        );
+    }
+    refused.push(
+        ["strict", { colour: "red" }, 'unknown argument "colour", did you mean "color"?'],
+        ["bare", { a: 1 }, 'unknown argument "a"; the tool takes no arguments'],
+        ["forbidden", { nme: "x" }, 'unknown argument "nme", did you mean "name"?'],
+        ["closed", { nme: "x" }, 'unknown argument "nme", did you mean "name"?'],
+    );
+    const taken: [tool: string, args: Record<string, unknown>, seen?: object][] = [
+        ["paint", { color: "red" }],
+        ["bare", {}],
+        ["loose", { color: "red", colour: 1 }, { color: "red" }],
+        ["rest", { color: "red", colour: 1 }],
+        ["none", { a: 1 }],
+        ["written", { nme: "x" }],
+        ["closed", { later: 1 }],
+    ];
+    await serve(world, server, async (session) => {
+        const schemas = new Map<string, Record<string, unknown>>();
+        for (const { name, inputSchema } of await session.listTools())
+            schemas.set(name, inputSchema as Record<string, unknown>);
+        for (const name of ["paint", "shape", "ark", "strict", "bare", "closed"])
+            assert.equal(schemas.get(name)?.additionalProperties, false, name);
+        for (const name of ["loose", "none", "written"])
+            assert.ok(!("additionalProperties" in (schemas.get(name) ?? {})), name);
+        for (const [name, args, text] of refused) {
+            const found = await session.call(name, args, { throwOnError: false });
+            assert.ok(found.isError);
+            assert.equal(found.text, `Invalid arguments for tool ${name}: ${text}`);
+        }
+        for (const [name, args, seen] of taken)
+            assert.deepEqual(
+                JSON.parse((await session.call(name, args)).text),
+                seen ?? args,
+            );
     });
 });
 

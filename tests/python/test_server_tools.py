@@ -219,10 +219,6 @@ def test_arguments_are_checked(world: ServerWorld) -> None:
         ran.append((at, color, kind))
         return "taken"
 
-    @server.tool(forbid_extra=True)
-    def only(a: int) -> str:
-        return str(a)
-
     @server.tool
     def rest(a: int = 1, **more: Any) -> str:
         return f"{a} {sorted(more)}"
@@ -244,11 +240,114 @@ def test_arguments_are_checked(world: ServerWorld) -> None:
         text = await refused(session, "take", {"at": {"x": 1}, "kind": "c"})
         assert "'c'" in text
         assert not ran
-        text = await refused(session, "only", {"a": 1, "b": 2})
-        assert "`b`" in text
-        assert (await session.call("take", at={"x": 1}, unknown=1)).text == "taken"
+        assert (await session.call("take", at={"x": 1})).text == "taken"
         assert ran == [(Point(1), Color.red, "a")]
         assert (await session.call("rest", c=1, b=2)).text == "1 ['b', 'c']"
+
+    world.run(server, work)
+
+
+def test_unknown_arguments_are_refused(world: ServerWorld) -> None:
+    server = segue.Server("names")
+    closed = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "later": {}},
+        "additionalProperties": False,
+    }
+
+    @server.tool
+    def paint(color: str, size: int = 1) -> str:
+        return f"{color} {size}"
+
+    @server.tool
+    def model(model: Model, factor: int = 1) -> str:
+        return f"{model.n} {factor}"
+
+    @server.tool
+    def bare() -> str:
+        return "bare"
+
+    @server.tool(forbid_extra=False)
+    def loose(color: str) -> str:
+        return color
+
+    @server.tool
+    def rest(a: int = 1, **more: Any) -> str:
+        return f"{a} {sorted(more)}"
+
+    @server.tool(input_schema={"type": "object", "properties": {"name": {}}})
+    def written(name: str = "?") -> str:
+        return name
+
+    @server.tool(input_schema=closed)
+    def written_closed(name: str = "?") -> str:
+        return name
+
+    @server.tool(input_schema=closed)
+    def written_rest(**more: Any) -> str:
+        return str(sorted(more))
+
+    @server.tool(input_schema=closed, forbid_extra=False)
+    def written_loose(name: str = "?") -> str:
+        return name
+
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        (
+            "paint",
+            {"colour": "red"},
+            'unknown argument "colour", did you mean "color"?',
+        ),
+        (
+            "paint",
+            {"color": "red", "Size": 2, "what": 3},
+            'unknown argument "Size", did you mean "size"?; unknown argument "what"',
+        ),
+        (
+            "paint",
+            {"color": "red", "what": 3},
+            'unknown argument "what"; the arguments are "color", "size"',
+        ),
+        (
+            "model",
+            {"model": {"n": 1}, "factors": 2},
+            'unknown argument "factors", did you mean "factor"?',
+        ),
+        ("bare", {"a": 1}, 'unknown argument "a"; the tool takes no arguments'),
+        (
+            "written_closed",
+            {"nme": "x"},
+            'unknown argument "nme", did you mean "name"?',
+        ),
+        (
+            "written_rest",
+            {"b": 1},
+            'unknown argument "b"; the arguments are "name", "later"',
+        ),
+    ]
+    taken: list[tuple[str, dict[str, Any], str]] = [
+        ("paint", {"color": "red"}, "red 1"),
+        ("bare", {}, "bare"),
+        ("loose", {"color": "red", "colour": 1}, "red"),
+        ("rest", {"c": 1, "b": 2}, "1 ['b', 'c']"),
+        ("written", {"nme": "x"}, "?"),
+        ("written_closed", {"later": 1}, "?"),
+        ("written_rest", {"later": 1}, "['later']"),
+        ("written_loose", {"nme": "x"}, "?"),
+    ]
+
+    async def work(session: Any) -> None:
+        tools = {tool.name: tool.input_schema for tool in await session.list_tools()}
+        for name in ("paint", "model", "bare", "written_closed"):
+            assert tools[name]["additionalProperties"] is False, name
+        assert tools["rest"]["additionalProperties"] is True
+        for name in ("loose", "written"):
+            assert "additionalProperties" not in tools[name], name
+        for name, arguments, text in refused:
+            result = await session.call(name, arguments, raise_on_error=False)
+            assert result.is_error
+            assert result.text == f"Invalid arguments for tool {name}: {text}"
+        for name, arguments, text in taken:
+            assert (await session.call(name, arguments)).text == text
 
     world.run(server, work)
 

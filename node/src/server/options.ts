@@ -122,6 +122,13 @@ export interface ToolOptions<
      */
     input?: In | undefined;
     /**
+     * Whether unknown arguments are an error. By default, they are an error if `input`
+     * is an object of a Standard Schema or of members, unless the schema says otherwise
+     * (`z.looseObject`). A JSON Schema says so itself (`additionalProperties: false`).
+     * false = unknown arguments get past the names, and `input` decides.
+     */
+    forbidExtra?: boolean | undefined;
+    /**
      * The schema of the structured result, in the same forms as `input`. If the result
      * does not fit, the call ends with an internal error.
      */
@@ -378,6 +385,7 @@ const KNOWN: {
         unstoppable: true,
         stored: true,
         incremental: true,
+        forbidExtra: true,
     },
     resource: {
         ...OF_ITEMS,

@@ -14,13 +14,8 @@ import {
     Item as Sort,
     ToolFlag,
 } from "../native.js";
-import {
-    type JsonSchema,
-    reasonOf,
-    type Schema,
-    SchemaError,
-    schemaOf,
-} from "../schema.js";
+import { reasonOf, type Schema, SchemaError, schemaOf } from "../schema.js";
+import { argumentsOf } from "./arguments.js";
 import { joined } from "./auth.js";
 import {
     BadArguments,
@@ -36,7 +31,6 @@ import { blocksOf, isPiece, jsonText, pieceOf, resultOf } from "./values.js";
 
 const { callReply } = native;
 const POLICIES = { never: 0, may: 1, must: 2 } as const;
-const ANYTHING: JsonSchema = { type: "object" };
 
 /**
  * A tool of a server. `Server.tool` makes tools, and its comment explains the options.
@@ -58,9 +52,7 @@ export class Tool extends Item {
         if (!Object.hasOwn(POLICIES, task)) {
             throw new TypeError(`tool ${name}: task has to be "never", "may" or "must"`);
         }
-        this.#input = inputOf(
-            schemaOf(input ?? ANYTHING, "input", `tool ${name}, input`),
-        );
+        this.#input = argumentsOf(input, rest.forbidExtra, `tool ${name}, input`);
         this.#output = output && schemaOf(output, "output", `tool ${name}, output`);
         this.#streams = isGenerator(run);
         const flags =
@@ -186,10 +178,4 @@ export class Tool extends Item {
     }
 
     override async complete(): Promise<void> {}
-}
-
-/** Adds `type: object` to the schema of the arguments if the schema has no `type`. */
-function inputOf(schema: Schema): Schema {
-    if (schema.json.type === "object") return schema;
-    return { json: { type: "object", ...schema.json }, check: schema.check };
 }

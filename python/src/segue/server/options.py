@@ -44,7 +44,7 @@ class ToolOptions(_ListedOptions, total=False):
     unstoppable: bool
     stored: bool
     incremental: bool | None
-    forbid_extra: bool
+    forbid_extra: bool | None
 
 
 class ResourceOptions(_ListedOptions, total=False):

@@ -161,7 +161,10 @@ class Server:
             input_schema, output_schema: the schemas that clients see, instead of the
                 schemas of the types.
             thread: False = a plain function runs on the event loop and must not block.
-            forbid_extra: True = unknown arguments are an error.
+            forbid_extra: whether unknown arguments are an error. Default: True, except
+                for a function with `**kwargs`, which gets the unknown arguments, and for
+                an `input_schema`, which says so itself (`additionalProperties: false`).
+                False: unknown arguments are ignored.
         """
         return self._decorate(function, lambda made: Tool(made, **options))
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -21,6 +21,7 @@ import msgspec
 from .. import schema
 from . import docstring
 from .context import Context
+from .names import unknown_names
 
 __all__ = ["BadArguments", "Signature"]
 
@@ -67,6 +68,16 @@ class _Loose(msgspec.Struct):
 
 
 _decode_loose = msgspec.json.Decoder(_Loose).decode
+_decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def unknown_arguments(params: bytes, known: Iterable[str]) -> list[str]:
+    """Returns the names of the arguments in the params of a call that are not known."""
+    try:
+        given = _decode_names(_decode_loose(params).arguments)
+    except msgspec.MsgspecError:  # the arguments are not an object
+        return []
+    return [name for name in given if name not in set(known)]
 
 
 class Signature:
@@ -106,6 +117,11 @@ class Signature:
             self._use_msgspec()
         self.call = self._make_call()
 
+    @property
+    def _is_closed(self) -> bool:
+        """Whether unknown arguments are an error."""
+        return self._forbid_extra and self._extra is None
+
     def _take(self, parameter: inspect.Parameter, hint: Any) -> None:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             raise TypeError(
@@ -132,7 +148,7 @@ class Signature:
                 "Arguments",
                 fields,
                 kw_only=True,
-                forbid_unknown_fields=self._forbid_extra and self._extra is None,
+                forbid_unknown_fields=self._is_closed,
             )
             self.schema = schema.json_schema(model)
             decode = msgspec.json.Decoder(model).decode
@@ -202,7 +218,7 @@ class Signature:
     def _use_pydantic(self) -> None:
         import pydantic
 
-        extra: Any = "forbid" if self._forbid_extra and not self._extra else "ignore"
+        extra: Any = "forbid" if self._is_closed else "ignore"
         fields: dict[str, Any] = {}
         for number, parameter in enumerate(self._fields):
             # The field has an alias, because the parameter's own name may clash with a
@@ -233,7 +249,17 @@ class Signature:
 
     # ---- calling
 
-    def bad(self, what: str, error: Exception) -> BadArguments:
+    def bad(
+        self, what: str, error: Exception, params: bytes | None = None
+    ) -> BadArguments:
+        """Makes the error for the caller. Unknown arguments among the `params` are named
+        first, because a misspelt name is the cause of other problems."""
+        if params is not None and self._is_closed:
+            known = list(self.schema["properties"])
+            unknown = unknown_arguments(params, known)
+            if unknown:
+                text = unknown_names(unknown, known)
+                return BadArguments(f"Invalid arguments for {what}: {text}")
         why = schema.reason(error).replace("$.arguments", "$")
         why = why.removesuffix(" - at `$`")
         if why == "Object missing required field `arguments`":

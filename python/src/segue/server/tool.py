@@ -22,7 +22,8 @@ from ..content import (
 from ..failures import McpError, ToolError
 from .context import Context
 from .item import Item, named, safe_text
-from .signature import BadArguments
+from .names import unknown_names
+from .signature import BadArguments, unknown_arguments
 from .values import block_of, blocks_of, is_block
 
 __all__ = ["TaskPolicy", "Tool", "ToolAnnotations"]
@@ -57,6 +58,20 @@ def joined(scopes: str | Sequence[str] | None) -> str | None:
     return " ".join(scopes) or None
 
 
+def _known_names(
+    schema: dict[str, Any] | None, forbid_extra: bool | None
+) -> list[str] | None:
+    """Returns the names of the arguments of a schema that the application has written,
+    if other names are an error, or else None.
+    """
+    if not schema:
+        return None
+    if forbid_extra is None:
+        is_open = schema.get("additionalProperties") is not False
+        forbid_extra = not (is_open or schema.get("patternProperties"))
+    return list(schema.get("properties", ())) if forbid_extra else None
+
+
 class Tool(Item):
     """A tool. `Server.tool` makes it and explains the arguments."""
 
@@ -89,14 +104,16 @@ class Tool(Item):
         incremental: bool | None = None,
         scopes: str | Sequence[str] | None = None,
         thread: bool = True,
-        forbid_extra: bool = False,
+        forbid_extra: bool | None = None,
     ) -> None:
-        super().__init__(function, thread, forbid_extra)
+        is_generated = not input_schema
+        super().__init__(function, thread, is_generated and forbid_extra is not False)
         if task not in _POLICIES:
             raise ValueError(
                 f"task has to be one of {', '.join(_POLICIES)}, not {task!r}"
             )
         self.key = name or named(function)
+        self._known = _known_names(input_schema, forbid_extra)
         self._output: Any = None
         self._wraps = False
         if structured is not False:
@@ -124,7 +141,7 @@ class Tool(Item):
             "name": self.key,
             "title": title,
             "description": description or self.signature.description,
-            "inputSchema": input_schema or self.signature.schema,
+            "inputSchema": self.signature.schema if is_generated else input_schema,
             "outputSchema": output_schema,
             "annotations": annotations,
             "icons": icons,
@@ -189,10 +206,15 @@ class Tool(Item):
     # ---- a call
 
     def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
+        if self._known is not None:
+            unknown = unknown_arguments(params, self._known)
+            if unknown:
+                text = unknown_names(unknown, self._known)
+                raise BadArguments(f"Invalid arguments for tool {self.key}: {text}")
         try:
             return self.signature.decode(params)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise self.signature.bad(f"tool {self.key}", error) from None
+            raise self.signature.bad(f"tool {self.key}", error, params) from None
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
         kind = type(value)

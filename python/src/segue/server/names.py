@@ -1,0 +1,78 @@
+"""Names of arguments that a tool does not have, and the names that were probably meant.
+
+The Node package has the same rule in names.ts, so both give the same texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+__all__ = ["nearest", "unknown_names"]
+
+# maximum number of unknown names in one message, and of characters of each name
+MAX_NAMES = 8
+MAX_LENGTH = 60
+
+
+def unknown_names(names: Sequence[str], known: Sequence[str]) -> str:
+    """Returns the text that says which arguments a tool does not have.
+
+    Args:
+        names: the unknown names, at least one.
+        known: the names of the arguments that the tool has.
+    """
+    parts = [_unknown(name, known) for name in names[:MAX_NAMES]]
+    if len(names) > MAX_NAMES:
+        parts.append(f"and {len(names) - MAX_NAMES} more")
+    if not known:
+        parts.append("the tool takes no arguments")
+    elif not any(nearest(name, known) for name in names[:MAX_NAMES]):
+        parts.append(f"the arguments are {_listed(known)}")
+    return "; ".join(parts)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    text = f"unknown argument {_quoted(name)}"
+    meant = nearest(name, known)
+    return f"{text}, did you mean {_quoted(meant)}?" if meant else text
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(_quoted(name) for name in names)
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name[:MAX_LENGTH], ensure_ascii=False)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Returns the known name that is most similar to a name, or None if no name is
+    similar. Case, underscores and hyphens do not count, and at most a third of the
+    characters may differ.
+    """
+    plain = _plain(name)
+    best, least = None, len(plain) + 1
+    for one in known:
+        other = _plain(one)
+        distance = _distance(plain, other)
+        if distance < least and distance * 3 <= max(len(plain), len(other)):
+            best, least = one, distance
+    return best
+
+
+def _plain(name: str) -> str:
+    return name[:MAX_LENGTH].lower().replace("_", "").replace("-", "")
+
+
+def _distance(a: str, b: str) -> int:
+    """Returns the number of characters to insert, remove or replace to make b of a."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = (
+                row[j],
+                min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y)),
+            )
+    return row[-1]
