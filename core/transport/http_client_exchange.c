@@ -25,7 +25,6 @@
 
 /* The time limit in ms of a message that gets no answer, if silence has no limit. */
 #define NO_ANSWER_MS SGI_THRESHOLD(no_answer_ms)
-#define ERROR_BODY_MAX ((size_t)64 * 1024)
 /* The time in ms for which a server may keep a stream open after the answer was
  * received. */
 #define AFTERMATH_MS SGI_THRESHOLD(aftermath_ms)
@@ -51,11 +50,8 @@ static void free_exchange(sgi_client_exchange *exchange)
     sgi_engine_clear_timer(engine, &exchange->timer);
     TAILQ_REMOVE(&client->exchanges, exchange, link);
     sgi_buf_free(&exchange->posted);
-    sgi_buf_free(&exchange->body);
-    sgi_buf_free(&exchange->held);
-    sgi_buf_free(&exchange->fault_text);
+    sgi_client_response_free(&exchange->response);
     sgi_buf_free(&exchange->challenge);
-    sgi_sse_free(&exchange->sse);
     sgi_free(sgi_engine_mem(engine), exchange, sizeof *exchange);
     sgi_http_client_on_exchange_freed(client);
 }
@@ -106,11 +102,8 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     exchange->once = head.once;
     sgi_resumptions_init(&exchange->resumptions);
     sgi_buf_init(&exchange->posted, mem);
-    sgi_buf_init(&exchange->body, mem);
-    sgi_buf_init(&exchange->held, mem);
-    sgi_buf_init(&exchange->fault_text, mem);
+    sgi_client_response_init(&exchange->response, mem, sgi_engine_max_message(engine));
     sgi_buf_init(&exchange->challenge, mem);
-    sgi_sse_init(&exchange->sse, mem, sgi_engine_max_message(engine));
     sgi_exchange_set_transport(conn, exchange);
     TAILQ_INSERT_TAIL(&client->exchanges, exchange, link);
     if (exchange->kind != SGI_EXCHANGE_LISTEN)
@@ -137,7 +130,7 @@ static bool resumes(const sgi_client_exchange *exchange)
 
 static void note_unsent(sgi_client_exchange *exchange)
 {
-    if (!resumes(exchange) && !exchange->status)
+    if (!resumes(exchange) && !exchange->response.status)
         sgi_exchange_on_unsent(exchange->conn);
 }
 
@@ -195,8 +188,7 @@ static void send_now(sgi_client_exchange *exchange)
     request.lane = lane_of(exchange);
     if (client->old.state == SGI_OLD_OPEN)
         request.url = client->old.endpoint.p;
-    exchange->status = 0;
-    exchange->ended = false;
+    sgi_client_response_begin(&exchange->response);
     segue_status status = body.failed
                               ? SEGUE_E_NOMEM
                               : sgi_fetch_start(client->fetcher, &request, &events,
@@ -246,8 +238,8 @@ static void watch_silence(sgi_client_exchange *exchange)
 
 static bool can_resume(const sgi_client_exchange *exchange)
 {
-    bool known =
-        exchange->kind == SGI_EXCHANGE_LISTEN || sgi_sse_last_id(&exchange->sse).n;
+    bool known = exchange->kind == SGI_EXCHANGE_LISTEN ||
+                 sgi_sse_last_id(&exchange->response.sse).n;
     return exchange->streams && !exchange->stateless &&
            exchange->kind != SGI_EXCHANGE_INITIALIZE && known &&
            sgi_exchange_is_awaited(exchange->conn) &&
@@ -273,7 +265,7 @@ static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
 void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
 {
     sgi_exchange_set_held(exchange->conn, false);
-    sgi_buf_reset(&exchange->body, 0);
+    sgi_buf_reset(&exchange->response.body, 0);
     exchange->flows = 0;
     if (!exchange->streams)
         sgi_exchange_on_no_token(exchange->conn);
@@ -301,7 +293,7 @@ static void on_timer(sgi_timer *timer)
     } else if (!sgi_exchange_is_awaited(exchange->conn)) {
         sgi_client_exchange_drop(
             exchange, "the answer has come: the rest of the stream is not needed");
-    } else if (left > 0 || exchange->held.len) {
+    } else if (left > 0 || exchange->response.held.len) {
         sgi_engine_set_timer(engine, timer,
                              left > 0 ? left : exchange->client->silence_ms, on_timer);
     } else {
@@ -314,7 +306,7 @@ static void on_timer(sgi_timer *timer)
 
 static bool is_fine(const sgi_client_exchange *exchange)
 {
-    return exchange->status >= 200 && exchange->status < 300;
+    return sgi_client_response_is_fine(&exchange->response);
 }
 
 bool sgi_http_is_type(sgi_str header, sgi_str type)
@@ -327,11 +319,11 @@ bool sgi_http_is_type(sgi_str header, sgi_str type)
  * event stream. */
 static void take_other_kind(sgi_client_exchange *exchange)
 {
-    bool has_none = exchange->status == 202 || exchange->status == 204;
+    bool has_none = exchange->response.status == 202 || exchange->response.status == 204;
     if (exchange->streams) {
         sgi_client_exchange_drop(exchange, "the server refused to resume the stream");
     } else if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+        sgi_exchange_on_refusal(exchange->conn, exchange->response.status, (sgi_str){0});
         sgi_client_exchange_drop(exchange, "the server has no stream for GET");
     } else if (!has_none && sgi_exchange_is_awaited(exchange->conn)) {
         sgi_exchange_on_wrong_type(exchange->conn,
@@ -351,8 +343,8 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
 {
     sgi_client_exchange *exchange = user;
     sgi_str type = sgi_fetch_get_header(fetch, "content-type");
-    exchange->status = status;
-    exchange->is_events = exchange->is_json = false;
+    exchange->response.status = status;
+    exchange->response.is_events = exchange->response.is_json = false;
     sgi_client_exchange_read_head(exchange, fetch);
     sgi_client_exchange_note_refusal(exchange, fetch);
     if (!is_fine(exchange))
@@ -369,15 +361,15 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
     if (exchange->client->old.state == SGI_OLD_OPEN)
         return; /* the answer comes on the server's stream */
     if (sgi_http_is_type(type, SGI_STR("text/event-stream"))) {
-        exchange->is_events = exchange->streams = true;
+        exchange->response.is_events = exchange->streams = true;
         sgi_fetch_move_to_stream_lane(fetch);
         if (exchange->kind == SGI_EXCHANGE_LISTEN)
             note_server(exchange, fetch);
-        sgi_sse_reset(&exchange->sse);
+        sgi_sse_reset(&exchange->response.sse);
         watch_silence(exchange);
     } else if (sgi_http_is_type(type, SGI_STR("application/json")) &&
                !resumes(exchange)) {
-        exchange->is_json = true;
+        exchange->response.is_json = true;
     } else {
         take_other_kind(exchange);
     }
@@ -390,7 +382,8 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
     if (is_message)
         sgi_conn_add_message(exchange->conn, event->data);
     if (is_message && event->has_id)
-        sgi_exchange_on_event_id(exchange->conn, sgi_sse_last_id(&exchange->sse));
+        sgi_exchange_on_event_id(exchange->conn,
+                                 sgi_sse_last_id(&exchange->response.sse));
 }
 
 /* Ends the exchange because a message is larger than the size limit. The message can be
@@ -419,7 +412,8 @@ static bool feed(sgi_client_exchange *exchange, sgi_str *input)
     sgi_sse_event event;
     sgi_sse_step step = SGI_SSE_EVENT;
     while (sgi_conn_wants_input(conn) &&
-           (step = sgi_sse_next(&exchange->sse, input, &event)) != SGI_SSE_MORE) {
+           (step = sgi_sse_next(&exchange->response.sse, input, &event)) !=
+               SGI_SSE_MORE) {
         if (step == SGI_SSE_EVENT) {
             take_event(exchange, &event);
             continue;
@@ -440,12 +434,10 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
 {
     if (!rest.n)
         return;
-    sgi_buf_add_str(&exchange->held, rest);
-    if (!exchange->held.failed) {
+    if (sgi_client_response_hold(&exchange->response, rest)) {
         sgi_fetch_set_paused(exchange->fetch, true);
         return;
     }
-    sgi_buf_reset(&exchange->held, 0);
     break_off(exchange);
     reopen_or_drop(exchange, "out of memory for the stream");
 }
@@ -454,15 +446,10 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
  * body is too large. */
 static void keep_body(sgi_client_exchange *exchange, sgi_str bytes)
 {
-    size_t most =
-        is_fine(exchange) ? sgi_engine_max_message(engine_of(exchange)) : ERROR_BODY_MAX;
-    if (!sgi_exchange_is_awaited(exchange->conn))
+    if (!sgi_exchange_is_awaited(exchange->conn) ||
+        sgi_client_response_add_body(&exchange->response, bytes,
+                                     sgi_engine_max_message(engine_of(exchange))))
         return;
-    if (bytes.n <= most - exchange->body.len) {
-        sgi_buf_add_str(&exchange->body, bytes);
-        return;
-    }
-    sgi_buf_reset(&exchange->body, 0);
     if (is_fine(exchange)) {
         give_up_oversized(exchange);
         return;
@@ -479,11 +466,11 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
     exchange->last_input_ms = sgi_now(sgi_engine_env(engine_of(exchange)));
     if (is_fine(exchange))
         sgi_exchange_on_sign_of_life(exchange->conn);
-    if (!exchange->is_events) {
+    if (!exchange->response.is_events) {
         keep_body(exchange, input);
         return;
     }
-    if (exchange->held.len || feed(exchange, &input))
+    if (exchange->response.held.len || feed(exchange, &input))
         hold(exchange, input);
 }
 
@@ -493,7 +480,7 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
  * until the answer has come on the server's stream. */
 static void accepted(sgi_client_exchange *exchange)
 {
-    sgi_buf_reset(&exchange->body, 0);
+    sgi_buf_reset(&exchange->response.body, 0);
     if (!sgi_exchange_is_awaited(exchange->conn))
         sgi_client_exchange_drop(exchange, "the message was accepted");
 }
@@ -502,39 +489,40 @@ static void accepted(sgi_client_exchange *exchange)
  * An empty body is not a message, whatever its type is. */
 static void answered_in_full(sgi_client_exchange *exchange)
 {
-    if (exchange->body.failed) {
+    if (exchange->response.body.failed) {
         sgi_client_exchange_drop(exchange, "out of memory for the answer");
         return;
     }
-    if (exchange->is_json && exchange->body.len &&
+    if (exchange->response.is_json && exchange->response.body.len &&
         sgi_exchange_is_awaited(exchange->conn))
-        sgi_conn_add_message(exchange->conn, sgi_buf_str(&exchange->body));
-    if (sgi_exchange_is_awaited(exchange->conn) && exchange->is_json)
-        sgi_exchange_on_no_answer(exchange->conn, sgi_buf_str(&exchange->body));
+        sgi_conn_add_message(exchange->conn, sgi_buf_str(&exchange->response.body));
+    if (sgi_exchange_is_awaited(exchange->conn) && exchange->response.is_json)
+        sgi_exchange_on_no_answer(exchange->conn, sgi_buf_str(&exchange->response.body));
     else if (sgi_exchange_is_awaited(exchange->conn))
-        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+        sgi_exchange_on_refusal(exchange->conn, exchange->response.status, (sgi_str){0});
     sgi_client_exchange_drop(exchange, "the exchange is over");
 }
 
 static void refused(sgi_client_exchange *exchange)
 {
     const char *why = "the server refused the request";
-    sgi_str body = exchange->body.failed ? (sgi_str){0} : sgi_buf_str(&exchange->body);
+    sgi_str body = exchange->response.body.failed ? (sgi_str){0}
+                                                  : sgi_buf_str(&exchange->response.body);
     if (sgi_client_exchange_retry_refused(exchange) || sgi_old_stream_try(exchange))
         return;
-    if (exchange->status == 404 && exchange->in_session) {
+    if (exchange->response.status == 404 && exchange->in_session) {
         sgi_exchange_on_session_gone(exchange->conn, exchange->streams, body);
-    } else if (!exchange->streams && exchange->status == 401) {
+    } else if (!exchange->streams && exchange->response.status == 401) {
         sgi_client_exchange_end_unauthorized(exchange);
     } else if (!exchange->streams) {
-        sgi_exchange_on_refusal(exchange->conn, exchange->status, body);
-    } else if (sgi_http_status_is_temporary(exchange->status) ||
+        sgi_exchange_on_refusal(exchange->conn, exchange->response.status, body);
+    } else if (sgi_http_status_is_temporary(exchange->response.status) ||
                /* the server has not noticed yet that the earlier connection is gone */
-               exchange->status == 409) {
-        sgi_buf_reset(&exchange->body, 0);
+               exchange->response.status == 409) {
+        sgi_buf_reset(&exchange->response.body, 0);
         reopen_or_drop(exchange, "the server did not resume the stream");
         return;
-    } else if (exchange->status == 410) {
+    } else if (exchange->response.status == 410) {
         why = "the stream was cut off, and the server no longer has the events that "
               "followed";
     } else {
@@ -571,29 +559,19 @@ static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outco
         refused(exchange);
     else if (exchange->client->old.state == SGI_OLD_OPEN)
         accepted(exchange);
-    else if (exchange->is_events)
+    else if (exchange->response.is_events)
         reopen_or_drop(exchange, "the stream ended before the answer");
     else
         answered_in_full(exchange);
 }
 
-/* Stores the outcome of the transfer until the engine has read the bytes of `held`. */
-static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
-{
-    exchange->ended = true;
-    exchange->fault = outcome->fault;
-    sgi_buf_reset(&exchange->fault_text, 0);
-    sgi_buf_add_str(&exchange->fault_text, sgi_str_of(outcome->text));
-}
-
 static void finish_kept(sgi_client_exchange *exchange)
 {
-    /* a copy, because `finish` can free the exchange */
-    sgi_buf text = exchange->fault_text;
-    sgi_buf_init(&exchange->fault_text, sgi_engine_mem(engine_of(exchange)));
-    finish(exchange,
-           &(sgi_fetch_outcome){exchange->fault,
-                                sgi_buf_terminate(&text) ? text.p : "the stream broke"});
+    /* moved out of the exchange, because `finish` can free the exchange */
+    sgi_buf text;
+    sgi_fetch_outcome outcome =
+        sgi_client_response_take_outcome(&exchange->response, &text);
+    finish(exchange, &outcome);
     sgi_buf_free(&text);
 }
 
@@ -606,8 +584,8 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     /* when the runtime ends, the transfer may never have been started, and the exchange's
      * time limit may still be suspended */
     sgi_exchange_set_held(exchange->conn, false);
-    if (exchange->held.len)
-        keep_outcome(exchange, outcome);
+    if (exchange->response.held.len)
+        sgi_client_response_keep_outcome(&exchange->response, outcome);
     else
         finish(exchange, outcome);
 }
@@ -617,7 +595,7 @@ static const sgi_fetch_events events = {
 
 void sgi_client_exchange_update(sgi_client_exchange *exchange)
 {
-    sgi_str input = sgi_buf_str(&exchange->held);
+    sgi_str input = sgi_buf_str(&exchange->response.held);
     if (sgi_exchange_is_over(exchange->conn)) {
         if (exchange->client->old.state == SGI_OLD_OPEN && exchange->fetch)
             /* the answer has come on the server's stream before the POST was accepted */
@@ -626,14 +604,14 @@ void sgi_client_exchange_update(sgi_client_exchange *exchange)
             sgi_client_exchange_drop(exchange, "given up");
         return;
     }
-    if (!exchange->held.len)
+    if (!exchange->response.held.len)
         return;
     if (!feed(exchange, &input))
         return;
-    sgi_buf_drop_front(&exchange->held, exchange->held.len - input.n);
-    if (exchange->held.len)
+    sgi_buf_drop_front(&exchange->response.held, exchange->response.held.len - input.n);
+    if (exchange->response.held.len)
         return;
-    if (exchange->ended)
+    if (exchange->response.ended)
         finish_kept(exchange);
     else if (exchange->fetch)
         sgi_fetch_set_paused(exchange->fetch, false);

@@ -7,6 +7,7 @@
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
  *   http_client_exchange_refusal.c  a request that the server refuses
  *   http_client_exchange_old.c      servers of 2024-11-05, with one event stream
+ *   client_response.c               what has arrived of the current response
  *   resumptions.c                   how often a stream may be resumed, and when
  *   header_hook.c                   asking the application for headers
  *
@@ -15,7 +16,7 @@
 #ifndef SGI_HTTP_CLIENT_EXCHANGE_H
 #define SGI_HTTP_CLIENT_EXCHANGE_H
 
-#include "transport/fetch.h"
+#include "transport/client_response.h"
 #include "transport/resumptions.h"
 #include "wire/mcp_params.h"
 #include "wire/sse.h"
@@ -113,22 +114,12 @@ struct sgi_client_exchange {
     /* the value of client->wire_session when the request was sent first */
     uint32_t wire_session;
     sgi_fetch *fetch;
-    int32_t status; /* HTTP status of the current response; 0 = no response yet */
-    bool is_events; /* true = the response is an event stream */
-    bool is_json;
+    sgi_client_response response;
     /* true = the POST was answered with a stream, or the request is the GET of the
      * session's stream */
     bool streams;
     bool aftermath; /* true = the answer was received, but its stream has not ended yet */
     sgi_buf posted; /* the body of the POST, kept as long as the POST may be sent again */
-    sgi_buf body;   /* the body of the response: JSON, or the text of an error */
-    sgi_sse sse;
-    /* received bytes that wait because the engine wants no input now */
-    sgi_buf held;
-    bool ended; /* true = the transfer has ended, and `held` has its last bytes */
-    /* the fault with which the transfer has ended; valid if `ended` is true */
-    sgi_fetch_fault fault;
-    sgi_buf fault_text;
     sgi_resumptions resumptions;
     sgi_timer timer; /* fires at the silence limit or at the next resumption */
     int64_t last_input_ms;

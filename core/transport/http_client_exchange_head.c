@@ -46,7 +46,7 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
     sgi_exchange_get_head(exchange->conn, &head);
     bool gets = request->method == SGI_FETCH_GET;
     bool in_session = !head.stateless && exchange->kind != SGI_EXCHANGE_INITIALIZE;
-    sgi_str last = sgi_sse_last_id(&exchange->sse);
+    sgi_str last = sgi_sse_last_id(&exchange->response.sse);
     add_line(request, lines, "Accept",
              gets ? SGI_STR("text/event-stream")
                   : SGI_STR("application/json, text/event-stream"));
@@ -83,8 +83,8 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
 void sgi_client_exchange_read_head(sgi_client_exchange *exchange, const sgi_fetch *fetch)
 {
     int64_t ms = 0;
-    sgi_exchange_on_status(exchange->conn, exchange->status);
-    if (exchange->status == 429 || exchange->status == 503)
+    sgi_exchange_on_status(exchange->conn, exchange->response.status);
+    if (exchange->response.status == 429 || exchange->response.status == 503)
         ms = sgi_fetch_retry_after_ms(fetch);
     if (!ms)
         return;

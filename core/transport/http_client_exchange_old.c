@@ -72,7 +72,7 @@ static void send_waiting(sgi_http_client *client)
     sgi_client_exchange *exchange;
     while ((exchange = find_waiting(client))) {
         exchange->waits_for_stream = false;
-        sgi_buf_reset(&exchange->body, 0);
+        sgi_buf_reset(&exchange->response.body, 0);
         sgi_client_exchange_send(exchange);
     }
 }
@@ -84,9 +84,9 @@ static void end_waiting(sgi_http_client *client, const char *why)
     sgi_client_exchange *exchange;
     while ((exchange = find_waiting(client))) {
         exchange->waits_for_stream = false;
-        if (exchange->status)
-            sgi_exchange_on_refusal(exchange->conn, exchange->status,
-                                    sgi_buf_str(&exchange->body));
+        if (exchange->response.status)
+            sgi_exchange_on_refusal(exchange->conn, exchange->response.status,
+                                    sgi_buf_str(&exchange->response.body));
         else
             sgi_exchange_on_unsent(exchange->conn);
         sgi_client_exchange_drop(exchange, why);
@@ -110,14 +110,14 @@ static void close_stream(sgi_http_client *client, const char *why)
  * used (status 200). No POST was refused before, so there is nothing else to report. */
 static void end_refused(sgi_client_exchange *exchange, const char *why)
 {
-    if (exchange->status == 200)
+    if (exchange->response.status == 200)
         sgi_exchange_on_wrong_type(exchange->conn, why);
     else if (sgi_client_exchange_retry_refused(exchange))
         return;
-    else if (exchange->status == 401)
+    else if (exchange->response.status == 401)
         sgi_client_exchange_end_unauthorized(exchange);
     else
-        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+        sgi_exchange_on_refusal(exchange->conn, exchange->response.status, (sgi_str){0});
     sgi_client_exchange_drop(exchange, why);
 }
 
@@ -129,12 +129,12 @@ static void refuse_stream(sgi_http_client *client, const sgi_fetch *fetch, int32
 {
     sgi_client_exchange *exchange = find_waiting(client);
     bool wants_token = status == 401 || status == 403;
-    if (!exchange || exchange->status || (client->old.known && !wants_token)) {
+    if (!exchange || exchange->response.status || (client->old.known && !wants_token)) {
         close_stream(client, why);
         return;
     }
     exchange->waits_for_stream = false;
-    exchange->status = status;
+    exchange->response.status = status;
     if (fetch)
         sgi_client_exchange_note_refusal(exchange, fetch);
     close_stream(client, why);
@@ -277,16 +277,16 @@ static bool open_stream(sgi_client_exchange *exchange)
  * in JSON-RPC knows the newer one. */
 static bool may_be_old(const sgi_client_exchange *exchange)
 {
-    bool is_status =
-        exchange->status == 400 || exchange->status == 404 || exchange->status == 405;
+    bool is_status = exchange->response.status == 400 ||
+                     exchange->response.status == 404 || exchange->response.status == 405;
     return is_status && exchange->kind == SGI_EXCHANGE_INITIALIZE &&
-           !sgi_json_get(sgi_buf_str(&exchange->body), "jsonrpc").n;
+           !sgi_json_get(sgi_buf_str(&exchange->response.body), "jsonrpc").n;
 }
 
 bool sgi_old_stream_try(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
-    if (client->old.state == SGI_OLD_OPEN && exchange->status == 404) {
+    if (client->old.state == SGI_OLD_OPEN && exchange->response.status == 404) {
         /* the server does not know its session any more, and has not run the request */
         sgi_exchange_on_unsent(exchange->conn);
         sgi_client_exchange_drop(exchange, "the server does not know the session");
@@ -317,7 +317,7 @@ bool sgi_old_stream_holds(sgi_client_exchange *exchange)
         sgi_client_exchange_drop(exchange, "the server speaks 2024-11-05 only");
     } else if (exchange->kind == SGI_EXCHANGE_INITIALIZE &&
                (client->old.state == SGI_OLD_OPENING || open_stream(exchange))) {
-        exchange->status = 0;
+        exchange->response.status = 0;
         exchange->waits_for_stream = true;
     } else {
         sgi_exchange_on_unsent(exchange->conn);

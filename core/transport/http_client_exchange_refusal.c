@@ -9,9 +9,9 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
                                       const sgi_fetch *fetch)
 {
     sgi_buf_reset(&exchange->challenge, 0);
-    if (exchange->status == 401 || exchange->status == 403)
+    if (exchange->response.status == 401 || exchange->response.status == 403)
         sgi_fetch_add_headers(fetch, "www-authenticate", &exchange->challenge);
-    if (exchange->status < 400)
+    if (exchange->response.status < 400)
         sgi_client_exchange_on_token_accepted(exchange);
 }
 
@@ -19,13 +19,14 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
  * 401 nor 403, the application was already asked, or there is no callback for headers. */
 static bool ask_application(sgi_client_exchange *exchange)
 {
-    if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||
-        !sgi_header_hook_has_callback(exchange->client->hook))
+    if ((exchange->response.status != 401 && exchange->response.status != 403) ||
+        exchange->asked_again || !sgi_header_hook_has_callback(exchange->client->hook))
         return false;
     exchange->asked_again = true;
     exchange->headers = SGI_HEADERS_WANTED;
-    sgi_buf_reset(&exchange->body, 0);
-    sgi_header_hook_run(exchange->client->hook, exchange->client, exchange->status);
+    sgi_buf_reset(&exchange->response.body, 0);
+    sgi_header_hook_run(exchange->client->hook, exchange->client,
+                        exchange->response.status);
     return true;
 }
 
@@ -56,7 +57,7 @@ void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange)
     size_t n = strlen(text);
     n += add_said(exchange, "error", text + n, 100);
     add_said(exchange, "error_description", text + n, sizeof text - n);
-    sgi_exchange_on_access_refused(exchange->conn, exchange->status, text);
+    sgi_exchange_on_access_refused(exchange->conn, exchange->response.status, text);
 }
 
 bool sgi_client_exchange_retry_refused(sgi_client_exchange *exchange)

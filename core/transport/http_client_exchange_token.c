@@ -32,14 +32,14 @@ void sgi_client_exchange_on_token_accepted(sgi_client_exchange *exchange)
     if (!auth)
         return;
     exchange->flows = 0;
-    if (exchange->status < 300)
+    if (exchange->response.status < 300)
         sgi_flow_on_token_accepted(sgi_http_auth_flow(auth), exchange->token);
 }
 
 static void shut_out(sgi_client_exchange *exchange, const char *why)
 {
     sgi_exchange_set_held(exchange->conn, false);
-    sgi_exchange_on_access_refused(exchange->conn, exchange->status, why);
+    sgi_exchange_on_access_refused(exchange->conn, exchange->response.status, why);
     sgi_client_exchange_drop(exchange, why);
 }
 
@@ -56,15 +56,16 @@ static void turn_away(sgi_client_exchange *exchange, segue_status status, const 
 bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange)
 {
     sgi_http_auth *auth = exchange->client->auth;
-    if (!auth || (exchange->status != 401 && exchange->status != 403))
+    if (!auth || (exchange->response.status != 401 && exchange->response.status != 403))
         return false;
     sgi_flow *flow = sgi_http_auth_flow(auth);
     if (exchange->flows == FLOWS_MAX) {
         shut_out(exchange, "the server refuses every new access token");
         return true;
     }
-    switch (sgi_flow_on_token_refused(
-        flow, exchange->status, sgi_buf_str(&exchange->challenge), exchange->token)) {
+    switch (sgi_flow_on_token_refused(flow, exchange->response.status,
+                                      sgi_buf_str(&exchange->challenge),
+                                      exchange->token)) {
     case SGI_FLOW_OTHER:
         return false;
     case SGI_FLOW_NO:
@@ -72,12 +73,12 @@ bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange)
         return true;
     case SGI_FLOW_GO:
         exchange->flows++;
-        sgi_buf_reset(&exchange->body, 0);
+        sgi_buf_reset(&exchange->response.body, 0);
         sgi_client_exchange_send_when_ready(exchange);
         return true;
     case SGI_FLOW_WAIT:
         exchange->flows++;
-        sgi_buf_reset(&exchange->body, 0);
+        sgi_buf_reset(&exchange->response.body, 0);
         exchange->waits_for_token = true;
         sgi_exchange_set_held(exchange->conn, true);
         sgi_http_auth_do_next_step(auth);

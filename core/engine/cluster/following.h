@@ -3,7 +3,7 @@
  * log of an operation that this server runs. Readers, waiters and watches work as usual:
  * they are called when the store's change feed reports growth.
  *
- *   rebuilt (recovery.c) --> FOLLOWED --ended--> stays in memory for a while
+ *   rebuilt (rebuild.c) --> FOLLOWED --ended--> stays in memory for a while
  *                              |  ^ \--no client uses it for a while--> forgotten
  *        its owner has gone:   v  | a commit of this server was refused
  *                             OWNED

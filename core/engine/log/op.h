@@ -117,7 +117,7 @@ typedef enum sgi_hold {
      * be started. */
     SGI_HOLD_HERE,
     SGI_HOLD_ELSEWHERE, /* another server on the store runs the operation (following.h) */
-    /* the log is being read from the store and is incomplete; only recovery.c uses such
+    /* the log is being read from the store and is incomplete; only rebuild.c uses such
      * an operation */
     SGI_HOLD_UNREAD
 } sgi_hold;

@@ -8,9 +8,10 @@
  * head of the operation to interpret the entry (the question of an INPUT_ASK, the end).
  * So entries after the horizon (the last entry that a peer may see) wait in the chunk.
  *
- * The log ends at the first end that the head knows. The store may have another end behind
- * it (op_head.c), which no reader reads. When the store has nothing between the reader and
- * the horizon, it has lost these entries, and waiting for them would be in vain. */
+ * The log ends at the first end that the head knows. The store may have another end
+ * behind it (entry_numbers.c), which no reader reads. When the store has nothing between
+ * the reader and the horizon, it has lost these entries, and waiting for them would be in
+ * vain. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"
