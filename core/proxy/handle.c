@@ -130,14 +130,12 @@ static errand *begin_errand(proxy *p, purpose why, const char *principal)
     return NULL;
 }
 
-segue_status handle_principal(void *user, segue_transport *transport,
-                              const char **principal)
+const char *handle_principal(const proxy *p, const segue_transport *transport)
 {
-    const proxy *p = user;
     for (const errand *e = p->errands; e; e = e->next)
         if (e->there == transport)
-            *principal = e->principal;
-    return SEGUE_OK;
+            return e->principal;
+    return NULL;
 }
 
 /* ---- answers to the client ---- */

@@ -21,9 +21,8 @@ void handle_begin(relay *r);
 /* When the call is one that handle_begin has made, lets a relay go on with it and returns
  * true. */
 bool handle_adopt(const item *i, segue_call *call);
-/* Gives the principal of the proxy's conversations with its own server; a
- * segue_principal_fn. Other clients without a token are anonymous. */
-segue_status handle_principal(void *user, segue_transport *transport,
-                              const char **principal);
+/* Returns the principal of the proxy's conversation with its own server over this
+ * transport; NULL when the transport is that of a client. */
+const char *handle_principal(const proxy *p, const segue_transport *transport);
 
 #endif

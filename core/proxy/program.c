@@ -4,6 +4,7 @@
 #include "guard.h"
 #include "options.h"
 #include "peek.h"
+#include "tokens.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -146,6 +147,9 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     if (status < 0 && p.config.file &&
         !config_read_file(&p.config, p.runtime, p.config.file))
         status = 2;
+    if (status < 0 && p.config.tokens_file &&
+        !(p.tokens = tokens_read(p.config.tokens_file)))
+        status = 2;
     if (status < 0 && hooks)
         hooks->begun(hooks->user, p.runtime);
     if (status < 0)
@@ -158,6 +162,7 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     segue_timer_free(p.probe);
     clients_free(&p);
     sources_free(&p);
+    tokens_free(p.tokens);
     free(p.config.bearer);
     config_free(&p.config);
     return status;

@@ -1,7 +1,8 @@
-/* SIGHUP: reads the configuration file and the certificates anew. New upstreams start,
- * those that the file no longer has end after their calls, and the tools of the others
- * are named and limited as the file now says. */
+/* SIGHUP: reads the configuration file, the certificates and the tokens anew. New
+ * upstreams start, those that the file no longer has end after their calls, and the tools
+ * of the others are named and limited as the file now says. */
 #include "proxy.h"
+#include "tokens.h"
 
 #include <string.h>
 
@@ -98,6 +99,20 @@ static void read_certificates(proxy *p)
     segue_error_free(error);
 }
 
+static void read_tokens(proxy *p)
+{
+    token *fresh = tokens_read(p->config.tokens_file);
+    if (!fresh) {
+        log_event(SEGUE_LOG_ERROR, "tokens_refused", NULL,
+                  "%s is not used; the proxy goes on as before", p->config.tokens_file);
+        return;
+    }
+    tokens_free(p->tokens);
+    p->tokens = fresh;
+    log_event(SEGUE_LOG_INFO, "tokens_read", NULL, "%s was read anew",
+              p->config.tokens_file);
+}
+
 void reload(proxy *p)
 {
     p->reload_due = p->draining || p->ending ? false : !p->serving || is_settling(p);
@@ -105,6 +120,8 @@ void reload(proxy *p)
         return;
     if (p->listener)
         read_certificates(p);
+    if (p->config.tokens_file)
+        read_tokens(p);
     if (p->config.file)
         read_file(p);
 }

@@ -27,6 +27,12 @@ class Long(stage.Stage):
             made = client.tool("sleep", task={})
             self.assertEqual(made["result"]["task"]["status"], "working")
 
+    def test_a_call_with_a_key_that_asks_for_a_task_is_one_at_once(self):
+        key = {"dev.segue/idempotencyKey": "0123456789abcdef"}
+        with web.Listening("--task-after", "1h") as proxy:
+            made = web.Web(proxy.url).tool("sleep", task={}, _meta=key)
+            self.assertEqual(made["result"]["task"]["status"], "working")
+
     def start_by_handle(self, client, name="sleep", **arguments):
         words = text_of(client.tool(name, arguments))
         return re.search(r"handle is (\S{20,})\. Call", words).group(1)
