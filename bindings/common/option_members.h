@@ -202,6 +202,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, drain_ms, INT64),
                                         M(T, ready_path, TEXT),
                                         M(T, live_path, TEXT),
+                                        M(T, lenient_headers, INT32),
                                         END};
 #undef T
 

@@ -179,6 +179,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
         .session = sgi_http1_header(parser, SGI_HTTP1_MCP_SESSION_ID),
         .last_event = sgi_http1_header(parser, SGI_HTTP1_LAST_EVENT_ID),
         .takes_events = conn->route.takes_events,
+        .lenient = options->lenient_headers != 0,
         .stranger = is_stranger(conn),
         .ending = conn->listener->stage != SGI_LISTENER_OPEN,
         .grant = conn->grant,

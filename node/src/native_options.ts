@@ -163,6 +163,7 @@ export type ListenOptions = Members<{
     drainMs: number;
     readyPath: string;
     livePath: string;
+    lenientHeaders: boolean;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

@@ -186,6 +186,28 @@ static void headers_repeat_the_body(void **state)
     http_stage_end(&s);
 }
 
+/* With lenient_headers, a request about a task may lack Mcp-Name, and nothing else. */
+static void a_lenient_listener(void **state)
+{
+    http_stage s = {.listen = {.lenient_headers = 1}};
+    http_caller c;
+    char task[128];
+    (void)state;
+    http_stage_begin(&s);
+    http_caller_open(&s, &c);
+    make_task(&c, call_as_task("slow_compute"), task);
+    for (int i = 0; i < 3; i++) {
+        const char *method = methods[i][0], *more = methods[i][1];
+        expect_accepted(&c, with_line(about(method, task, more), "Mcp-Name:", ""));
+        expect_header_mismatch(
+            &c, with_line(about(method, task, more), "Mcp-Name:", "Mcp-Name: other\r\n"));
+        expect_header_mismatch(&c,
+                               with_line(about(method, task, more), "Mcp-Method:", ""));
+    }
+    http_caller_close(&c);
+    http_stage_end(&s);
+}
+
 /* ---- AS-63 ---- */
 
 static char *as_user(char *request, const char *user)
@@ -350,6 +372,8 @@ int main(void)
          NULL, NULL},
         {"AS-60 headers repeat what the body says", headers_repeat_the_body, NULL, NULL,
          NULL},
+        {"R-2557-49 a lenient listener accepts tasks without their name",
+         a_lenient_listener, NULL, NULL, NULL},
         {"AS-63 tasks of others are answered like unknown ones",
          tasks_of_others_are_unknown, NULL, NULL, NULL},
         {"AS-64 strangers from elsewhere get no tasks", strangers_get_no_tasks, NULL,

@@ -42,6 +42,14 @@ static const char *problem_of(which header, sgi_mcp_match match)
     }
 }
 
+/* The problem of a request about a task without Mcp-Name. Some clients leave the header
+ * out, so the text says how a server can accept them. */
+static const char task_name_missing[] =
+    "Header mismatch: Mcp-Name is missing. It must repeat params.taskId. A server "
+    "accepts "
+    "clients that leave it out, such as FastMCP 4, if its listener has the option "
+    "lenient_headers";
+
 static const char *check_plain(which header, sgi_str text, sgi_json value)
 {
     return problem_of(header,
@@ -59,6 +67,8 @@ static const char *check_name(const sgi_http_request_head *head, const sgi_inbou
         /* a name that is not a string is not compared here, because the check of the
          * params refuses such a name */
         return NULL;
+    if (!head->name.p && strcmp(member, "taskId") == 0)
+        return head->lenient ? NULL : task_name_missing;
     if (!head->name.p)
         return problem_of(NAME, SGI_MCP_MISSING);
     return problem_of(NAME, sgi_mcp_match_name(head->name, name,

@@ -91,6 +91,7 @@ typedef struct sgi_http_request_head {
     sgi_str session;    /* Mcp-Session-Id */
     sgi_str last_event; /* Last-Event-ID */
     bool takes_events;  /* the header Accept has text/event-stream */
+    bool lenient;       /* a request about a task may lack Mcp-Name */
     /* the client is on another machine and has no principal, so the client gets no
      * tasks */
     bool stranger;

@@ -1006,11 +1006,14 @@ typedef struct segue_listen_options {
     /* how the tokens of callers are checked (segue_auth.h). Every caller needs a token,
      * and the principal function does not run; NULL = callers need no tokens */
     const segue_bearer_options *bearer;
-    const char *ready_path; /* path of the readiness check: GET answers 200 while the
+    const char *ready_path;  /* path of the readiness check: GET answers 200 while the
                                server serves and is ready (segue_listener_set_ready),
                                otherwise 503; NULL = none */
-    const char *live_path;  /* path of the liveness check: GET answers 200 while the
+    const char *live_path;   /* path of the liveness check: GET answers 200 while the
                                listener runs, also while it closes; NULL = none */
+    int32_t lenient_headers; /* 1 = requests about a task may lack the header Mcp-Name,
+                                which some clients leave out (FastMCP 4). Such a request
+                                is otherwise refused with 400 */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 

@@ -367,6 +367,7 @@ class ListenOptions(TypedDict, total=False):
     drain_ms: int | None
     ready_path: str | None
     live_path: str | None
+    lenient_headers: bool | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None
