@@ -20,6 +20,10 @@ typedef enum sgi_version {
 /* The newest version of the protocol in which a session begins with initialize. */
 #define SGI_VERSION_HANDSHAKE SGI_VERSION_2025_11_25
 
+/* The version of an HTTP request without a session and without MCP-Protocol-Version
+ * (2025-11-25 basic/transports, "Protocol Version Header"). */
+#define SGI_VERSION_OF_NO_HEADER SGI_VERSION_2025_03_26
+
 /* The versions of the protocol, the newest first, as the JSON array that a client
  * receives. */
 #define SGI_VERSIONS_JSON                                                                \

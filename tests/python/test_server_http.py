@@ -4,6 +4,7 @@ once."""
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import time
 import urllib.error
@@ -92,6 +93,50 @@ def test_a_verdict_that_is_none_is_told(caplog: pytest.LogCaptureFixture) -> Non
 
     run(work)
     assert "the name of the principal" in caplog.text
+
+
+def status_of_unnamed(url: str) -> tuple[int, str]:
+    """Asks for the state of a task without the header Mcp-Name."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {
+            "extensions": {"io.modelcontextprotocol/tasks": {}}
+        },
+    }
+    params = {"taskId": "none", "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tasks/get",
+    }
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, None, 120) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def test_a_request_about_a_task_may_lack_its_name(nothing_left: None) -> None:
+    """Only with lenient_headers. The refusal names the header and the option."""
+
+    async def work() -> None:
+        server = simple()
+        lenient: Any = {"lenient_headers": True}
+        async with (
+            server.serving("127.0.0.1:0") as strict,
+            server.serving("127.0.0.1:0", options=lenient) as other,
+        ):
+            status, text = await asyncio.to_thread(status_of_unnamed, strict.url)
+            assert status == 400 and "Mcp-Name is missing" in text, text
+            assert "lenient_headers" in text and "FastMCP" in text
+            status, text = await asyncio.to_thread(status_of_unnamed, other.url)
+            assert status == 200 and json.loads(text)["error"]["code"] == -32602, text
+
+    run(work)
 
 
 def test_several_at_once(nothing_left: None, tmp_path: Path) -> None:

@@ -94,12 +94,15 @@ static void a_session_is_asked_for_and_must_exist(void **state)
     http_stage s = {0};
     http_caller c;
     static const char list[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}";
+    /* a request that needs a session (R-0-12) */
+    static const char level[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"logging/"
+                                "setLevel\",\"params\":{\"level\":\"info\"}}";
     (void)state;
     begin(&s, &c);
     char good[160];
     memcpy(good, lines, sizeof good);
     *lines = 0;
-    say_post(&c, list);
+    say_post(&c, level);
     assert_int_equal(http_caller_status(&c), 400);
     say(&c, "GET", "");
     assert_int_equal(http_caller_status(&c), 405);

@@ -84,8 +84,10 @@ static void headers_and_body_decide_the_era(void **state)
         {"2025-06-18", "", true, "\"method\":\"ping\"", 200, "\"result\":{}"},
         {"v999", "", true, "\"method\":\"ping\"", 400,
          "MCP-Protocol-Version names a version that this server does not know"},
-        {"", "", false, "\"method\":\"ping\"", 400, "Mcp-Session-Id"},
-        {"2025-11-25", "", false, "\"method\":\"tools/list\"", 400, "Mcp-Session-Id"},
+        {"", "", false, "\"method\":\"ping\"", 200, "\"result\":{}"},
+        {"2025-11-25", "", false, "\"method\":\"tools/list\"", 200, "\"tools\":"},
+        {"2025-11-25", "", false, "\"method\":\"tasks/list\"", 400, "Mcp-Session-Id"},
+        {"", "", false, "\"method\":\"logging/setLevel\"", 400, "Mcp-Session-Id"},
         {"2025-11-25", "", true, "\"method\":\"no/such\"", 200, "-32601"},
     };
     char body[400];

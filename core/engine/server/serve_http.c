@@ -5,7 +5,7 @@
  * A request of 2026-07-28 is served by a spare conversation. The connection of the
  * request keeps the spare conversation and uses it again for the next request. A request
  * of an earlier version gets a new conversation, which belongs to the session and can
- * outlive the connection. */
+ * outlive the connection, or without a session a spare one (serve_sessionless.c). */
 #include "engine/server/serve_http.h"
 
 #include "engine/conversation/batch.h"
@@ -44,6 +44,7 @@ static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
         sgi_principal_ref(who);
         sgi_principal_unref(peer->who);
         peer->who = who;
+        peer->own_handshake.version = SGI_VERSION_UNKNOWN;
     } else {
         peer = sgi_peer_new(server, transport, who);
         if (!peer)
@@ -173,7 +174,8 @@ static void hear_answer(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare
 }
 
 /* Handles a notification, or an answer to a question of this server. Outside a session,
- * only the notification that withdraws a call has an effect. */
+ * only the notification that withdraws a call has an effect. A client without a session
+ * may send notifications/initialized all the same. */
 static void hear(segue_server *server, sgi_principal *who,
                  const sgi_http_request_head *head, const sgi_message *msg,
                  sgi_peer *peer, sgi_conn **spare, sgi_http_serve_verdict *verdict)
@@ -182,7 +184,8 @@ static void hear(segue_server *server, sgi_principal *who,
     if (!is_answer && !head->session.n) {
         if (!sgi_withdrawn_cancel_call(peer, msg))
             *verdict = too_many_withdrawn;
-        else if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
+        else if (sgi_facts(sgi_version_parse(head->version))->is_stateless ||
+                 sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
             *verdict = (sgi_http_serve_verdict){.status = 202};
         else
             sgi_serve_find_session(server, who, head, verdict);
@@ -259,6 +262,9 @@ static void serve_request(segue_server *server, sgi_principal *who,
     } else if (is_stateless(head, &in, msg->method)) {
         give_conn(verdict, spare, peer->conn);
         serve_modern(head, &in, msg);
+    } else if (sgi_needs_no_session(head, msg->method)) {
+        give_conn(verdict, spare, peer->conn);
+        sgi_serve_sessionless(head, &in, msg);
     } else {
         serve_legacy(server, who, head, msg, peer->conn->transport, verdict);
     }

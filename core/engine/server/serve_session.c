@@ -68,7 +68,8 @@ sgi_wire_session *sgi_serve_find_session(segue_server *server, sgi_principal *wh
         *verdict = (sgi_http_serve_verdict){
             .status = 400,
             .problem = "Mcp-Session-Id is missing: send it after initialize, or send "
-                       "MCP-Protocol-Version: 2026-07-28"};
+                       "MCP-Protocol-Version: 2026-07-28. Only lists, reads and plain "
+                       "calls need no session"};
     else if (!is_known_version(head->version))
         *verdict = (sgi_http_serve_verdict){
             .status = 400,
