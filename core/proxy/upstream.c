@@ -236,7 +236,8 @@ static void on_reconnect(void *user, segue_session *session, int32_t attempt,
     upstream *u = user;
     (void)session;
     snprintf(u->last_error, sizeof u->last_error, "%s", reason);
-    upstream_set_lost(u, true);
+    if (attempt > 1) /* a cut stream, or a program that starts again, is no loss */
+        upstream_set_lost(u, true);
     log_event(SEGUE_LOG_WARNING, "upstream_retry", u->source->config->name,
               "%s; attempt %d begins in %lld ms", reason, (int)attempt,
               (long long)delay_ms);

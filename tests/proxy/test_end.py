@@ -117,6 +117,66 @@ class Ends(stage.Stage):
         self.assertEqual(self.checks(proxy), [200, 200])
         client.finish(call)
 
+    def rest(self, proxy):
+        """Ends the proxy, and returns what is left of its log."""
+        proxy.process.terminate()
+        return proxy.process.communicate(timeout=peers.PATIENCE)[1]
+
+    def test_it_stays_ready_while_a_program_that_died_starts_again(self):
+        proxy = self.serve()
+        client = web.Web(proxy.url)
+        for _ in range(3):
+            self.assertIn("error", client.tool("die"))
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+            self.assertEqual(self.checks(proxy), [200, 200])
+        self.assertNotIn("not ready", self.rest(proxy))
+
+    def test_it_is_ready_when_an_upstream_has_forgotten_the_session(self):
+        above = self.serve()
+        port = above.url.split(":")[2].split("/")[0]
+        proxy = self.serve(above.url, upstream=[])
+        client = web.Web(proxy.url)
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        above.end(signal.SIGKILL)
+        self.serve(port=port)
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(self.checks(proxy), [200, 200])
+
+    def test_an_upstream_that_is_back_is_usable_while_another_one_is(self):
+        """The one that was lost before carries the readiness when the other one goes."""
+        first, second = self.serve(), self.serve()
+        port = first.url.split(":")[2].split("/")[0]
+        self.write_config(a={"url": first.url}, b={"url": second.url})
+        proxy = self.serve("--config", str(self.file), upstream=[])
+        client = web.Modern(proxy.url)
+        first.end(signal.SIGKILL)
+        call = client.begin("tools/call", {"name": "a_odd"})
+        proxy.wait_line("attempt 2 begins")
+        self.serve(port=port)
+        client.finish(call)
+        second.end(signal.SIGKILL)
+        lost = client.begin("tools/call", {"name": "b_odd"})
+        self.addCleanup(lost.close)
+        proxy.wait_line("attempt 2 begins")
+        self.assertEqual(self.checks(proxy), [200, 200])
+        self.assertNotIn("not ready", self.rest(proxy))
+
+    def test_it_is_not_ready_when_a_program_cannot_start_after_a_pause(self):
+        program = self.place / "server"
+        program.write_text(f"#!/bin/sh\nexec {' '.join(peers.UPSTREAM)}\n")
+        program.chmod(0o755)
+        proxy = self.serve("--idle", "1ms", upstream=[str(program)])
+        client = web.Web(proxy.url)
+        self.assertIn("result", client.tool("odd"))
+        proxy.wait_line("so its session is closed")
+        program.chmod(0)
+        self.assertEqual(client.tool("odd")["error"]["data"]["reason"],
+                         "upstream_unavailable")
+        self.assertEqual(self.checks(proxy), [200, 503])
+        program.chmod(0o755)
+        proxy.wait_line("ready: an upstream can be used again")
+        self.assertEqual(self.checks(proxy), [200, 200])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -42,6 +42,21 @@ class Upstream(stage.Stage):
                          ["cut 0", "cut 1"])
         self.assertTrue(self.server.calls.empty())
 
+    def test_the_proxy_stays_ready_while_it_fetches_the_answer(self):
+        proxy = self.front("--log-level", "info")
+        client = web.Web(proxy.url)
+        call = client.begin("tools/call", {"name": "later"})
+        job = self.server.wait_call()
+        for cut in range(2):
+            job.say(f"cut {cut}")
+            job.cut()
+            self.server.wait_resume()
+            self.assertEqual(web.get(proxy.url, "/health/ready")[0], 200)
+        job.end("done")
+        self.assertEqual(text_of(client.finish(call)), "done")
+        proxy.process.terminate()
+        self.assertNotIn("not ready", proxy.process.communicate()[1])
+
     def test_the_next_proxy_fetches_the_answer(self):
         for kind in (test_promoted.Handshake, test_promoted.Modern):
             with self.subTest(kind=kind):
