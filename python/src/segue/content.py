@@ -268,7 +268,8 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
         return "".join([block.text for block in self.content if type(block) is Text])
 
     def decode(self, type: type[T]) -> T:
-        """Decodes the structured content, or else the text as JSON.
+        """Decodes the structured content, or else the text as JSON. If the structured
+        content is `{"result": value}` and does not fit the type, the value is decoded.
 
         Args:
             type: a type that msgspec can decode to, or a model of pydantic.
@@ -279,7 +280,14 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
         """
         if self.structured is None:
             return schema.decoder(type)(self.text.encode())
-        return schema.decoder(type)(_encode(self.structured))
+        decode = schema.decoder(type)
+        try:
+            return decode(_encode(self.structured))
+        except (msgspec.ValidationError, ValueError):
+            wrapped = self.structured
+            if isinstance(wrapped, dict) and list(wrapped) == ["result"]:
+                return decode(_encode(wrapped["result"]))
+            raise
 
 
 class _Known(msgspec.Struct):

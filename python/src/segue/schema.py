@@ -17,6 +17,7 @@ import msgspec
 
 __all__ = [
     "Header",
+    "checker",
     "converter",
     "decoder",
     "encode",
@@ -106,6 +107,12 @@ def _make_converter(tp: Any) -> Callable[[Any], Any]:
     return lambda value: msgspec.convert(value, tp, strict=False)
 
 
+def _make_checker(tp: Any) -> Callable[[Any], Any]:
+    if uses_pydantic(tp):
+        return typing.cast("Callable[[Any], Any]", _adapter(tp).validate_python)
+    return lambda value: msgspec.convert(value, tp)
+
+
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
     """Returns a function that decodes JSON to this type, and raises if the JSON does not
     fit."""
@@ -117,6 +124,12 @@ def converter(tp: type[T]) -> Callable[[Any], T]:
     return _converters(tp)
 
 
+def checker(tp: type[T]) -> Callable[[Any], T]:
+    """Returns a function that raises if a value does not fit this type."""
+    return _checkers(tp)
+
+
+_checkers = _cached(_make_checker)
 _decoders = _cached(_make_decoder)
 _converters = _cached(_make_converter)
 

@@ -127,9 +127,10 @@ class Server:
         The parameters of the function are the arguments of the tool. The package checks
         their types, and clients see the types as JSON Schema, with descriptions from
         `Annotated[int, "..."]`, `msgspec.Meta`, `pydantic.Field` or the docstring. A
-        parameter annotated with `Context` gets the context of the call. If the return
-        type is an object (Struct, dataclass, model, TypedDict, dict), results are
-        structured.
+        parameter annotated with `Context` gets the context of the call. Results are
+        structured if the return type is declared, unless it is text or content. An object
+        (Struct, dataclass, model, TypedDict, dict) is sent as it is, any other value,
+        such as an int or a list of models, as `{"result": value}`.
 
         A `ToolError` becomes a result with `isError` and its message. A `McpError`, or
         any other `segue.Error`, becomes a JSON-RPC error. Any other exception becomes a
@@ -156,8 +157,7 @@ class Server:
             incremental: True = the output is sent in segments; the default for
                 generators.
             scopes: over HTTP the caller's token needs all of these scopes.
-            structured: True: results that are not objects are structured, too, as
-                `{"result": value}`. False: no result is structured.
+            structured: True: text is structured, too. False: no result is structured.
             input_schema, output_schema: the schemas that clients see, instead of the
                 schemas of the types.
             thread: False = a plain function runs on the event loop and must not block.

@@ -9,20 +9,12 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from .. import _segue, errors, schema
-from ..content import (
-    Audio,
-    EmbeddedResource,
-    Icon,
-    Image,
-    ResourceLink,
-    Result,
-    Text,
-    Unknown,
-)
-from ..failures import McpError, ToolError
+from ..content import Icon, Result, Unknown
+from ..failures import ToolError
 from .context import Context
 from .item import Item, named, safe_text
 from .names import unknown_names
+from .output import Output
 from .signature import BadArguments, unknown_arguments
 from .values import block_of, blocks_of, is_block
 
@@ -31,7 +23,6 @@ __all__ = ["TaskPolicy", "Tool", "ToolAnnotations"]
 TaskPolicy = Literal["never", "may", "must"]
 _POLICIES = {"never": 0, "may": 1, "must": 2}
 _INCREMENTAL, _RESTARTABLE, _UNSTOPPABLE, _RESUMABLE, _STORED = 1, 2, 4, 8, 16
-_CONTENT = (Result, Text, Image, Audio, ResourceLink, EmbeddedResource, Unknown)
 _reply = _segue.call_reply
 
 
@@ -114,10 +105,9 @@ class Tool(Item):
             )
         self.key = name or named(function)
         self._known = _known_names(input_schema, forbid_extra)
-        self._output: Any = None
-        self._wraps = False
-        if structured is not False:
-            self._find_output(structured is True)
+        self._output = Output.of(self._value_type(), structured)
+        if output_schema and structured is None and self._output and self._output.wraps:
+            self._output = None  # the schema of the application does not say `result`
         self._flags = (
             _INCREMENTAL * (self.kind.streams if incremental is None else incremental)
             | _RESTARTABLE * restartable
@@ -136,7 +126,7 @@ class Tool(Item):
             "resume_max_wait_ms": seconds(resume_within),
         }
         if output_schema is None and self._output is not None:
-            output_schema = self._output_schema()
+            output_schema = self._output.schema
         told = {
             "name": self.key,
             "title": title,
@@ -155,53 +145,12 @@ class Tool(Item):
     def options(self) -> _segue.ItemOptions:
         return self._options
 
-    # ---- structured results
-
-    def _find_output(self, always: bool) -> None:
-        """Finds the output type, which is the type of the returned value, if results are
-        structured.
-        """
+    def _value_type(self) -> Any:
+        """Returns the declared type of the value that ends a call."""
         returns = self.signature.returns
         if get_origin(returns) is collections.abc.Generator:
-            returns = get_args(returns)[2]
-        elif self.kind.streams:
-            return
-        if returns is Any or (
-            isinstance(returns, type) and issubclass(returns, _CONTENT)
-        ):
-            return
-        if schema.is_object_type(returns):
-            self._output = returns
-        elif always:
-            self._output, self._wraps = returns, True
-        if self._output is not None:
-            self._check = schema.converter(self._output)
-
-    def _output_schema(self) -> dict[str, Any]:
-        made = schema.json_schema(self._output)
-        if not self._wraps:
-            return made
-        parts = made.pop("$defs", None)
-        wrapped = {
-            "type": "object",
-            "properties": {"result": made},
-            "required": ["result"],
-        }
-        return {**wrapped, "$defs": parts} if parts else wrapped
-
-    def _structured(self, value: Any) -> bytes:
-        """Returns the value as JSON. A dict or list is checked against the declared type
-        first."""
-        if self._output is not None and isinstance(value, (dict, list)):
-            try:
-                self._check(value)
-            except Exception as error:
-                raise McpError(
-                    -32603,
-                    f"The result of {self.key} does not fit its declared type: "
-                    f"{schema.reason(error)}",
-                ) from error
-        return schema.encode({"result": value} if self._wraps else value)
+            return get_args(returns)[2]
+        return Any if self.kind.streams else returns
 
     # ---- a call
 
@@ -225,8 +174,7 @@ class Tool(Item):
         elif isinstance(value, Result):
             self._reply_result(call, value)
         elif self._output is not None:
-            raw = self._structured(value)
-            _reply(call, raw.decode(), None, raw)
+            self._reply_structured(call, value, self._output)
         elif isinstance(value, (list, tuple)) and all(is_block(one) for one in value):
             _reply(call, None, blocks_of(value))
         elif isinstance(value, (dict, list, tuple)) and not isinstance(value, Unknown):
@@ -239,6 +187,17 @@ class Tool(Item):
                 _reply(call, block)
             else:
                 self._reply_json(call, value)
+
+    def _reply_structured(self, call: _segue.Call, value: Any, output: Output) -> None:
+        raw = output.encode(self.key, value)
+        if value and type(value) is list and all(type(one) is str for one in value):
+            _reply(call, None, blocks_of(value), raw)
+        else:
+            _reply(call, output.text(value, raw), None, raw)
+
+    def _structured(self, value: Any) -> bytes:
+        output = self._output
+        return schema.encode(value) if output is None else output.encode(self.key, value)
 
     def _reply_json(self, call: _segue.Call, value: Any) -> None:
         raw = schema.encode(value)

@@ -1,0 +1,228 @@
+"""Structured results of a Python server: which types have them, and their schemas."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Generator, Iterator
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+import segue
+from segue import schema
+from segue.server.output import Output
+from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
+
+# ruff: noqa: F811
+
+
+class Color(enum.Enum):
+    red = "red"
+    blue = "blue"
+
+
+class Word(str, enum.Enum):
+    yes = "yes"
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: float = 1.5
+
+
+@dataclasses.dataclass
+class Named:
+    name: str
+
+
+class Model(pydantic.BaseModel):
+    n: int
+
+
+class Shape(TypedDict):
+    corners: int
+
+
+class Pair(NamedTuple):
+    a: int
+    b: str
+
+
+OBJECTS = [Point, Named, Model, Shape, dict, dict[str, int], Annotated[Point, "where"]]
+WRAPPED = [
+    int,
+    bool,
+    float,
+    list[int],
+    list[str],
+    list[Model],
+    list[Point],
+    tuple[int, str],
+    set[int],
+    int | str,
+    Point | None,
+    Color,
+    Word,
+    Literal["m", "km"],
+    Pair,
+    Annotated[int, "how many"],
+]
+NEITHER = [
+    Any,
+    None,
+    str,
+    str | None,
+    bytes,
+    list,
+    tuple,
+    list[Any],
+    tuple[Any, ...],
+    segue.Result,
+    segue.Image,
+    segue.Image | None,
+    list[segue.Image],
+    list[str | segue.Image],
+    dict[str, segue.Image],
+    object,
+    Annotated[str, "a text"],
+]
+
+
+@pytest.mark.parametrize("tp", OBJECTS, ids=str)
+def test_an_object_is_sent_as_it_is(tp: Any) -> None:
+    output = Output.of(tp, None)
+    assert output is not None and not output.wraps
+    assert output.schema["type"] == "object"
+    assert Output.of(tp, False) is None
+
+
+@pytest.mark.parametrize("tp", WRAPPED, ids=str)
+def test_another_value_is_wrapped(tp: Any) -> None:
+    output = Output.of(tp, None)
+    assert output is not None and output.wraps
+    assert output.schema["type"] == "object"
+    assert output.schema["required"] == ["result"]
+    assert output.schema["x-fastmcp-wrap-result"] is True
+    assert Output.of(tp, False) is None
+
+
+@pytest.mark.parametrize("tp", NEITHER, ids=str)
+def test_text_and_content_are_not_structured(tp: Any) -> None:
+    assert Output.of(tp, None) is None
+
+
+def test_text_is_structured_on_request() -> None:
+    output = Output.of(str, True)
+    assert output is not None and output.wraps
+    assert Output.of(segue.Image, True) is None
+
+
+VALUES: list[tuple[Any, Any, str, Any]] = [
+    (int, 3, "3", {"result": 3}),
+    (bool, True, "true", {"result": True}),
+    (float, 3, "3", {"result": 3}),
+    (list[int], [1, 2], "[1,2]", {"result": [1, 2]}),
+    (list[str], ["a", "b"], "ab", {"result": ["a", "b"]}),
+    (list[str], [], "[]", {"result": []}),
+    (list[Model], [Model(n=1)], '[{"n":1}]', {"result": [{"n": 1}]}),
+    (list[Point], [Point(1)], '[{"x":1,"y":1.5}]', {"result": [{"x": 1, "y": 1.5}]}),
+    (list[Point], [{"x": 1}], '[{"x":1}]', {"result": [{"x": 1}]}),
+    (int | str, "a", "a", {"result": "a"}),
+    (Point | None, None, "null", {"result": None}),
+    (Color, Color.red, "red", {"result": "red"}),
+    (Word, Word.yes, "yes", {"result": "yes"}),
+    (Pair, Pair(1, "b"), '[1,"b"]', {"result": [1, "b"]}),
+    (Named, Named("Ada"), '{"name":"Ada"}', {"name": "Ada"}),
+    (Shape, {"corners": 3}, '{"corners":3}', {"corners": 3}),
+    (Model, Model(n=2), '{"n":2}', {"n": 2}),
+    (dict[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
+    (str, "text", "text", None),
+    (list, [1], "[1]", None),
+]
+MISFITS: list[tuple[Any, Any]] = [
+    (int, "3"),
+    (int, 2.5),
+    (int, None),
+    (list[int], ["a"]),
+    (Shape, {"corners": "3"}),
+    (list[Point], [{"y": 1}]),
+    (list[Model], [{}]),
+]
+
+
+def test_values_and_their_texts(world: ServerWorld) -> None:
+    server = segue.Server("outputs")
+
+    def add(name: str, tp: Any, value: Any) -> None:
+        def function() -> Any:
+            return value
+
+        function.__annotations__["return"] = tp
+        server.tool(name=name)(function)
+
+    for number, (tp, value, _, _) in enumerate(VALUES):
+        add(f"value{number}", tp, value)
+    for number, (tp, value) in enumerate(MISFITS):
+        add(f"misfit{number}", tp, value)
+
+    @server.tool
+    def counts() -> Generator[str, None, int]:
+        yield "one "
+        return 1
+
+    @server.tool
+    def streams() -> Iterator[int]:
+        yield 1
+
+    @server.tool(structured=True)
+    def text() -> str:
+        return "a text"
+
+    @server.tool(structured=False)
+    def loose() -> int:
+        return 3
+
+    @server.tool(output_schema={"type": "object"})
+    def written() -> int:
+        return segue.Result("three", {"n": 3})  # type: ignore[return-value]
+
+    async def work(session: Any) -> None:
+        tools = {tool.name: tool.output_schema for tool in await session.list_tools()}
+        for number, (tp, value, told, structured) in enumerate(VALUES):
+            result = await session.call(f"value{number}")
+            assert (result.text, result.structured) == (told, structured), tp
+            if structured is not None:
+                assert tools[f"value{number}"]["type"] == "object"
+                assert schema.encode(result.decode(tp)) == schema.encode(
+                    schema.converter(tp)(value)
+                )
+        for number, (tp, _) in enumerate(MISFITS):
+            with pytest.raises(segue.RemoteError, match="its declared type") as caught:
+                await session.call(f"misfit{number}")
+            assert caught.value.code == -32603, tp
+        result = await session.call("counts")
+        assert (result.text, result.structured) == ("one 1", {"result": 1})
+        result = await session.call("streams")
+        assert (result.text, result.structured) == ("1", None)
+        result = await session.call("text")
+        assert (result.text, result.structured) == ("a text", {"result": "a text"})
+        result = await session.call("loose")
+        assert (result.text, result.structured) == ("3", None)
+        assert tools["loose"] is None and tools["streams"] is None
+        assert (await session.call("written")).structured == {"n": 3}
+        assert tools["written"] == {"type": "object"}
+
+    world.run(server, work)
+
+
+def test_a_wrapped_value_is_decoded() -> None:
+    wrapped = segue.Result("3", {"result": 3})
+    assert wrapped.decode(int) == 3
+    assert wrapped.decode(dict) == {"result": 3}
+    with pytest.raises(msgspec.ValidationError):
+        wrapped.decode(str)
+    with pytest.raises(msgspec.ValidationError):
+        segue.Result(structured={"other": 3}).decode(int)
