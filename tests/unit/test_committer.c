@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
 #include "engine/cluster/forwarding.h"
@@ -566,6 +567,46 @@ static void a_creation_whose_answer_was_lost_is_followed(void **state)
     sgi_op_unref(op);
 }
 
+/* The store has lost the operation, which ends in memory. Nothing is written for it any
+ * more, not even a creation (seed 99771). */
+static void what_the_store_has_lost_is_not_written(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    say(op, "1");
+    assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+    assert_true(fake_store_answer(&host, SEGUE_E_NOT_FOUND));
+    assert_int_equal(op->head.final, SGI_FINAL_EXPIRED);
+    op->deleting = true; /* a client has received the end */
+    sgi_committer_mark_dirty(&server->committer, op);
+    assert_false(fake_store_take(&host));
+    sgi_op_unref(op);
+}
+
+/* The operation waits for another attempt to write it. Meanwhile another server takes the
+ * operation over, ends it, and deletes it. */
+static void what_another_server_owns_leaves_the_list(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        sgi_op *op = fake_task_new(server);
+        fake_store_settle(&host);
+        server->committer.leased = true;
+        say(op, "1");
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE));
+        assert_int_equal(op->writing, SGI_WRITING_DIRTY);
+        sgi_op_give_up_to_new_owner(op);
+        assert_true(fake_store_answer(&host, lost ? SEGUE_E_NOT_FOUND : SEGUE_OK));
+        assert_int_equal(sgi_op_has_ended(op), lost);
+        fake_host_advance(&host, 250);
+        assert_false(fake_store_take(&host));
+        assert_int_equal(op->writing, SGI_WRITING_NOTHING);
+        fake_store_settle(&host);
+        sgi_op_unref(op);
+    }
+}
+
 /* A failed forwarded command affects only its own waiter. */
 static void who_waits_for_a_letter_waits_for_no_other(void **state)
 {
@@ -1019,6 +1060,8 @@ int main(void)
         CASE(a_creation_in_a_common_commit_can_have_an_unknown_outcome),
         CASE(the_end_comes_behind_entries_whose_answer_was_lost),
         CASE(a_creation_whose_answer_was_lost_is_followed),
+        CASE(what_the_store_has_lost_is_not_written),
+        CASE(what_another_server_owns_leaves_the_list),
         CASE(who_waits_for_a_letter_waits_for_no_other),
         CASE(without_memory_for_a_batch_it_is_tried_again),
         CASE(jobs_that_wait_are_dropped_with_the_committer),

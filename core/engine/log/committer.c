@@ -20,6 +20,8 @@
 #include "engine/log/record.h"
 #include "engine/log/observer.h"
 
+#include <assert.h>
+
 #define MAX_BATCH_WRITES SGI_THRESHOLD(batch_writes)
 #define RETRY_MS SGI_THRESHOLD(commit_retry_ms)
 
@@ -77,9 +79,16 @@ void sgi_committer_shut_down(sgi_committer *committer)
     call_host(committer);
 }
 
+/* True when this server may write to the operation: it owns the operation, and the store
+ * has the operation or is about to create it. */
+static bool may_write(const sgi_op *op)
+{
+    return sgi_op_is_owned_here(op) && sgi_op_is_logged(op);
+}
+
 void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op)
 {
-    if (!sgi_op_is_owned_here(op) || op->writing)
+    if (!may_write(op) || op->writing)
         return;
     sgi_op_set_writing(op, SGI_WRITING_DIRTY);
     sgi_op_ref(op);
@@ -245,6 +254,7 @@ static void link_records(sgi_commit *batch)
             continue;
         while (memcmp(batch->ops[at].op->id, write->id, sizeof write->id) != 0)
             at++;
+        assert(batch->ops[at].op->record);
         write->record = &batch->ops[at].op->record->head;
     }
 }
@@ -266,43 +276,64 @@ static bool retry_later(sgi_committer *committer)
     return committer->retry.slot != 0;
 }
 
-/* Removes all operations from the dirty list (the operations that have to be written)
- * without writing them. Called when the runtime ends and there is no memory for a
- * commit. */
-static void give_up(sgi_committer *committer)
+/* Takes the first operation from the dirty list (the operations that have to be written).
+ * The list's reference becomes the caller's. */
+static sgi_op *take_first(sgi_committer *committer, sgi_writing to)
 {
-    sgi_op *op;
-    while ((op = TAILQ_FIRST(&committer->dirty))) {
-        TAILQ_REMOVE(&committer->dirty, op, dirty_link);
-        sgi_op_set_writing(op, SGI_WRITING_NOTHING);
-        sgi_op_unref(op);
+    sgi_op *op = TAILQ_FIRST(&committer->dirty);
+    TAILQ_REMOVE(&committer->dirty, op, dirty_link);
+    sgi_op_set_writing(op, to);
+    return op;
+}
+
+/* Removes operations from the front of the dirty list without writing them. all: true =
+ * all operations, because the runtime ends and there is no memory for a commit; false =
+ * operations that this server may not write any more, because another server owns them
+ * or the store has lost them. Returns the operation that was removed last, or `last` when
+ * none was removed. The result is a counted reference, because the operation can hold the
+ * last reference to the committer. */
+static sgi_op *skip(sgi_committer *committer, sgi_op *last, bool all)
+{
+    const sgi_op *op;
+    while ((op = TAILQ_FIRST(&committer->dirty)) && (all || !may_write(op))) {
+        committer->solo -= committer->solo > 0;
+        if (last)
+            sgi_op_unref(last);
+        last = take_first(committer, SGI_WRITING_NOTHING);
     }
+    return last;
 }
 
 bool sgi_committer_fill_commit(sgi_committer *committer, sgi_commit *batch)
 {
     const sgi_mem *mem = sgi_engine_mem(committer->engine);
-    sgi_op *op;
+    sgi_op *skipped = NULL;
     batch->count = batch->op_count = 0;
     if (committer->starved)
         return false;
-    while ((op = TAILQ_FIRST(&committer->dirty)) && batch->count < MAX_BATCH_WRITES) {
+    while (batch->count < MAX_BATCH_WRITES) {
+        skipped = skip(committer, skipped, false);
+        sgi_op *op = TAILQ_FIRST(&committer->dirty);
+        if (!op)
+            break;
         if (!add_all(mem, batch, op)) {
             if (!batch->op_count && committer->dying)
-                give_up(committer);
+                skipped = skip(committer, skipped, true);
             else if (!batch->op_count)
                 committer->starved = retry_later(committer);
             break;
         }
-        TAILQ_REMOVE(&committer->dirty, op, dirty_link);
-        sgi_op_set_writing(op, SGI_WRITING_NOW);
+        take_first(committer, SGI_WRITING_NOW);
         if (committer->solo) {
             committer->solo--;
             break;
         }
     }
     link_records(batch);
-    return batch->op_count > 0;
+    bool any = batch->op_count > 0;
+    if (skipped)
+        sgi_op_unref(skipped);
+    return any;
 }
 
 static void settle_doubt(const struct sgi_commit_op *row)

@@ -97,7 +97,8 @@ void sgi_committer_shut_down(sgi_committer *committer);
 int32_t sgi_committer_records(const sgi_committer *committer);
 
 /* Puts an operation on the dirty list, because it must write to the store. Does nothing
- * for an operation that another server runs. */
+ * for an operation that another server runs, and for one that the store does not have and
+ * need not create. */
 void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op);
 void sgi_committer_add_job(sgi_committer *committer, sgi_store_job *job);
 

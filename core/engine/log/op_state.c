@@ -22,8 +22,9 @@ static const unsigned stored_moves[] = {
     [SGI_STORED_BROKEN] = 0,
 };
 
-/* DIRTY -> NOTHING: the runtime has ended, so no write is tried again. NOW -> DIRTY: the
- * commit of the operation has failed and is tried again. */
+/* DIRTY -> NOTHING: another server owns the operation now, or the store has lost the
+ * operation, or the runtime has ended; so nothing is written. NOW -> DIRTY: the commit of
+ * the operation has failed and is tried again. */
 static const unsigned writing_moves[] = {
     [SGI_WRITING_NOTHING] = TO(SGI_WRITING_DIRTY),
     [SGI_WRITING_DIRTY] = TO(SGI_WRITING_NOTHING) | TO(SGI_WRITING_NOW),
