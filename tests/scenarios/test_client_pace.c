@@ -1,7 +1,7 @@
 /* An application that is slow to take what it asked for, for seconds or for minutes. What
  * is held for it is bounded, whoever sends, and nothing fails because it waited for the
- * application. Also a call whose connection breaks again and again, while it makes
- * progress. */
+ * application. Also two sides that both send more than their limits at once, and a call
+ * whose connection breaks again and again, while it makes progress. */
 #include "engine/client/request.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -110,6 +110,83 @@ static void pieces_with_credit_are_not_limited(void **state)
     kit_result(&k, call, "\"content\":[]");
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 150);
+    kit_end(&k);
+}
+
+/* ---- both sides at once ---- */
+
+static void answer_large(void *user, segue_call *call)
+{
+    (void)user;
+    char *text = malloc(LARGE);
+    memset(text, 'y', LARGE);
+    assert_int_equal(segue_call_send_text(call, text, LARGE, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
+    segue_call_free(call);
+    free(text);
+}
+
+/* Makes a server of the library in the kit's runtime, for the session of the kit. */
+static segue_server *serve_large(kit *k)
+{
+    static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    segue_server *server;
+    segue_transport *far;
+    item.on_call = answer_large;
+    assert_int_equal(segue_server_new(k->runtime, NULL, &server, NULL), SEGUE_OK);
+    assert_int_equal(
+        segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
+        SEGUE_OK);
+    assert_int_equal(segue_transport_pair(k->runtime, &k->transport, &far), SEGUE_OK);
+    assert_int_equal(segue_server_attach(server, far, NULL), SEGUE_OK);
+    return server;
+}
+
+static void count_success(void *user, segue_request *request, segue_status status,
+                          const char *json, size_t len, const segue_error *error)
+{
+    (void)request, (void)json, (void)len, (void)error;
+    assert_int_equal(status, SEGUE_OK);
+    ++*(int *)user;
+}
+
+/* Starts calls with large arguments, while nothing is sent. */
+static void start_large(kit *k, int calls, int *completed)
+{
+    static char params[LARGE + 100];
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
+    events.user = completed;
+    events.on_complete = count_success;
+    int n = sprintf(params, "{\"name\":\"t\",\"arguments\":{\"x\":\"");
+    memset(params + n, 'x', LARGE);
+    strcpy(params + n + LARGE, "\"}}");
+    for (int i = 0; i < calls; i++)
+        assert_int_equal(segue_request_start(k->session, "tools/call", params,
+                                             strlen(params), NULL, &events, NULL, NULL),
+                         SEGUE_OK);
+}
+
+/* The client has more than 1 MiB of requests to send, and the server has more than 1 MiB
+ * of answers. The server waits until its answers are read, so the client has to read
+ * (seeds 40621 and 69381). */
+static void requests_that_wait_do_not_keep_answers_from_being_read(void **state)
+{
+    enum { CALLS = 60 };
+    int completed = 0;
+    (void)state;
+    kit k = {.quiet = 1};
+    kit_prepare(&k, 0);
+    segue_server *server = serve_large(&k);
+    kit_open(&k, NULL);
+    start_large(&k, CALLS, &completed);
+    segue_runtime_dispatch(k.runtime, 0, 1, NULL);
+    start_large(&k, CALLS, &completed); /* the first calls are still under way */
+    for (int turn = 0; turn < 1000; turn++)
+        segue_runtime_dispatch(k.runtime, 0, 0, NULL);
+    assert_int_equal(completed, 2 * CALLS);
+    segue_server_free(server);
+    k.transport_gone = 1; /* it is not the kit's transport */
     kit_end(&k);
 }
 
@@ -224,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_that_wait_for_credit_are_limited),
         cmocka_unit_test(pieces_with_credit_are_not_limited),
+        cmocka_unit_test(requests_that_wait_do_not_keep_answers_from_being_read),
         cmocka_unit_test(notifications_wait_for_the_application),
         cmocka_unit_test(streams_wait_for_the_application),
         cmocka_unit_test(a_call_whose_progress_rises_gets_on),

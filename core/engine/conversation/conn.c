@@ -62,12 +62,18 @@ bool sgi_conn_is_closing(const sgi_conn *conn)
 
 /* ---- input ---- */
 
+static void empty_output(sgi_conn *conn, size_t room)
+{
+    sgi_buf_reset(&conn->out, room);
+    conn->response_bytes = 0;
+}
+
 void sgi_conn_start(sgi_conn *conn)
 {
     if (conn->detached)
         return;
     sgi_ndjson_reset(&conn->framing);
-    sgi_buf_reset(&conn->out, KEEP_ROOM);
+    empty_output(conn, KEEP_ROOM);
     conn->output_notified = false;
     conn->closing = conn->answered = conn->stateless = conn->parting = false;
     conn->http_status = 0;
@@ -210,15 +216,15 @@ void sgi_conn_add_input(sgi_conn *conn, const char *bytes, size_t len)
 
 bool sgi_conn_wants_input(sgi_conn *conn)
 {
-    bool wants =
-        conn->out.len < conn->engine->max_queue && conn->role->wants_input(conn->self);
+    bool wants = conn->response_bytes < conn->engine->max_queue &&
+                 conn->role->wants_input(conn->self);
     conn->stalled = !wants;
     return wants;
 }
 
 void sgi_conn_drop_output(sgi_conn *conn)
 {
-    sgi_buf_reset(&conn->out, SPARE_ROOM);
+    empty_output(conn, SPARE_ROOM);
 }
 
 void sgi_conn_resume_input(sgi_conn *conn)
@@ -239,7 +245,7 @@ void sgi_conn_on_lost(sgi_conn *conn, const char *why)
     conn->up = false;
     while ((source = TAILQ_FIRST(&conn->sources)))
         sgi_output_source_remove(conn, source);
-    sgi_buf_reset(&conn->out, SPARE_ROOM);
+    empty_output(conn, SPARE_ROOM);
     sgi_batches_free(conn);
     sgi_conn_ref(conn);
     conn->role->lost(conn->self, why);
@@ -315,6 +321,7 @@ void sgi_conn_take_output(sgi_conn *conn, sgi_buf *into)
     sgi_buf_reset(into, KEEP_ROOM);
     conn->out = *into;
     *into = filled;
+    conn->response_bytes = 0;
     conn->output_notified = false;
     if (!TAILQ_EMPTY(&conn->sources) || counts)
         sgi_conn_notify_output(conn);

@@ -105,6 +105,10 @@ struct sgi_conn {
     bool sole;            /* the peer has no other connection to this process */
     sgi_ndjson framing;
     sgi_buf out;
+    /* Number of bytes of `out` that are responses. When there are too many, no input is
+     * read, because input makes more of them. Requests and notifications do not count: a
+     * peer that waits until this side reads would wait for ever. */
+    size_t response_bytes;
     TAILQ_HEAD(, sgi_output_source) sources;
     /* the open batches, a linked list (batch.h); NULL = there is no open batch */
     sgi_batch_answer *batches;

@@ -201,6 +201,8 @@ static bool finish(sgi_sending *sending)
     if (conn->out.failed || !conn->up || conn->answered ||
         conn->frames == SGI_FRAMES_OPEN)
         return undo(sending);
+    if (sending->last || sending->id.n)
+        conn->response_bytes += conn->out.len - sending->mark;
     if (conn->replay)
         keep(sending);
     if (batch)
