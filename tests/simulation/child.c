@@ -15,11 +15,13 @@ static sim_server *child_of(const sim_client *client)
     return &client->s->servers[client->index];
 }
 
-/* Tiny pauses between attempts allow any number of starts. */
+/* Tiny pauses between attempts allow any number of starts. So do tiny pauses between
+ * polls: a child that answers some polls has worked, so its client starts it again at
+ * once. */
 static bool has_usual_pauses(void)
 {
     return SGI_THRESHOLD(backoff_first_ms) >= 250 &&
-           SGI_THRESHOLD(backoff_most_ms) >= 30000;
+           SGI_THRESHOLD(backoff_most_ms) >= 30000 && SGI_THRESHOLD(poll_most_ms) >= 1000;
 }
 
 static void set_fuse(sim_server *child)
