@@ -2,6 +2,10 @@
 
 msgspec does both tasks. A type that contains a model or a `Field` of pydantic is passed
 to pydantic as a whole. This module imports pydantic only if the program has imported it.
+
+Both follow one rule for JSON: a value is accepted if it has the JSON type that the schema
+says. "5" is not an integer, and 5.0 is one. Types that JSON lacks, such as dates, paths
+and bytes, are strings.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ import sys
 import typing
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
+
+from .refine import refine
 
 __all__ = [
     "Header",
@@ -24,6 +31,7 @@ __all__ = [
     "is_object_type",
     "json_schema",
     "reason",
+    "whole_numbers",
 ]
 
 T = TypeVar("T")
@@ -95,22 +103,44 @@ def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
     return get
 
 
+def _decode_other(tp: Any, value: Any) -> Any:
+    """Makes a value of a type that msgspec does not know."""
+    kind = get_origin(tp) or tp
+    if isinstance(value, kind):
+        return value
+    is_path = issubclass(kind, PurePath)
+    if is_path and isinstance(value, str):
+        return kind(value)
+    wanted = "str" if is_path else kind.__name__
+    raise TypeError(f"Expected `{wanted}`, got `{type(value).__name__}`")
+
+
+def strict_decoder(tp: Any) -> Callable[[bytes], Any]:
+    """Returns the decoder of msgspec for a type."""
+    return msgspec.json.Decoder(tp, dec_hook=_decode_other).decode
+
+
+def lax_converter(tp: Any) -> Callable[[Any], Any]:
+    """Returns the converter of msgspec for a type, which reads strings, too."""
+    return lambda value: msgspec.convert(value, tp, strict=False, dec_hook=_decode_other)
+
+
 def _make_decoder(tp: Any) -> Callable[[bytes], Any]:
     if uses_pydantic(tp):
         return typing.cast("Callable[[bytes], Any]", _adapter(tp).validate_json)
-    return msgspec.json.Decoder(tp).decode
+    return strict_decoder(tp)
 
 
 def _make_converter(tp: Any) -> Callable[[Any], Any]:
     if uses_pydantic(tp):
         return typing.cast("Callable[[Any], Any]", _adapter(tp).validate_python)
-    return lambda value: msgspec.convert(value, tp, strict=False)
+    return lax_converter(tp)
 
 
 def _make_checker(tp: Any) -> Callable[[Any], Any]:
     if uses_pydantic(tp):
         return typing.cast("Callable[[Any], Any]", _adapter(tp).validate_python)
-    return lambda value: msgspec.convert(value, tp)
+    return lambda value: msgspec.convert(value, tp, dec_hook=_decode_other)
 
 
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
@@ -135,6 +165,8 @@ _converters = _cached(_make_converter)
 
 
 def _encode_other(value: Any) -> Any:
+    if isinstance(value, PurePath):
+        return str(value)
     dump = getattr(value, "model_dump", None)
     if dump is not None:
         return dump(mode="json", by_alias=True)
@@ -144,7 +176,27 @@ def _encode_other(value: Any) -> Any:
 
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode
-"""Encodes to JSON: what msgspec knows, and models of pydantic."""
+"""Encodes to JSON: what msgspec knows, paths, and models of pydantic."""
+
+
+def whole_numbers(raw: bytes) -> bytes | None:
+    """Returns the JSON text with 5 in place of 5.0, because both are integers in JSON
+    Schema. Returns None if the text has no such number."""
+    has_any = False
+
+    def read(text: str) -> Any:
+        nonlocal has_any
+        value = float(text)
+        if not value.is_integer() or abs(value) >= 2**53:
+            return msgspec.Raw(text.encode())
+        has_any = True
+        return int(value)
+
+    try:
+        made = msgspec.json.Decoder(float_hook=read).decode(raw)
+    except msgspec.MsgspecError:
+        return None
+    return msgspec.json.encode(made) if has_any else None
 
 
 def reason(error: Exception) -> str:
@@ -191,8 +243,18 @@ def json_schema(tp: Any) -> JsonSchema:
         made: JsonSchema = _adapter(tp).json_schema(by_alias=True)
         made.pop("title", None)
         return made
-    schemas, parts = msgspec.json.schema_components((tp,), ref_template="#/$defs/{name}")
+    schemas, parts = msgspec.json.schema_components(
+        (tp,), ref_template="#/$defs/{name}", schema_hook=_schema_other
+    )
+    refine(tp, schemas[0], parts)
     return _inline_top(schemas[0], parts)
+
+
+def _schema_other(tp: Any) -> JsonSchema:
+    kind = get_origin(tp) or tp
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        return {"type": "string", "format": "path"}
+    raise NotImplementedError
 
 
 def is_object_type(tp: Any) -> bool:

@@ -1,9 +1,10 @@
 """The signature of a handler: decodes and checks the arguments, describes them as JSON
 Schema, and calls the function.
 
-The parameters become a Struct of msgspec (or a model of pydantic, if a parameter needs
-pydantic), so one pass over the received bytes makes the values. A parameter that is
-annotated with a context is not an argument: it gets the context of the call.
+The parameters become a Struct of msgspec, so one pass over the received bytes makes the
+values. Parameters that need pydantic stay JSON in this pass, and a model of pydantic
+reads them (models.py). A parameter that is annotated with a context is not an argument:
+it gets the context of the call.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from .. import schema
-from . import docstring
+from . import docstring, models
 from .context import Context
+from .models import Models
 from .names import unknown_names
 
 __all__ = ["BadArguments", "Signature"]
 
 _EMPTY = inspect.Parameter.empty
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_Decode = Callable[[bytes], tuple[Any, ...]]
+_values: Callable[[Any], tuple[Any, ...]] = msgspec.structs.astuple
 
 
 class BadArguments(Exception):
@@ -106,15 +108,10 @@ class Signature:
         for parameter in inspect.signature(function).parameters.values():
             self._take(parameter, hints.get(parameter.name, Any))
         self.names = [field.name for field in self._fields]
-        self.required = [one.name for one in self._fields if one.default is _EMPTY]
         self._keywords = [one.name for one in self._fields if one.kind is _KEYWORD]
-        self._is_pydantic = any(
-            schema.uses_pydantic(tp) for tp in self.types.values()
-        ) or any(schema.uses_pydantic(type(one.default)) for one in self._fields)
-        if self._is_pydantic or any(_is_field(one.default) for one in self._fields):
-            self._use_pydantic()
-        else:
-            self._use_msgspec()
+        self._models = Models(self._fields, self.types)
+        self.required = [one.name for one in self._fields if self._is_required(one)]
+        self._use_types()
         self.call = self._make_call()
 
     @property
@@ -137,44 +134,83 @@ class Signature:
         else:
             self._fields.append(parameter)
             about = self._about.get(parameter.name)
+            hint = models.marked(hint, parameter.default)
             self.types[parameter.name] = schema.described(hint, about)
 
-    # ---- msgspec
-
-    def _use_msgspec(self) -> None:
-        fields = [self._struct_field(parameter) for parameter in self._fields]
+    def _use_types(self) -> None:
+        """Makes the schema, `decode` and `convert` of the parameters' types."""
+        models = self._models
         try:
-            model = msgspec.defstruct(
-                "Arguments",
-                fields,
-                kw_only=True,
-                forbid_unknown_fields=self._is_closed,
-            )
-            self.schema = schema.json_schema(model)
-            decode = msgspec.json.Decoder(model).decode
+            plain = self._struct(None)
+            made = schema.json_schema(plain)
+            own = self._struct(msgspec.Raw) if models else plain
+            self._unpack = schema.strict_decoder(self._params_of(own))
         except (TypeError, ValueError) as error:
             raise TypeError(f"{self.function!r}: {error}") from error
-        self.schema.setdefault("properties", {})
+        self.schema = models.add_schema(made, self.names)
         self._tell_defaults()
-        if self._extra:
-            self.schema["additionalProperties"] = True
-        values = msgspec.structs.astuple
-        envelope: Any = msgspec.defstruct(
-            "Params",
-            [("arguments", model) if self.required else ("arguments", model, model)]
-            if self.required
-            else [("arguments", model, msgspec.field(default_factory=model))],
+        self.schema.pop("additionalProperties", None)
+        if self._extra or self._is_closed:
+            self.schema["additionalProperties"] = self._extra is not None
+        self._loose = schema.lax_converter(self._struct(Any) if models else plain)
+
+    def convert(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """As `decode`, for values that are decoded, or are strings."""
+        values = _values(self._loose(given))
+        return self._models.convert(values) if self._models else values
+
+    def _read(self, params: bytes) -> tuple[Any, ...]:
+        values = _values(self._unpack(params).arguments)
+        return self._models.decode(values) if self._models else values
+
+    def decode(self, params: bytes) -> tuple[Any, ...]:
+        """Returns the values of the arguments in the params of a call. A dict of the
+        arguments that have no parameter follows if the function has `**kwargs`.
+
+        Raises:
+            msgspec.MsgspecError, ValueError: an argument does not fit.
+        """
+        try:
+            made = self._read(params)
+        except (msgspec.MsgspecError, ValueError):
+            whole = schema.whole_numbers(params)
+            again = None if whole is None else self._read_or_none(whole)
+            if again is None:
+                raise
+            made = again
+        return made if self._extra is None else (*made, self._extras(params))
+
+    def _read_or_none(self, params: bytes) -> tuple[Any, ...] | None:
+        try:
+            return self._read(params)
+        except (msgspec.MsgspecError, ValueError):
+            return None
+
+    def _struct(self, stands_for_model: Any) -> Any:
+        """Makes the Struct of the arguments. A parameter for pydantic has the given type,
+        or is left out if that is None.
+        """
+        fields: list[Any] = []
+        for one in self._fields:
+            own = self._models.fields.get(one.name)
+            if own is None:
+                fields.append(self._struct_field(one))
+            elif stands_for_model is not None:
+                absent = msgspec.field(name=own.name, default=msgspec.UNSET)
+                fields.append((one.name, stands_for_model, absent))
+        return msgspec.defstruct(
+            "Arguments", fields, kw_only=True, forbid_unknown_fields=self._is_closed
         )
-        unpack = msgspec.json.Decoder(envelope).decode
-        if self._extra is None:
-            self.decode: _Decode = lambda params: values(unpack(params).arguments)
-        else:
-            self.decode = lambda params: self._with_extra(
-                params, lambda raw: values(decode(raw))
-            )
-        self.convert: Callable[[dict[str, Any]], tuple[Any, ...]] = lambda given: values(
-            msgspec.convert(given, model, strict=False)
-        )
+
+    def _params_of(self, model: Any) -> Any:
+        field: Any = ("arguments", model)
+        if all(name in self._models for name in self.required):
+            field = ("arguments", model, msgspec.field(default_factory=model))
+        return msgspec.defstruct("Params", [field])
+
+    def _is_required(self, parameter: inspect.Parameter) -> bool:
+        own = self._models.fields.get(parameter.name)
+        return parameter.default is _EMPTY if own is None else own.is_required
 
     def _struct_field(self, parameter: inspect.Parameter) -> Any:
         name, hint, default = (
@@ -195,57 +231,20 @@ class Signature:
         represent the values."""
         for field in self._fields:
             told = self.schema["properties"].get(field.name)
-            if field.default is not _EMPTY and told is not None and "default" not in told:
+            is_told = told is None or "default" in told or field.name in self._models
+            if field.default is not _EMPTY and not is_told:
                 try:
                     told["default"] = msgspec.json.decode(schema.encode(field.default))
                 except (TypeError, ValueError):
                     # JSON cannot represent this default, for example a sentinel object
                     pass
 
-    def _with_extra(
-        self, params: bytes, decode: Callable[[bytes], tuple[Any, ...]]
-    ) -> tuple[Any, ...]:
-        """Returns the values of the arguments, followed by a dict of the arguments that
-        have no parameter of their own.
-        """
+    def _extras(self, params: bytes) -> dict[str, Any]:
+        """Returns the arguments that have no parameter of their own."""
         raw = bytes(_decode_loose(params).arguments)
         given = msgspec.json.decode(raw, type=dict[str, Any])
-        extra = {name: one for name, one in given.items() if name not in self.types}
-        return (*decode(raw), extra)
-
-    # ---- pydantic
-
-    def _use_pydantic(self) -> None:
-        import pydantic
-
-        extra: Any = "forbid" if self._is_closed else "ignore"
-        fields: dict[str, Any] = {}
-        for number, parameter in enumerate(self._fields):
-            # The field has an alias, because the parameter's own name may clash with a
-            # name of the model's class.
-            default = ... if parameter.default is _EMPTY else parameter.default
-            hint = schema.aliased(self.types[parameter.name], parameter.name)
-            fields[f"argument{number}"] = (hint, default)
-        config = pydantic.ConfigDict(extra=extra)
-        model: Any = pydantic.create_model("Arguments", __config__=config, **fields)
-        self.schema = model.model_json_schema(by_alias=True)
-        self.schema.pop("title", None)
-        for field in self.schema.setdefault("properties", {}).values():
-            field.pop("title", None)
-        if self._extra:
-            self.schema["additionalProperties"] = True
-
-        def values(made: Any) -> tuple[Any, ...]:
-            return tuple([getattr(made, name) for name in fields])
-
-        def decode(raw: bytes) -> tuple[Any, ...]:
-            return values(model.model_validate_json(raw))
-
-        if self._extra is None:
-            self.decode = lambda params: decode(bytes(_decode_loose(params).arguments))
-        else:
-            self.decode = lambda params: self._with_extra(params, decode)
-        self.convert = lambda given: values(model.model_validate(given))
+        known = self.schema["properties"]
+        return {name: one for name, one in given.items() if name not in known}
 
     # ---- calling
 
@@ -289,11 +288,3 @@ class Signature:
             else:
                 first.insert(self._context_at, context)
         return self.function(*first, **named, **extra)
-
-
-def _is_field(value: Any) -> bool:
-    if "pydantic" not in sys.modules:
-        return False
-    from pydantic.fields import FieldInfo
-
-    return isinstance(value, FieldInfo)
