@@ -7,7 +7,7 @@
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
  *   http_client_exchange_refusal.c  a request that the server refuses
  *   http_client_exchange_old.c      servers of 2024-11-05, with one event stream
- *   client_response.c               what has arrived of the current response
+ *   http_client_response.c          what has arrived of the current response
  *   resumptions.c                   how often a stream may be resumed, and when
  *   header_hook.c                   asking the application for headers
  *
@@ -16,7 +16,7 @@
 #ifndef SGI_HTTP_CLIENT_EXCHANGE_H
 #define SGI_HTTP_CLIENT_EXCHANGE_H
 
-#include "transport/client_response.h"
+#include "transport/http_client_response.h"
 #include "transport/resumptions.h"
 #include "wire/mcp_params.h"
 #include "wire/sse.h"

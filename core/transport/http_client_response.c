@@ -1,4 +1,4 @@
-#include "transport/client_response.h"
+#include "transport/http_client_response.h"
 
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
 

@@ -1,8 +1,8 @@
 /* The response that an exchange of the client receives at present. While the engine wants
  * no input, received bytes of an event stream are held here, and also the outcome of the
  * transfer if it ends meanwhile. */
-#ifndef SGI_CLIENT_RESPONSE_H
-#define SGI_CLIENT_RESPONSE_H
+#ifndef SGI_HTTP_CLIENT_RESPONSE_H
+#define SGI_HTTP_CLIENT_RESPONSE_H
 
 #include "transport/fetch.h"
 #include "wire/sse.h"
