@@ -141,7 +141,7 @@ TRANSPORTS = {
     "http_client": {
         "http_client", "http_client_exchange", "http_client_exchange_head",
         "http_client_exchange_old", "http_client_exchange_refusal",
-        "http_client_exchange_token", "client_response", "resumptions",
+        "http_client_exchange_token", "http_client_response", "resumptions",
         "http_auth", "absent_oauth",
         "header_hook",
         "fetch", "fetch_easy", "fetch_pool", "fetch_state",
