@@ -89,6 +89,23 @@ static void messages_below_its_level_are_not_given_to_a_request(void **state)
     kit_end(&k);
 }
 
+/* In 2026-07-28 each request asks for itself. */
+static void a_request_that_asks_for_no_messages_gets_none(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *silent = call(&k, NULL);
+    kit_expect(&k, "tools/call");
+    record *chatty = call(&k, "debug");
+    kit_expect(&k, "tools/call");
+    kit_say(&k, MESSAGE("info"));
+    kit_run(&k);
+    assert_null(silent->log);
+    assert_string_equal(chatty->log, "log {\"level\":\"info\",\"data\":1}\n");
+    kit_end(&k);
+}
+
 static void a_wish_that_is_refused_is_not_repeated(void **state)
 {
     (void)state;
@@ -168,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_level_is_set_before_the_call),
         cmocka_unit_test(messages_below_its_level_are_not_given_to_a_request),
+        cmocka_unit_test(a_request_that_asks_for_no_messages_gets_none),
         cmocka_unit_test(a_wish_that_is_refused_is_not_repeated),
         cmocka_unit_test(what_the_application_sets_is_known),
         cmocka_unit_test(a_task_hears_messages_too),

@@ -112,6 +112,24 @@ static void log_level(world *w)
     assert_code(wire_do_plain(c, "5", "logging/setLevel", NULL), -32602);
 }
 
+/* The level of the session holds at once, also for a call that runs. */
+static void log_level_changes(world *w)
+{
+    wire *c = shake_hands(w);
+    wire_do_plain(c, "1", "logging/setLevel", "\"level\":\"info\"");
+    wire_ask_plain(c, "2", "tools/call",
+                   "\"name\":\"reporter\",\"arguments\":{\"n\":4,\"delayMs\":50}");
+    world_advance(w, 60);
+    const char *first = strstr(wire_history(c), "notifications/message");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "notifications/message"));
+    wire_do_plain(c, "3", "logging/setLevel", "\"level\":\"error\"");
+    world_advance(w, 400);
+    assert_at(wire_response(c, "2"), "result.content.0.text", "\"reported\"");
+    first = strstr(wire_history(c), "notifications/message");
+    assert_null(strstr(first + 1, "notifications/message"));
+}
+
 static void progress_and_cancel(world *w)
 {
     wire *c = shake_hands(w);
@@ -202,6 +220,7 @@ static const scenario scenarios[] = {
     {"tools/list equals its golden file", list_golden, ONLY_HERE | ONE_DRIVE,
      two_per_page},
     {"logging/setLevel holds for the session", log_level, 0, NULL},
+    {"logging/setLevel holds for a call that runs", log_level_changes, ONLY_HERE, NULL},
     {"progress and cancel of a plain call", progress_and_cancel, 0, NULL},
     {"list_changed waits for initialized, and is not lost", list_changed,
      ONLY_HERE | ONE_DRIVE, NULL},

@@ -529,6 +529,20 @@ static void as_107(world *w)
     assert_true(count_of(all, "notifications/progress") < 100);
 }
 
+/* The session of a connected client decides about the level of log messages. */
+static void log_level_changes(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    wire_do_plain(c, "1", "logging/setLevel", "\"level\":\"info\"");
+    call_for_token(c, "123", "reporter", "\"n\":4,\"delayMs\":50", META);
+    world_advance(w, 60);
+    assert_int_equal(count_of(wire_history(c), "notifications/message"), 1);
+    wire_do_plain(c, "2", "logging/setLevel", "\"level\":\"error\"");
+    world_advance(w, 400);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+    assert_int_equal(count_of(wire_history(c), "notifications/message"), 1);
+}
+
 static void as_107_hard(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -671,6 +685,8 @@ static const scenario scenarios[] = {
      an_answer_that_does_not_fit_is_asked_for_again, 0, NULL},
     {"AS-98 a question that is not needed any more", as_98_withdrawn, ONLY_HERE, NULL},
     {"AS-105 a killed process", as_105_killed, ONLY_STDIO | ONLY_SQLITE, NULL},
+    {"logging/setLevel holds for a resumable call that runs", log_level_changes,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-107 progress gives way when the log is full", as_107, ONLY_HERE | ONE_DRIVE,
      tune_small},
     {"AS-107 a log that is full of segments", as_107_hard, ONLY_HERE | ONE_DRIVE,

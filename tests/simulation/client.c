@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUEST_MS (10 * 60 * 1000)
 #define THINK_MS (4 * 60 * 1000)
 
 /* The user data of callbacks. Callbacks of a process that has died are dropped. */
@@ -29,10 +28,6 @@ static bool is_twin(const sim_app *a)
     return a->index >= SIM_CALLS;
 }
 
-/* The names of the caller and of its operation in the history. */
-#define WHO "c%d %d.%d"
-#define WHO_OF(a) (a)->index, (a)->index % SIM_CALLS, (a)->attempt
-
 static const composition_row *row_of(const sim_app *a)
 {
     return sim_row(&a->s->plan);
@@ -46,7 +41,7 @@ static void keep(sim_app *a)
         a->token[len] = 0;
         a->has_token = true;
         a->kept_last = a->last;
-        sim_tell(a->s, "keep " WHO, WHO_OF(a));
+        sim_tell(a->s, "keep " SIM_WHO, SIM_WHO_OF(a));
     } else if (status == SEGUE_E_NOT_RESUMABLE) {
         a->has_token = false;
     } else if (status != SEGUE_E_TERMINAL || row_of(a)->flags & ROW_TASK) {
@@ -73,9 +68,9 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
                                  : judge_digest(JUDGE_DIGEST, view->data, view->data_len);
     bool says_why = block < 0 && row_of(a)->flags & ROW_SAYS_WHY;
     if (view->replaces && !says_why)
-        sim_tell(a->s, "drop " WHO, WHO_OF(a));
+        sim_tell(a->s, "drop " SIM_WHO, SIM_WHO_OF(a));
     if (!says_why) /* the reason of a failure is shown as one more segment */
-        sim_tell(a->s, "see " WHO " n=%d d=%llu k=%llu", WHO_OF(a), block + 1,
+        sim_tell(a->s, "see " SIM_WHO " n=%d d=%llu k=%llu", SIM_WHO_OF(a), block + 1,
                  (unsigned long long)digest, (unsigned long long)view->number);
     a->last = block >= 0 ? block + 1 : a->last;
     a->granted--;
@@ -98,7 +93,7 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
     sim_app *a = app_of(user);
     (void)request;
     if (a)
-        sim_check(a->s, !a->completed && len && strstr(json, "\"step\""));
+        sim_wishes_hear(a, json, len);
 }
 
 /* Returns whether the task of the call survives every loss but that of the store. */
@@ -114,9 +109,10 @@ static void on_task(void *user, segue_request *request, const char *task_id)
     if (!a)
         return;
     sim_check(a->s, !a->completed && *task_id);
-    sim_tell(a->s, "task " WHO, WHO_OF(a));
+    sim_tell(a->s, "task " SIM_WHO, SIM_WHO_OF(a));
     if (outlasts(a))
-        sim_tell(a->s, "lasts " WHO, WHO_OF(a)); /* keyless calls last from here on */
+        sim_tell(a->s, "lasts " SIM_WHO,
+                 SIM_WHO_OF(a)); /* keyless calls last from here on */
     if (may_keep(a) && dice_once_in(&a->s->dice, 2))
         keep(a);
 }
@@ -128,7 +124,7 @@ static void on_resumable(void *user, segue_request *request)
     (void)request;
     if (a && row_of(a)->flags & ROW_LASTS && sim_planned(a->s, SIM_keyless) &&
         sim_planned(a->s, SIM_store) != SIM_MEMORY)
-        sim_tell(a->s, "lasts " WHO, WHO_OF(a));
+        sim_tell(a->s, "lasts " SIM_WHO, SIM_WHO_OF(a));
 }
 
 static void on_status(void *user, segue_request *request, const char *status,
@@ -138,7 +134,7 @@ static void on_status(void *user, segue_request *request, const char *status,
     (void)request;
     (void)message;
     if (a)
-        sim_tell(a->s, "status " WHO " s=%s", WHO_OF(a), status);
+        sim_tell(a->s, "status " SIM_WHO " s=%s", SIM_WHO_OF(a), status);
 }
 
 /* A question of another operation may be shown to any request of the same session. */
@@ -208,8 +204,8 @@ static void tell_result(const sim_app *a, const char *json, size_t len)
     sgi_json result = {json, len};
     bool is_error = sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE;
     bool discards = sim_planned(a->s, SIM_discard);
-    sim_tell(a->s, "result " WHO " kind=%s content=%llu fields=%llu shown=%d", WHO_OF(a),
-             is_error ? "error" : "ok",
+    sim_tell(a->s, "result " SIM_WHO " kind=%s content=%llu fields=%llu shown=%d",
+             SIM_WHO_OF(a), is_error ? "error" : "ok",
              discards ? 0ull : (unsigned long long)content_digest(&a->program, result),
              (unsigned long long)fields_digest(result), !is_twin(a));
 }
@@ -218,9 +214,9 @@ static void tell_failure(const sim_app *a, segue_status status, int32_t code)
 {
     bool is_remote = status == SEGUE_E_REMOTE || status == SEGUE_E_INCOMPLETE;
     if (is_remote && code == PROGRAM_CODE)
-        sim_tell(a->s, "result " WHO " kind=fail", WHO_OF(a));
+        sim_tell(a->s, "result " SIM_WHO " kind=fail", SIM_WHO_OF(a));
     else
-        sim_tell(a->s, "result " WHO " kind=failed code=%s,%d", WHO_OF(a),
+        sim_tell(a->s, "result " SIM_WHO " kind=failed code=%s,%d", SIM_WHO_OF(a),
                  segue_status_name(status), (int)code);
 }
 
@@ -245,7 +241,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     else if (row_of(a)->flags & ROW_SAYS_WHY && strstr(json, "\"isError\":true") &&
              (!ends_well || content_digest(&a->program, (sgi_json){json, len}) == 1 ||
               !program_end(&a->program)->is_error))
-        sim_tell(a->s, "result " WHO " kind=%s code=said", WHO_OF(a),
+        sim_tell(a->s, "result " SIM_WHO " kind=%s code=said", SIM_WHO_OF(a),
                  program_end(&a->program)->kind == STEP_FAIL ? "fail" : "failed");
     else
         tell_result(a, json, len);
@@ -282,10 +278,10 @@ static void tell_beginning(sim_app *a)
 {
     bool lasts = outlasts(a) && !sim_planned(a->s, SIM_keyless);
     if (a->has_token && is_twin(a)) {
-        sim_tell(a->s, "anew " WHO " from=%d at=k%d", WHO_OF(a), a->kept_last,
+        sim_tell(a->s, "anew " SIM_WHO " from=%d at=k%d", SIM_WHO_OF(a), a->kept_last,
                  a->client->index);
     } else if (a->has_token) {
-        sim_tell(a->s, "back " WHO " at=k%d", WHO_OF(a), a->client->index);
+        sim_tell(a->s, "back " SIM_WHO " at=k%d", SIM_WHO_OF(a), a->client->index);
     } else {
         a->attempt++;
         sim_tell(a->s,
@@ -295,7 +291,7 @@ static void tell_beginning(sim_app *a)
                  (int)sim_planned(a->s, SIM_restartable),
                  (row_of(a)->flags & ROW_NUMBERED) != 0,
                  (row_of(a)->flags & ROW_NAMES_TASK) != 0, a->s->gap);
-        sim_tell(a->s, "anew " WHO " at=k%d", WHO_OF(a), a->client->index);
+        sim_tell(a->s, "anew " SIM_WHO " at=k%d", SIM_WHO_OF(a), a->client->index);
     }
 }
 
@@ -307,12 +303,13 @@ static void begin(sim_app *a)
     segue_session *session = a->client->session;
     char params[64];
     tell_beginning(a);
+    sim_wishes_tell(a);
     int len = snprintf(params, sizeof params,
                        "{\"name\":\"t\",\"arguments\":{\"n\":%d,\"a\":%d}}",
                        a->index % SIM_CALLS, a->attempt);
     options.credit = a->granted = sim_planned(a->s, SIM_credit);
     options.discard = sim_planned(a->s, SIM_discard) != 0;
-    options.log_level = "debug";
+    sim_wishes_set(a, &options);
     listen_to(a, &events);
     a->question_count = 0;
     a->started = true;
@@ -361,7 +358,7 @@ void sim_client_start(sim_client *client)
     options.no_idempotency = sim_planned(s, SIM_keyless) != 0;
     options.max_reconnects = 1000;
     options.reconnect_timeout_ms = -1;
-    options.request_timeout_ms = REQUEST_MS; /* people take their time */
+    options.request_timeout_ms = SIM_REQUEST_MS; /* people take their time */
     sim_check(s, segue_session_open(client->runtime, s->carrier->open(client), &options,
                                     sim_watch_events(client), &client->session,
                                     NULL) == SEGUE_OK);
@@ -385,7 +382,7 @@ static void tell_death(const sim_app *a)
     sim_tell(a->s, "gone c%d", a->index);
     if (row_of(a)->flags & ROW_LASTS && sim_planned(a->s, SIM_keyless) &&
         !sim_planned(a->s, SIM_http))
-        sim_tell(a->s, "had " WHO, WHO_OF(a));
+        sim_tell(a->s, "had " SIM_WHO, SIM_WHO_OF(a));
 }
 
 void sim_client_die(sim_client *client)
@@ -464,7 +461,7 @@ static void app_turn(sim_app *a)
     if (a->index < sim_planned(s, SIM_cancels) && !a->cancelled &&
         dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_hasty))) {
         a->cancelled = true;
-        sim_tell(s, "cancel " WHO, WHO_OF(a));
+        sim_tell(s, "cancel " SIM_WHO, SIM_WHO_OF(a));
         sim_check(s, segue_request_cancel(a->request) == SEGUE_OK);
     }
 }
@@ -476,6 +473,7 @@ bool sim_client_turn(sim_client *client)
         if (s->apps[i].client == client && s->apps[i].request && !s->apps[i].completed)
             app_turn(&s->apps[i]);
     sim_watch_turn(client);
+    sim_wishes_turn(client);
     return sim_dispatch(s, client->runtime);
 }
 

@@ -17,6 +17,9 @@
  *   ends              every request ends, within a bound after the last fault
  *   pace              a process does not hammer a server while its calls have no news
  *   pauses            a client that starts its server again and again makes pauses
+ *   limits            a call times out when its time limit is over, not before
+ *   logs              a log message is of a level that its caller wants, comes once, and
+ *                     to the process whose call gave it
  *   sizes             memory and queues stay within their limits */
 #include "simulation/judge_state.h"
 
@@ -46,11 +49,13 @@ void judge_free(judge *j)
         judge_operation *op = j->operations;
         j->operations = op->next;
         free(op->segments);
+        free(op->logs);
         free(op);
     }
     while (j->callers) {
         judge_caller *c = j->callers;
         j->callers = c->next;
+        free(c->heard);
         free(c);
     }
     judge_pace_free(j);
@@ -252,6 +257,8 @@ static const char *on_handler(judge *j, const judge_words *l)
         return on_field(j, op, l);
     if (!strcmp(l->verb, "answered"))
         return on_answered(j, op, r, l);
+    if (!strcmp(l->verb, "log"))
+        return judge_logs_on_log(j, op, l);
     if (!strcmp(l->verb, "ask")) {
         judge_copy(r->asks, sizeof r->asks, judge_text(l, "q"));
         r->waits = true;
@@ -275,10 +282,11 @@ static const char *take(judge *j, const judge_words *l)
 {
     if (!strcmp(l->verb, "op"))
         return on_op(j, l);
-    if (is_one_of(l->verb, "run emit void field end told left ask answered"))
+    if (is_one_of(l->verb, "run emit void field end told left ask answered log"))
         return on_handler(j, l);
     if (is_one_of(l->verb,
-                  "see drop keep back anew asked status cancel lasts had task result"))
+                  "see drop keep back anew limit wants heard asked status cancel lasts "
+                  "had task result"))
         return judge_on_caller(j, l);
     if (!strcmp(l->verb, "gone")) {
         judge_caller *c = judge_find_caller(j, l->a);
@@ -289,6 +297,7 @@ static const char *take(judge *j, const judge_words *l)
         j->kills += is_one_of(l->a, "kill stop pause");
         j->losses += is_one_of(l->a, "loss full");
         j->is_calm = false;
+        judge_logs_on_fault(j);
     } else if (!strcmp(l->verb, "knows") || !strcmp(l->verb, "change")) {
         return NULL; /* the run itself waits for it */
     } else if (!strcmp(l->verb, "start")) {
@@ -299,6 +308,8 @@ static const char *take(judge *j, const judge_words *l)
     } else if (!strcmp(l->verb, "pace")) {
         j->pace_ms = (int64_t)judge_number(l, "ms");
         j->pace_limit = judge_number(l, "limit");
+    } else if (!strcmp(l->verb, "hush")) {
+        return judge_logs_on_hush(j, l);
     } else if (!strcmp(l->verb, "sent")) {
         return judge_pace_on_sent(j, l);
     } else if (!strcmp(l->verb, "size")) {
@@ -327,5 +338,7 @@ const char *judge_line(judge *j, const char *text)
     l.verb = l.words[1];
     l.a = l.count > 2 ? l.words[2] : "";
     l.b = l.count > 3 ? l.words[3] : "";
-    return take(j, &l);
+    j->line++;
+    const char *why = take(j, &l);
+    return why ? why : judge_limits_on_line(j);
 }

@@ -11,6 +11,7 @@
  *     <ms> field O R f=NAME d=D   a field of the result gets a value
  *     <ms> end O R kind=ok|error|fail|none                       the handler has ended
  *     <ms> told O R               the handler learns that its operation is over
+ *     <ms> log O R n=N level=L    the handler gives log message N, of level L
  *     <ms> left O R               the handler gives up, because its server ends
  *     <ms> ask O R q=Q            the handler asks a question
  *     <ms> answered O R q=Q by=P  the handler got an answer, which was meant for Q
@@ -21,6 +22,17 @@
  *     <ms> back C O at=P          C goes on from the token that it stored last
  *     <ms> anew C O from=N at=P   C starts, behind segment N if it has a token of
  *                                 another; P is its process
+ *     <ms> limit C O ms=T wire=T grace=T
+ *                                 from here on C has the time limit ms (0 = none), and
+ *                                 each of its messages the limit wire; when its limit is
+ *                                 over, C ends within the time grace
+ *     <ms> wants C O level=L asks=0|1 shared=0|1 repeats=0|1
+ *                                 C wants log messages from level L on; asks: it asks its
+ *                                 server for them; shared: all calls of its process get
+ *                                 their messages on one stream; repeats: messages may
+ *                                 come again after a fault
+ *     <ms> heard C O of=O r=R n=N level=L
+ *                                 C gets log message N of run R of an operation
  *     <ms> asked C O q=Q by=P     a person is asked
  *     <ms> status C O s=STATUS
  *     <ms> task C O               C is told that its call is a task
@@ -42,6 +54,7 @@
  *     <ms> pace ms=T limit=N      from here on a process may send N messages for each of
  *                                 its open calls in T ms in which none of them has news
  *     <ms> sent P n=N             process P sends N messages
+ *     <ms> hush P level=L         process P has asked for log messages from level L on
  *     <ms> size WHAT bytes=N limit=N
  *     <ms> over                   the end of the history
  *

@@ -136,12 +136,12 @@ static const char *check_result(judge *j, const judge_caller *c,
     return NULL;
 }
 
-/* A request may fail when its operation was cancelled, when the store has lost data, when
- * a server with its handler has ended and the handler cannot run again, and, unless the
- * call lasts, with every fault. */
+/* A request may fail when its operation was cancelled or took too long, when the store
+ * has lost data, when a server with its handler has ended and the handler cannot run
+ * again, and, unless the call lasts, with every fault. */
 static bool may_fail(const judge *j, const judge_operation *op)
 {
-    return op->cancelled || j->losses || (j->kills && !op->restarts) ||
+    return op->cancelled || op->overdue || j->losses || (j->kills && !op->restarts) ||
            (j->faults && !op->lasts);
 }
 
@@ -154,6 +154,11 @@ static const char *on_result(judge *j, judge_caller *c, judge_operation *op,
         return judge_wrong(j, "end once: %s ends twice", c->name);
     c->ended = true;
     c->open = false;
+    if (failed && !strncmp(judge_text(l, "code"), "SEGUE_E_TIMEOUT", 15)) {
+        const char *why = judge_limits_on_timeout(j, c, op);
+        if (why)
+            return why;
+    }
     if (failed && !strncmp(judge_text(l, "code"), "SEGUE_E_PROTOCOL", 16))
         return judge_wrong(j, "blame: %s fails as if its server broke the protocol",
                            c->name);
@@ -197,6 +202,12 @@ const char *judge_on_caller(judge *j, const judge_words *l)
         c->now.drops = true;
     } else if (!strcmp(l->verb, "see")) {
         return on_see(j, c, op, l);
+    } else if (!strcmp(l->verb, "limit")) {
+        judge_limits_begin(j, c, l);
+    } else if (!strcmp(l->verb, "wants")) {
+        judge_logs_want(c, l);
+    } else if (!strcmp(l->verb, "heard")) {
+        return judge_logs_on_heard(j, c, l);
     } else if (!strcmp(l->verb, "status")) {
         return on_status(j, c, l);
     } else if (!strcmp(l->verb, "cancel")) {

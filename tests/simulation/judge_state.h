@@ -27,6 +27,13 @@ typedef struct judge_run {
     bool told, waits; /* it waits for the answer to `asks` */
 } judge_run;
 
+/* A log message of a handler. */
+typedef struct judge_log {
+    char run[JUDGE_NAME];
+    uint64_t number, level;
+    uint64_t line; /* the line of the history that tells of it */
+} judge_log;
+
 typedef struct judge_operation {
     struct judge_operation *next;
     char name[JUDGE_NAME], person[JUDGE_NAME];
@@ -41,7 +48,10 @@ typedef struct judge_operation {
     int field_count;
     judge_run runs[JUDGE_RUNS];
     int run_count;
+    judge_log *logs;
+    size_t log_count;
     bool cancelled;
+    bool overdue;      /* a caller's time limit is over */
     int faults_before; /* faults before the call started */
 } judge_operation;
 
@@ -57,7 +67,18 @@ typedef struct judge_process {
     char name[JUDGE_NAME];
     int64_t since_ms;
     uint64_t sent;
+    uint64_t least_level; /* its server sends no messages of lower levels... */
+    uint64_t hushed_line; /* ...that handlers gave after this line */
 } judge_process;
+
+typedef struct judge_limits {
+    int64_t since_ms, ms, wire_ms, grace_ms; /* ms: 0 = there is no limit */
+} judge_limits;
+
+typedef struct judge_heard {
+    const judge_operation *op;
+    size_t index; /* of the log message */
+} judge_heard;
 
 typedef struct judge_caller {
     struct judge_caller *next;
@@ -67,6 +88,12 @@ typedef struct judge_caller {
     judge_view now, kept;
     bool open, ended;
     char status[16];
+    judge_limits limits;
+    uint64_t level; /* the lowest level of log messages that it wants */
+    bool shares;    /* it may get messages of the other calls of its process */
+    bool repeats;   /* it may get messages again after a fault */
+    judge_heard *heard;
+    size_t heard_count;
 } judge_caller;
 
 /* The process of a client. */
@@ -85,6 +112,7 @@ struct judge {
     uint64_t pace_limit;
     judge_client *clients;
     int64_t now_ms, calm_ms, bound_ms;
+    uint64_t line;
     int faults, kills, losses;
     bool is_calm;
     char why[400];
@@ -110,6 +138,17 @@ void judge_pace_news(const judge *j, judge_process *process);
 judge_process *judge_pace_process(judge *j, const char *name);
 const char *judge_pace_on_sent(judge *j, const judge_words *l);
 void judge_pace_free(judge *j);
+/* Return whether the history has told the end of the limit in time. */
+const char *judge_limits_on_line(judge *j);
+void judge_limits_begin(judge *j, judge_caller *c, const judge_words *l);
+/* Judges an end with SEGUE_E_TIMEOUT. */
+const char *judge_limits_on_timeout(judge *j, const judge_caller *c, judge_operation *op);
+const char *judge_logs_on_log(judge *j, judge_operation *op, const judge_words *l);
+void judge_logs_want(judge_caller *c, const judge_words *l);
+const char *judge_logs_on_heard(judge *j, judge_caller *c, const judge_words *l);
+const char *judge_logs_on_hush(judge *j, const judge_words *l);
+/* After a fault nobody knows which level a server has. */
+void judge_logs_on_fault(judge *j);
 /* Judges a line that begins with the name of a client's process. */
 const char *judge_on_client(judge *j, const judge_words *l);
 void judge_free_clients(judge *j);

@@ -83,6 +83,15 @@ static void plan_habits(int64_t *at, dice *d)
     at[SIM_thinks] = ONE_OF(d, 3, 3, 20, 60, 300);
 }
 
+/* Habits with dice of their own: the other parts of a seed's plan stay as they are. */
+static void plan_more_habits(int64_t *at, dice *d)
+{
+    at[SIM_limit] = dice_once_in(d, 8) ? ONE_OF(d, 50, 1000, 20000, 300000) : 0;
+    at[SIM_overtime] = dice_once_in(d, 2);
+    at[SIM_levels] = dice_once_in(d, 4) ? 1 + dice_roll(d, 3) : 0;
+    at[SIM_hushes] = dice_once_in(d, 8);
+}
+
 static void plan_faults(int64_t *at, dice *d)
 {
     if (dice_once_in(d, 6))
@@ -142,11 +151,16 @@ void sim_plan_fit(sim_plan *plan)
     if (at[SIM_store] == SIM_SQLITE)
         at[SIM_losses] = at[SIM_partitions] = 0;
     fit_children(at);
-    if (row->era != SEGUE_ERA_LEGACY || at[SIM_children] || at[SIM_refused] ||
-        at[SIM_outages])
+    if (at[SIM_children] || at[SIM_refused] || at[SIM_outages])
         at[SIM_watches] = 0;
-    if (at[SIM_watches] && at[SIM_http])
+    if (at[SIM_watches] && at[SIM_http] && row->era == SEGUE_ERA_LEGACY)
         at[SIM_balance] = SIM_STICKY; /* each server has its own subscriptions */
+    if (row->era != SEGUE_ERA_LEGACY)
+        at[SIM_hushes] = 0; /* each call of 2026-07-28 has a level of its own */
+    if (at[SIM_hushes] && at[SIM_http])
+        at[SIM_balance] = SIM_STICKY; /* each server has the level of its sessions */
+    if (!at[SIM_limit])
+        at[SIM_overtime] = 0;
     if (!at[SIM_http])
         at[SIM_refused] = at[SIM_outages] = 0;
     if (row->flags & ROW_STAYS)
@@ -178,6 +192,8 @@ void sim_plan_make(sim_plan *plan, uint64_t seed)
     plan_sizes(plan->at, &d);
     plan_habits(plan->at, &d);
     plan_faults(plan->at, &d);
+    d = dice_of(seed, 104);
+    plan_more_habits(plan->at, &d);
     sim_plan_fit(plan);
 }
 

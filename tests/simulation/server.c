@@ -80,6 +80,9 @@ static void tell_step(const sim_job *j, const program_step *step)
         tell_blocks(j, step, j->at.block);
     if (step->kind == STEP_FIELD)
         tell_step_field(j, step);
+    if (step->kind == STEP_LOG)
+        sim_tell(j->s, "log %s %d n=%d level=%d", j->name, j->run, step->number,
+                 sim_log_level(step->number));
     if (step->kind == STEP_COMPLETE && *step->json)
         tell_field(j, "structuredContent", step->json, strlen(step->json));
     if (step->kind == STEP_REPLACE) {
@@ -196,6 +199,22 @@ static segue_status defer(const sim_job *j)
     return may_be ? SEGUE_OK : status;
 }
 
+int sim_log_level(int number)
+{
+    return number % 8;
+}
+
+static segue_status send_log(const sim_job *j, const program_step *step)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    char json[80];
+    int len = snprintf(json, sizeof json, "{\"step\":%d,\"of\":\"%s\",\"run\":%d}",
+                       step->number, j->name, j->run);
+    return segue_call_log(j->call, levels[sim_log_level(step->number)], json, (size_t)len,
+                          NULL);
+}
+
 static segue_status play_step(sim_job *j, const program_step *step)
 {
     char text[32];
@@ -210,7 +229,7 @@ static segue_status play_step(sim_job *j, const program_step *step)
     case STEP_PROGRESS:
         return segue_call_progress(j->call, step->number + 1, 100, "on", NULL);
     case STEP_LOG:
-        return segue_call_log(j->call, "info", step->json, strlen(step->json), NULL);
+        return send_log(j, step);
     case STEP_STATUS:
         snprintf(text, sizeof text, "at %d", step->number);
         return segue_call_set_status(j->call, text, NULL);

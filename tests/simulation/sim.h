@@ -13,6 +13,8 @@
  * child.c     servers that are child processes of their clients
  * line.c      the bytes between the two, as over a pipe
  * clock.c     the clock of the run, for the libraries of the system
+ * watch.c     a resource that clients watch
+ * wishes.c    time limits of calls, and their log messages
  * foreign.c   what servers of others do
  * web.c       the same over HTTP
  * gateway.c   requests that get a status of HTTP in place of an answer
@@ -103,6 +105,7 @@ typedef struct sim_client sim_client;
 typedef struct sim_watch {
     bool subscribes, reads; /* these requests are due */
     bool busy;              /* one of them is under way */
+    bool listens;           /* subscriptions/listen is under way (2026-07-28) */
     int64_t again_ms;       /* nothing is sent before this time */
     int knows;              /* the last change that it has read; -1 = none */
 } sim_watch;
@@ -121,6 +124,7 @@ typedef struct sim_app {
     int last; /* the last block that was shown */
     int kept_last;
     bool started, completed, cancelled;
+    bool heard; /* a log message has arrived */
     int64_t granted;
     sim_question questions[SIM_CALLS * 4];
     int question_count;
@@ -135,6 +139,7 @@ struct sim_client {
     segue_runtime *runtime;
     segue_session *session;
     sim_watch watch;
+    bool hushed;           /* it has raised the level of log messages */
     int server;            /* the server that a sticky balancer has chosen */
     int refused;           /* number of requests that the gateway answers itself */
     int64_t refused_until; /* until this time it answers all requests */
@@ -169,6 +174,22 @@ void sim_watch_serve(sim_server *server);
 void sim_watch_report(sim_server *server);
 /* Changes the resource, and waits until each client knows. */
 void sim_watch_settle(sim *s, void (*turn)(sim *s));
+
+/* ---- wishes.c ---- */
+
+#define SIM_REQUEST_MS (10 * 60 * 1000) /* request_timeout_ms of the sessions */
+
+/* The names of the caller and of its operation in the history. */
+#define SIM_WHO "c%d %d.%d"
+#define SIM_WHO_OF(a) (a)->index, (a)->index % SIM_CALLS, (a)->attempt
+
+void sim_wishes_set(const sim_app *a, segue_request_options *options);
+/* Tells the judge what the call asks for. */
+void sim_wishes_tell(const sim_app *a);
+/* Takes a log message {"level":"L","data":{"step":N,"of":"O","run":R}}. */
+void sim_wishes_hear(sim_app *a, const char *json, size_t len);
+/* Raises the level of log messages, as planned. */
+void sim_wishes_turn(sim_client *client);
 
 /* ---- child.c ---- */
 
@@ -291,6 +312,8 @@ void sim_client_start(sim_client *client);
 void sim_client_die(sim_client *client);
 void sim_client_end(sim_client *client);
 bool sim_client_turn(sim_client *client);
+/* Returns the level that a handler gives to its log message with this number. */
+int sim_log_level(int number);
 /* Tells the judge of messages, unless pauses are tiny. */
 void sim_client_sends(const sim_client *client, int messages);
 bool sim_clients_done(const sim *s);

@@ -1,8 +1,8 @@
-/* A resource that clients watch, in the revisions that begin with a handshake. Its
- * text is the number of its last change. A client subscribes each time its session is
- * open, then reads the resource, and reads it again after each notification. So it
- * knows the last change a while after all is well, whatever server goes on with its
- * session. */
+/* A resource that clients watch. Its text is the number of its last change. Before
+ * 2026-07-28 a client subscribes each time its session is open. In 2026-07-28 it listens,
+ * and listens again when the subscription has ended. In each case it then reads the
+ * resource, and reads it again after each notification. So it knows the last change a
+ * while after all is well, whatever server goes on with its session. */
 #include "simulation/sim.h"
 
 #include "wire/json_read.h"
@@ -13,6 +13,7 @@
 
 #define URI "x://watched"
 #define PARAMS "{\"uri\":\"" URI "\"}"
+#define FILTER "{\"notifications\":{\"resourceSubscriptions\":[\"" URI "\"]}}"
 #define AGAIN_MS 500
 #define PATIENCE_TURNS 4000
 
@@ -52,17 +53,49 @@ static void on_read(void *user, segue_request *request, segue_status status,
         sim_tell(client->s, "knows client%d v=%d", client->index, w->knows);
 }
 
-static void send(sim_client *client, const char *method, segue_complete_fn done)
+static void on_listened(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    sim_client *client = user;
+    (void)request;
+    (void)status;
+    (void)json;
+    (void)len;
+    (void)error;
+    client->watch.listens = false;
+    client->watch.subscribes = true;
+    client->watch.again_ms = client->s->now_ms + AGAIN_MS;
+}
+
+static void send(sim_client *client, const char *method, const char *params,
+                 segue_complete_fn done)
 {
     segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     segue_request *request = NULL;
     events.user = client;
     events.on_complete = done;
     sim_check(client->s,
-              segue_request_start(client->session, method, PARAMS, sizeof PARAMS - 1,
-                                  NULL, &events, &request, NULL) == SEGUE_OK);
+              segue_request_start(client->session, method, params, strlen(params), NULL,
+                                  &events, &request, NULL) == SEGUE_OK);
     segue_request_free(request);
-    client->watch.busy = true;
+}
+
+static bool is_modern(const sim_client *client)
+{
+    return sim_row(&client->s->plan)->era == SEGUE_ERA_MODERN;
+}
+
+static void subscribe(sim_client *client)
+{
+    sim_watch *w = &client->watch;
+    w->subscribes = false;
+    if (!is_modern(client)) {
+        w->busy = true;
+        send(client, "resources/subscribe", PARAMS, on_subscribed);
+    } else if (!w->listens) {
+        w->listens = true;
+        send(client, "subscriptions/listen", FILTER, on_listened);
+    }
 }
 
 void sim_watch_turn(sim_client *client)
@@ -71,11 +104,11 @@ void sim_watch_turn(sim_client *client)
     if (!client->session || w->busy || client->s->now_ms < w->again_ms)
         return;
     if (w->subscribes) {
-        w->subscribes = false;
-        send(client, "resources/subscribe", on_subscribed);
+        subscribe(client);
     } else if (w->reads) {
         w->reads = false;
-        send(client, "resources/read", on_read);
+        w->busy = true;
+        send(client, "resources/read", PARAMS, on_read);
     }
 }
 
@@ -91,7 +124,8 @@ static void on_notification(void *user, segue_session *session, const char *meth
     (void)session;
     (void)params;
     (void)len;
-    if (!strcmp(method, "notifications/resources/updated"))
+    if (!strcmp(method, "notifications/resources/updated") ||
+        !strcmp(method, "notifications/subscriptions/acknowledged"))
         ((sim_client *)user)->watch.reads = true;
 }
 

@@ -91,12 +91,23 @@ void sgi_request_note_set_log_level(segue_request *request)
         session->log.level = level;
 }
 
+/* Returns the lowest level that the request wants. Before 2026-07-28 the level belongs to
+ * the session, and a request that names none gets what the session gets. */
+static int32_t least_level(const segue_request *request)
+{
+    if (request->log_level)
+        return sgi_log_level_parse(sgi_str_of(request->log_level));
+    return sgi_facts(request->session->version)->has_log_level_in_meta ? SGI_LOG_LEVELS
+                                                                       : -1;
+}
+
 /* True when the request wants log messages of this level. A message with an invalid level
- * has level -1, and every request with on_log wants it. */
+ * has level -1, and every request that wants any messages wants it. */
 static bool wants(const segue_request *request, int32_t level)
 {
-    int32_t least =
-        request->log_level ? sgi_log_level_parse(sgi_str_of(request->log_level)) : -1;
+    int32_t least = least_level(request);
+    if (least == SGI_LOG_LEVELS)
+        return false;
     bool goes_on = request->calling || request->phase == SGI_PHASE_FOLLOW;
     return goes_on && request->events.on_log && (level < 0 || level >= least);
 }

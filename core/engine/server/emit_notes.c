@@ -38,13 +38,21 @@ static const char *progress_token(const sgi_op *op)
     return op->served->reply ? op->served->reply->progress_token : NULL;
 }
 
+/* The session in which the client is connected decides, if the client has set a level
+ * there. */
+static int32_t lasting_log_level(const sgi_lasting_call *lasting)
+{
+    int32_t level = lasting->channel ? sgi_reply_log_level(lasting->channel) : -1;
+    return level >= 0 ? level : lasting->log_level;
+}
+
 static int32_t log_level(const sgi_op *op)
 {
     if (sgi_op_is_lasting_call(op))
-        return op->served->lasting->log_level;
+        return lasting_log_level(op->served->lasting);
     if (op->served->creator)
         return sgi_task_creator_log_level(op);
-    return op->served->reply ? op->served->reply->log_level : -1;
+    return op->served->reply ? sgi_reply_log_level(op->served->reply) : -1;
 }
 
 static segue_status end_note(sgi_sending *sending, const sgi_op *op)

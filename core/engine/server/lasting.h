@@ -97,7 +97,8 @@ struct sgi_lasting_call {
     const sgi_pieces_ops *pieces;
     /* JSON text of the client's progress token; NULL = the client wants no progress */
     char *progress_token;
-    /* index of the lowest level of log messages; -1 = no log messages */
+    /* index of the lowest level of log messages at the beginning of the call; -1 = no log
+     * messages */
     int32_t log_level;
     /* position in the log up to which the client has confirmed that it received
      * entries */

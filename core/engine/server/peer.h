@@ -171,7 +171,8 @@ struct sgi_reply {
     /* JSON text of the progress token; NULL = the client wants no progress */
     char *progress_token;
     sgi_reply_state state;
-    int32_t log_level;
+    /* the level that the request itself names, in 2026-07-28; see sgi_reply_log_level */
+    int32_t own_log_level;
     sgi_version version; /* the protocol version of the request */
     bool is_stream;
     /* The client knows another request that returns the rest of this answer, or no client
@@ -257,6 +258,10 @@ bool sgi_reply_put_in_flight(sgi_reply *reply);
  * flight. sgi_reply_add_to_flight adds the reply to the given table. */
 void sgi_reply_remove_from_flight(sgi_reply *reply);
 void sgi_reply_add_to_flight(sgi_reply *reply, sgi_in_flight *in_flight);
+/* Returns the index of the lowest level of log messages for this reply; -1 = the client
+ * wants none. Before 2026-07-28 the level belongs to the session, and can change while a
+ * request runs. */
+int32_t sgi_reply_log_level(const sgi_reply *reply);
 /* Omits the id in all messages of this reply from now on. Allowed only for a reply that
  * is not in the table and is never added to the table. */
 void sgi_reply_leave_id_out(sgi_reply *reply);

@@ -119,6 +119,13 @@ static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
     return true;
 }
 
+int32_t sgi_reply_log_level(const sgi_reply *reply)
+{
+    if (sgi_facts(reply->version)->has_log_level_in_meta)
+        return reply->own_log_level;
+    return reply->peer ? reply->peer->handshake->log_level : -1;
+}
+
 static sgi_reply *make_reply(const sgi_inbound *in)
 {
     sgi_engine *engine = in->peer->server->engine;
@@ -131,7 +138,7 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     reply->id = copy_id(reply, in->id);
     reply->progress_token = copy_token(mem, in, &token_ok);
     reply->version = in->version;
-    reply->log_level = in->log_level;
+    reply->own_log_level = in->log_level;
     if (!reply->id || !token_ok) {
         free_reply(reply);
         return NULL;

@@ -63,7 +63,7 @@ static bool copy_request(sgi_resumable *r, const sgi_mem *mem, const sgi_reply *
     r->id = sgi_text_dup(mem, sgi_str_of(reply->id));
     if (reply->progress_token)
         r->lasting.progress_token = sgi_text_dup(mem, sgi_str_of(reply->progress_token));
-    r->lasting.log_level = reply->log_level;
+    r->lasting.log_level = sgi_reply_log_level(reply);
     return r->id && (r->lasting.progress_token || !reply->progress_token);
 }
 
