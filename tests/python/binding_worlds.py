@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -135,3 +136,17 @@ class Pair:
         return _segue.request_start(
             self.session, "tools/call", params, options, handler, events
         )
+
+
+def end(kind: int, call: Any, params: bytes, name: str) -> None:
+    """A tool that answers with its name."""
+    if kind == _segue.CALL:
+        _segue.call_reply(call, name)
+
+
+def result_of(complete: tuple[int, bytes | None, Any]) -> Any:
+    """Returns the result of a request that has ended well."""
+    status, result, error = complete
+    assert status == 0, (status, result, error)
+    assert result is not None
+    return json.loads(result)
