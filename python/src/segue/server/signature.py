@@ -231,8 +231,9 @@ class Signature:
         represent the values."""
         for field in self._fields:
             told = self.schema["properties"].get(field.name)
-            is_told = told is None or "default" in told or field.name in self._models
-            if field.default is not _EMPTY and not is_told:
+            if told is None or "default" in told or field.name in self._models:
+                continue
+            if field.default is not _EMPTY:
                 try:
                     told["default"] = msgspec.json.decode(schema.encode(field.default))
                 except (TypeError, ValueError):
