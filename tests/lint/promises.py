@@ -17,7 +17,8 @@ FAULTS = ["Client cut", "Client killed", "Server killed", "Power lost", "Disk fu
 STORES = ["Memory", "SQLite full", "SQLite normal", "Redis always", "Redis everysec",
           "Redis replica", "PostgreSQL sync", "PostgreSQL async"]
 HEAD = ["Store", "Promised", "Can be lost", "How it is told", "Tests"]
-SHARED_CASES = ("tests/support/store_suite.c", "tests/support/news_suite.c",
+SHARED_CASES = ("tests/support/store_suite.c", "tests/support/store_suite_bounds.c",
+                "tests/support/store_suite_work.c", "tests/support/news_suite.c",
                 "tests/support/news_suite_shared.c")
 
 

@@ -1,8 +1,7 @@
-/* One case for each behaviour of a store. Random work is in store_model.c; the torture
- * repeats it with an allocator that fails. */
-#include "support/store_suite.h"
+/* One case for each behaviour of a store. store_suite_bounds.c has the limits of a
+ * principal, store_suite_work.c has much work. */
+#include "support/store_suite_cases.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,12 +10,10 @@
 #include <cmocka.h>
 
 #include "support/store_kit.h"
-#include "support/store_model.h"
-#include "support/test_mem.h"
 
 /* ---- cases ---- */
 
-static segue_store *open_empty(void **state, const segue_store_options *options)
+segue_store *store_suite_open_empty(void **state, const segue_store_options *options)
 {
     const store_suite *suite = *state;
     segue_store *store = NULL;
@@ -27,7 +24,7 @@ static segue_store *open_empty(void **state, const segue_store_options *options)
 
 static void found_by_task_id_and_key(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_record r;
     test_record_init(&r, 1);
     test_record_set_key(&r, 77);
@@ -78,7 +75,7 @@ static void expect_refused(segue_store *store, segue_store_write bad, segue_stat
 
 static void conflict_rolls_the_batch_back(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_record one, other;
     test_record_init(&one, 1);
     test_record_set_key(&one, 7);
@@ -106,7 +103,7 @@ static void conflict_rolls_the_batch_back(void **state)
 
 static void append_leaves_no_hole_and_repeats_nothing(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_must_create(store, 1);
     expect_refused(store, test_write_append(1, 3, "x", 1), SEGUE_E_STATE);
     for (uint64_t seq = 1; seq <= 5; seq++)
@@ -126,7 +123,7 @@ static void append_leaves_no_hole_and_repeats_nothing(void **state)
 
 static void malformed_write_is_refused(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_must_create(store, 1);
     test_record r;
     test_record_init(&r, 2);
@@ -142,7 +139,7 @@ static void malformed_write_is_refused(void **state)
 
 static void read_starts_behind_after(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_must_create(store, 1);
     test_assert_log(store, 1, 0);
     for (uint64_t seq = 1; seq <= 300; seq++)
@@ -165,7 +162,7 @@ static int32_t stop_at_seven(void *user, const segue_store_entry *entry)
 
 static void read_stops_when_told(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     uint8_t id[SEGUE_STORE_ID_SIZE];
     int calls = 0;
     test_store_id(id, 1);
@@ -210,7 +207,7 @@ static int32_t check_record_data(void *user, const segue_store_record *record)
 
 static void payloads_come_back_byte_by_byte(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     size_t big_len = 8 * 1024 * 1024;
     char *big = malloc(big_len);
     assert_non_null(big);
@@ -249,7 +246,7 @@ static void payloads_come_back_byte_by_byte(void **state)
 
 static void numbers_keep_their_full_range(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_record r;
     test_record_init(&r, 1);
     r.record.created_ms = INT64_MIN;
@@ -269,7 +266,7 @@ static void numbers_keep_their_full_range(void **state)
 
 static void end_marks_and_dates(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_must_create(store, 1);
     test_must_append(store, 1, 1);
     assert_int_equal(test_commit_one(store, test_write_end(1, 700)), SEGUE_OK);
@@ -285,7 +282,7 @@ static void end_marks_and_dates(void **state)
 
 static void purge_takes_what_is_due(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     int64_t next;
     test_record r;
     assert_int_equal(sgi_store_purge(store, 1000, &next), SEGUE_OK);
@@ -333,7 +330,7 @@ static void must_append_many(segue_store *store, uint32_t n, uint64_t from, uint
 
 static void purge_goes_in_steps(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     int steps = 1;
     int64_t next;
     for (uint32_t n = 1; n <= 5; n++) {
@@ -356,7 +353,7 @@ static void purge_goes_in_steps(void **state)
 
 static void deleted_operation_is_gone_with_its_log(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     int64_t next;
     test_must_create(store, 1);
     must_append_many(store, 1, 1, 2500);
@@ -382,7 +379,7 @@ static void deleted_operation_is_gone_with_its_log(void **state)
 
 static void delete_and_create_in_one_batch(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_record r;
     test_must_create(store, 1);
     test_must_append(store, 1, 1);
@@ -449,7 +446,7 @@ static uint64_t count_left(segue_store *store, uint64_t after)
 /* The log has 700 entries of seven kinds in turn; kind 5 is number 6, 13, ... */
 static void dropped_entries_leave_the_others_as_they_are(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     test_must_create(store, 1);
     for (uint64_t seq = 1; seq <= 700; seq++)
         test_must_append(store, 1, seq);
@@ -480,7 +477,7 @@ static void dropped_entries_leave_the_others_as_they_are(void **state)
 
 static void claim_hands_over_what_nobody_owns(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     for (uint32_t n = 1; n <= 3; n++)
         test_must_create(store, n);
     assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
@@ -564,7 +561,7 @@ static paging of_principal(segue_store *store, int principal)
 
 static void list_shows_what_a_principal_has(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     for (uint32_t n = 0; n < 60; n++) /* three operations for each time stamp, not in
                                        * order */
         must_create_of(store, n, n % 2 ? 7 : 8, 1000 - (int64_t)(n * 7 % 20));
@@ -585,7 +582,7 @@ static void list_shows_what_a_principal_has(void **state)
  * page was deleted. */
 static void list_goes_on_while_operations_come_and_go(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     for (uint32_t n = 0; n < 20; n++)
         must_create_of(store, n, 7, 1000 + n / 2);
     paging p = of_principal(store, 7);
@@ -603,102 +600,6 @@ static void list_goes_on_while_operations_come_and_go(void **state)
 
 /* ---- bounds of a principal ---- */
 
-static void must_end_of(segue_store *store, uint32_t n)
-{
-    assert_int_equal(test_commit_one(store, test_write_end(n, INT64_MAX)), SEGUE_OK);
-}
-
-static segue_status create_of(segue_store *store, uint32_t n, uint8_t principal)
-{
-    test_record r;
-    test_record_init(&r, n);
-    memset(r.record.principal, principal, sizeof r.record.principal);
-    r.record.created_ms = n;
-    return test_commit_one(store, test_write_create(&r));
-}
-
-static int32_t exists(void *user, const segue_store_record *record)
-{
-    (void)user;
-    (void)record;
-    return 1;
-}
-
-static segue_status is_there(segue_store *store, uint32_t n)
-{
-    char task_id[32];
-    snprintf(task_id, sizeof task_id, "task-%u", n);
-    return sgi_store_find(store, task_id, NULL, exists, NULL);
-}
-
-static void principal_has_so_many_operations(void **state)
-{
-    segue_store_options options = {.struct_size = sizeof options,
-                                   .max_principal_operations = 4};
-    segue_store *store = open_empty(state, &options);
-    for (uint32_t n = 1; n <= 4; n++)
-        assert_int_equal(create_of(store, n, 7), SEGUE_OK);
-    assert_int_equal(create_of(store, 5, 7), SEGUE_E_STORE_FULL);
-    assert_int_equal(is_there(store, 5), SEGUE_E_NOT_FOUND);
-    assert_int_equal(create_of(store, 6, 8), SEGUE_OK); /* another principal's operations
-                                                         * do not count */
-    must_end_of(store, 3);
-    must_end_of(store, 2);
-    must_end_of(store, 6);
-    assert_int_equal(create_of(store, 5, 7), SEGUE_OK);
-    assert_int_equal(is_there(store, 2), SEGUE_E_NOT_FOUND);
-    assert_int_equal(is_there(store, 3), SEGUE_OK);
-    assert_int_equal(is_there(store, 6), SEGUE_OK);
-    /* A commit that fails for another reason must not use up the bound. */
-    test_record r;
-    test_record_init(&r, 9);
-    memset(r.record.principal, 7, sizeof r.record.principal);
-    segue_store_write bad[] = {test_write_create(&r), test_write_append(9, 5, "x", 1)};
-    assert_int_equal(sgi_store_commit(store, bad, 2), SEGUE_E_STATE);
-    assert_int_equal(is_there(store, 3), SEGUE_OK);
-    assert_int_equal(create_of(store, 9, 7), SEGUE_OK);
-    assert_int_equal(is_there(store, 3), SEGUE_E_NOT_FOUND);
-    assert_int_equal(create_of(store, 10, 7), SEGUE_E_STORE_FULL);
-    sgi_store_unref(store);
-}
-
-static void principal_has_so_many_bytes(void **state)
-{
-    segue_store_options options = {.struct_size = sizeof options,
-                                   .max_principal_bytes = 20 * 1024};
-    segue_store *store = open_empty(state, &options);
-    static char data[8 * 1024];
-    for (uint32_t n = 1; n <= 2; n++) {
-        assert_int_equal(create_of(store, n, 7), SEGUE_OK);
-        assert_int_equal(
-            test_commit_one(store, test_write_append(n, 1, data, sizeof data)), SEGUE_OK);
-        must_end_of(store, n);
-    }
-    assert_int_equal(create_of(store, 3, 7), SEGUE_OK);
-    assert_int_equal(is_there(store, 1), SEGUE_OK);
-    assert_int_equal(test_commit_one(store, test_write_append(3, 1, data, sizeof data)),
-                     SEGUE_OK);
-    must_end_of(store, 3);
-    assert_int_equal(create_of(store, 4, 7), SEGUE_OK);
-    assert_int_equal(is_there(store, 1), SEGUE_E_NOT_FOUND);
-    assert_int_equal(is_there(store, 2), SEGUE_OK);
-    sgi_store_unref(store);
-}
-
-static void negative_bounds_are_refused(void **state)
-{
-    const store_suite *suite = *state;
-    segue_store *store = NULL;
-    segue_store_options bad[] = {{.max_principal_operations = -1},
-                                 {.max_principal_bytes = -1}};
-    for (size_t i = 0; i < 2; i++) {
-        bad[i].struct_size = sizeof bad[i];
-        suite->clear();
-        assert_int_equal(suite->open(&bad[i], &store), SEGUE_E_INVALID);
-    }
-    assert_null(store);
-}
-
 static int32_t take_three(void *user, const segue_store_record *record)
 {
     assert_int_equal(record->ended, 0);
@@ -707,7 +608,7 @@ static int32_t take_three(void *user, const segue_store_record *record)
 
 static void claim_stopped_early_leaves_the_rest(void **state)
 {
-    segue_store *store = open_empty(state, NULL);
+    segue_store *store = store_suite_open_empty(state, NULL);
     int taken = 0;
     for (uint32_t n = 1; n <= 40; n++) {
         test_must_create(store, n);
@@ -721,153 +622,10 @@ static void claim_stopped_early_leaves_the_rest(void **state)
     sgi_store_unref(store);
 }
 
-static void many_operations(void **state)
-{
-    enum { BATCH = 100 };
-    const uint32_t operations = ((const store_suite *)*state)->operations;
-    static test_record records[BATCH];
-    static segue_store_write writes[BATCH * 4];
-    static char data[BATCH][2][TEST_ENTRY_MAX];
-    segue_store *store = open_empty(state, NULL);
-    for (uint32_t base = 0; base < operations; base += BATCH) {
-        size_t count = 0;
-        for (uint32_t i = 0; i < BATCH; i++) {
-            uint32_t n = base + i;
-            test_record_init(&records[i], n);
-            test_record_set_key(&records[i], n);
-            writes[count++] = test_write_create(&records[i]);
-            for (uint64_t seq = 1; seq <= 2; seq++) {
-                size_t len = test_entry_fill(data[i][seq - 1], n, seq);
-                writes[count++] = test_write_append(n, seq, data[i][seq - 1], len);
-            }
-            if (n % 2)
-                writes[count++] = test_write_end(n, n);
-        }
-        assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
-    }
-    for (uint32_t n = 0; n < operations; n++) {
-        assert_int_equal(test_find(store, n), SEGUE_OK);
-        test_assert_log(store, n, 2);
-    }
-    int64_t next;
-    do
-        assert_int_equal(sgi_store_purge(store, operations, &next), SEGUE_OK);
-    while (next == operations);
-    for (uint32_t n = 0; n < operations; n++)
-        assert_int_equal(test_find(store, n), n % 2 ? SEGUE_E_NOT_FOUND : SEGUE_OK);
-    sgi_store_unref(store);
-}
-
-/* ---- threads ---- */
-
-typedef struct worker {
-    pthread_t thread;
-    segue_store *store;
-    uint32_t n;
-    segue_status status;
-    uint64_t last;
-} worker;
-
-static int32_t last_entry(void *user, const segue_store_entry *entry)
-{
-    *(uint64_t *)user = entry->seq;
-    return 0;
-}
-
-/* cmocka's asserts belong to the main thread, so this function only reports. */
-static void *append_and_read(void *arg)
-{
-    worker *w = arg;
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    char data[TEST_ENTRY_MAX];
-    test_store_id(id, w->n);
-    for (uint64_t seq = 1; seq <= 200 && !w->status; seq++) {
-        size_t len = test_entry_fill(data, w->n, seq);
-        w->status = test_commit_one(w->store, test_write_append(w->n, seq, data, len));
-        if (!w->status)
-            w->status = sgi_store_read(w->store, id, seq - 1, last_entry, &w->last);
-        if (!w->status && w->last != seq)
-            w->status = SEGUE_E_FATAL;
-    }
-    sgi_store_unref(w->store);
-    return NULL;
-}
-
-static void threads_share_a_store(void **state)
-{
-    segue_store *store = open_empty(state, NULL);
-    worker workers[4] = {0};
-    for (uint32_t i = 0; i < 4; i++)
-        test_must_create(store, i);
-    for (uint32_t i = 0; i < 4; i++) {
-        workers[i].store = store;
-        workers[i].n = i;
-        sgi_store_ref(store);
-        assert_int_equal(
-            pthread_create(&workers[i].thread, NULL, append_and_read, &workers[i]), 0);
-    }
-    for (uint32_t i = 0; i < 4; i++) {
-        pthread_join(workers[i].thread, NULL);
-        assert_int_equal(workers[i].status, SEGUE_OK);
-    }
-    for (uint32_t i = 0; i < 4; i++)
-        test_assert_log(store, i, 200);
-    sgi_store_unref(store);
-}
-
 /* ---- random work ---- */
 
-static void random_batches_match_a_model(void **state)
-{
-    for (uint64_t seed = 1; seed <= 4; seed++) {
-        segue_store *store = open_empty(state, NULL);
-        test_model_play(store, seed * 1000000, 400, NULL);
-        sgi_store_unref(store);
-    }
-}
-
-/* Returns false when the work makes fewer allocations than this. */
-static bool torture(void **state, size_t at, bool all_from)
-{
-    const store_suite *suite = *state;
-    segue_store *store = NULL;
-    test_mem tm;
-    test_mem_init(&tm);
-    *(all_from ? &tm.fail_from : &tm.fail_at) = at;
-    segue_store_options options = {.struct_size = sizeof options, .allocator = &tm.mem};
-    suite->clear();
-    segue_status status = suite->open(&options, &store);
-    bool reached = tm.failed > 0;
-    if (status) {
-        assert_int_equal(status, SEGUE_E_NOMEM);
-        assert_int_equal(tm.live, 0);
-        test_mem_rearm(&tm);
-        suite->clear();
-        assert_int_equal(suite->open(&options, &store), SEGUE_OK);
-    }
-    reached = test_model_play(store, 5, 40, &tm) || reached || tm.failed;
-    sgi_store_unref(store);
-    assert_int_equal(tm.live, 0);
-    assert_int_equal(tm.blocks, 0);
-    return reached;
-}
-
-static void each_allocation_fails_once(void **state)
-{
-    size_t at = 1;
-    while (torture(state, at, false))
-        at++;
-    assert_true(at > 1);
-}
-
-static void all_allocations_fail_from_one_on(void **state)
-{
-    for (size_t at = 1; torture(state, at, true); at++)
-        ;
-}
-
-static int run_group(const store_suite *suite, const char *group,
-                     struct CMUnitTest *cases, size_t count)
+int store_suite_run_group(const store_suite *suite, const char *group,
+                          struct CMUnitTest *cases, size_t count)
 {
     char name[64];
     snprintf(name, sizeof name, "%s: %s", suite->name, group);
@@ -875,9 +633,6 @@ static int run_group(const store_suite *suite, const char *group,
         cases[i].initial_state = (void *)(uintptr_t)suite;
     return _cmocka_run_group_tests(name, cases, count, NULL, NULL);
 }
-
-#define RUN_GROUP(suite, group, cases)                                                   \
-    run_group(suite, group, cases, sizeof(cases) / sizeof *(cases))
 
 int store_suite_run(const store_suite *suite)
 {
@@ -900,28 +655,9 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(claim_stopped_early_leaves_the_rest),
         cmocka_unit_test(list_shows_what_a_principal_has),
         cmocka_unit_test(list_goes_on_while_operations_come_and_go),
-        cmocka_unit_test(many_operations),
-        cmocka_unit_test(threads_share_a_store),
-        cmocka_unit_test(random_batches_match_a_model),
+        cmocka_unit_test(store_suite_many_operations),
+        cmocka_unit_test(store_suite_threads_share_a_store),
+        cmocka_unit_test(store_suite_random_batches_match_a_model),
     };
-    return RUN_GROUP(suite, "operations", cases);
-}
-
-int store_suite_run_allocations(const store_suite *suite)
-{
-    struct CMUnitTest cases[] = {
-        cmocka_unit_test(each_allocation_fails_once),
-        cmocka_unit_test(all_allocations_fail_from_one_on),
-    };
-    return RUN_GROUP(suite, "allocations", cases);
-}
-
-int store_suite_run_bounds(const store_suite *suite)
-{
-    struct CMUnitTest cases[] = {
-        cmocka_unit_test(principal_has_so_many_operations),
-        cmocka_unit_test(principal_has_so_many_bytes),
-        cmocka_unit_test(negative_bounds_are_refused),
-    };
-    return RUN_GROUP(suite, "bounds", cases);
+    return STORE_SUITE_RUN_GROUP(suite, "operations", cases);
 }
