@@ -276,9 +276,11 @@ static void numbers_of_events_that_are_none_are_dropped(void **state)
 static void a_log_message_without_params_is_json_all_the_same(void **state)
 {
     (void)state;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.log_level = "debug";
     kit k = {0};
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
-    record *r = kit_call(&k, "t");
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
     const char *call = kit_expect(&k, "tools/call");
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}");
     assert_non_null(r->log);
