@@ -1,9 +1,9 @@
 // Collects the files that `npm pack` packs: stage.mjs DIRECTORY [PLATFORM...]. The files
 // are JavaScript and types, the command, the C sources that a build of the addon and of
 // the proxy needs, and the headers of Node-API. The caller may add an addon and a proxy
-// in prebuilds/. With a PLATFORM (linux-x64-glibc), the package has neither sources nor
-// an install script: its addon and its proxy are in the optional package
-// segue-mcp-PLATFORM (stage_platform.mjs).
+// in prebuilds/. With PLATFORMs (linux-x64-glibc), the package has neither sources nor an
+// install script: its addon and its proxy are in the optional packages
+// segue-mcp-PLATFORM (stage_platform.mjs), of which npm installs the one that fits.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -43,6 +43,7 @@ function stageManifest() {
     manifest.devDependencies = undefined;
     if (platforms.length > 0) {
         manifest.scripts = undefined;
+        manifest.libc = undefined;
         manifest.files = ["bin", "dist", "README.md", "LICENSE"];
         manifest.optionalDependencies = Object.fromEntries(
             platforms.map((platform) => [`segue-mcp-${platform}`, version]),

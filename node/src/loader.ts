@@ -5,7 +5,8 @@
  * needs (libcurl, OpenSSL, libwebsockets and others) come from the system. Node's
  * executable exports its own OpenSSL, zlib and nghttp2, and a plain load would bind the
  * system's libraries to the copies inside Node. RTLD_DEEPBIND makes each library prefer
- * its own dependencies. The addon of a platform package needs no library of the system.
+ * its own dependencies. The addon of a platform package contains its libraries and hides
+ * them, so it also works where RTLD_DEEPBIND is not known (musl).
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -59,9 +60,14 @@ export function candidates(root = path.join(__dirname, "..")): string[] {
     ];
 }
 
-/** Returns the addons of platform packages. npm installs the one for this C library. */
+/**
+ * Returns the addons of platform packages. npm installs the one for this C library. Where
+ * both are, the one for this C library is first: only glibc knows RTLD_DEEPBIND.
+ */
 function platformFiles(root: string, machine: string): string[] {
-    const names = [`segue-mcp-${machine}-glibc`, `segue-mcp-${machine}-musl`];
+    const libcs = ["musl", "glibc"];
+    if ("RTLD_DEEPBIND" in os.constants.dlopen) libcs.reverse();
+    const names = libcs.map((libc) => `segue-mcp-${machine}-${libc}`);
     const places = [path.join(root, ".."), path.join(root, "node_modules")];
     return places.flatMap((place) =>
         names.map((name) => path.join(place, name, "segue.node")),
@@ -94,13 +100,14 @@ export function loadAddon(files = candidates()): unknown {
 
 function open(file: string): unknown {
     const { RTLD_NOW, RTLD_DEEPBIND } = os.constants.dlopen as Record<string, number>;
-    if (RTLD_NOW === undefined || RTLD_DEEPBIND === undefined) {
+    const isContained = path.basename(path.dirname(file)).startsWith("segue-mcp-");
+    if (RTLD_NOW === undefined || (RTLD_DEEPBIND === undefined && !isContained)) {
         throw new Error(
             "the addon needs a dynamic linker that has RTLD_DEEPBIND (glibc)",
         );
     }
     const into: { exports: unknown } = { exports: {} };
-    process.dlopen(into, file, RTLD_NOW | RTLD_DEEPBIND);
+    process.dlopen(into, file, RTLD_NOW | (RTLD_DEEPBIND ?? 0));
     return into.exports;
 }
 

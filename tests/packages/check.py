@@ -28,7 +28,7 @@ import tempfile
 import zipfile
 
 LIBC = re.compile(r"^(lib(c|m|dl|rt|pthread|resolv)\.so\.\d|ld-linux-[a-z0-9_-]+\.so\.\d"
-                  r"|libc\.musl-[a-z0-9_]+\.so\.1)$")
+                  r"|libc\.musl-[a-z0-9_]+\.so\.1|libc\.so)$")
 EXPORTS = re.compile(r"^(segue_[a-z0-9_]+|SEGUE_[0-9.]+|PyInit__segue"
                      r"|napi_register_module_v1|node_api_module_get_api_version_v1)$")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

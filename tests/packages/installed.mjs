@@ -1,12 +1,20 @@
 // Uses installed Node packages as the guides show: over stdio, through the proxy, and over
 // HTTP with a server that is killed during a call.
 //
-// installed.mjs DIRECTORY: the packages are installed in DIRECTORY. `ldd` may name no
-// library that is outside of the package, except those of the C library. Prints the time
-// that the import takes. tests/node/quick_start.mjs does the same over HTTP.
+// installed.mjs DIRECTORY: the packages are installed in DIRECTORY. `ldd`, or the command
+// that SEGUE_LDD names, may name no library that is outside of the package, except those
+// of the C library. An emulator may run the programs. Prints the time that the import
+// takes. tests/node/quick_start.mjs does the same over HTTP.
 import assert from "node:assert";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    readlinkSync,
+    rmSync,
+    writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
@@ -49,8 +57,9 @@ function nativeFiles() {
 
 function checkLibraries(directory) {
     const files = ["segue.node", "libsegue.so.0.1", "segue-proxy", "segue-proxy-guard"];
+    const [ldd, ...options] = (process.env["SEGUE_LDD"] ?? "ldd").split(" ");
     for (const file of files) {
-        const said = execFileSync("ldd", [path.join(directory, file)], {
+        const said = execFileSync(ldd, [...options, path.join(directory, file)], {
             encoding: "utf8",
         });
         for (const line of said.trim().split("\n")) {
@@ -74,7 +83,9 @@ async function count(command) {
 function runs(program) {
     return readdirSync("/proc").some((pid) => {
         try {
-            return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/exe`) === program;
+            if (!/^\d+$/.test(pid)) return false;
+            const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+            return readlinkSync(`/proc/${pid}/exe`) === program || words.includes(program);
         } catch {
             return false; // the process has ended, or is another user's
         }

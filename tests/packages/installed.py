@@ -5,8 +5,9 @@ HTTP with a server that is killed during a call.
 
 PROXY is the program of another package, which is then used, too. This program runs with
 the Python that has the package. tests/python/quick_start.py does the same over HTTP.
-`ldd` may name no library that is outside of the package, except those of the C library.
-Prints the time that `import segue` takes. Standard library and segue only.
+`ldd`, or the command that SEGUE_LDD names, may name no library that is outside of the
+package, except those of the C library. An emulator may run the programs. Prints the time
+that `import segue` takes. Standard library and segue only.
 """
 
 from __future__ import annotations
@@ -78,9 +79,10 @@ async def over_stdio(server: Path) -> None:
 
 def runs(program: Path) -> bool:
     """Whether a process of the program is there."""
-    for link in Path("/proc").glob("[0-9]*/exe"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if link.samefile(program):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if (process / "exe").samefile(program) or os.fsencode(program) in words:
                 return True
         except OSError:  # the process has ended, or is another user's
             continue
@@ -129,8 +131,9 @@ def check_libraries() -> None:
     place = Path(segue.__file__).parent
     files = [*place.glob("*.so*"), *place.glob("segue-proxy*")]
     assert len(files) == 4, files
+    ldd = os.environ.get("SEGUE_LDD", "ldd").split()
     for file in files:
-        asked = subprocess.run(["ldd", file], capture_output=True, text=True, check=True)
+        asked = subprocess.run([*ldd, file], capture_output=True, text=True, check=True)
         for line in asked.stdout.splitlines():
             name, _, found = line.strip().partition(" => ")
             assert INSIDE_LIBC.match(name) or found.startswith(f"{place}/"), line

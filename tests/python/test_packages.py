@@ -1,4 +1,4 @@
-"""The error for a user whose system lacks a library."""
+"""The error for a user whose system lacks a library, or whose Python has no GIL."""
 
 from __future__ import annotations
 
@@ -65,6 +65,19 @@ def test_all_that_is_missing_is_named_with_its_packages(tmp_path: Path) -> None:
 def test_a_library_that_we_do_not_know_is_named_too(tmp_path: Path) -> None:
     copy_package(tmp_path, {b"\0libev.so.4\0": b"\0libno.so.4\0"})
     assert "(and the package of libno.so.4)" in run_import(tmp_path)
+
+
+def test_a_free_threaded_python_is_refused(tmp_path: Path) -> None:
+    """Such a Python looks for no file that is named .abi3.so."""
+    copy_package(tmp_path, {})
+    (module,) = (tmp_path / "segue").glob("_segue.*.so")
+    module.unlink()
+    assert "No module named 'segue._segue'" in run_import(tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sysconfig\nsysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1\n"
+    )
+    said = run_import(tmp_path)
+    assert said == f"ImportError: {_packages.FREE_THREADED}"
 
 
 def test_the_copy_can_be_imported(tmp_path: Path) -> None:

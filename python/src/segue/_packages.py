@@ -1,8 +1,9 @@
-"""Explains which system packages to install when a library is missing.
+"""Explains why the extension module cannot be loaded, and what to install instead.
 
 The wheel contains libsegue. The libraries that libsegue needs come from the system. When
 some are missing, the dynamic linker names only the first. This module asks the linker for
-all of them and lists the Debian packages to install.
+all of them and lists the Debian packages to install. A free-threaded Python cannot load
+the module.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _PACKAGES = {
 # Always needed: libwebsockets loads the library of this package only when a server begins
 # to listen, so the linker does not report a missing one.
 _ALWAYS = "libwebsockets-evlib-ev"
+FREE_THREADED = (
+    "segue needs a Python with the global interpreter lock (GIL), and this Python is "
+    "free-threaded: use the usual build of the same version"
+)
 _MISSING = re.compile(r"(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)")
 
 
@@ -38,15 +43,24 @@ def check() -> None:
 
     Raises:
         ImportError: The module cannot be loaded. If system libraries are missing, the
-            message names the packages to install.
+            message names the packages to install. If this Python is free-threaded, the
+            message says that Segue needs another one.
     """
     try:
         importlib.import_module("segue._segue")
     except ImportError as error:
         missing = _MISSING.findall(str(error))
+        if not missing and _is_free_threaded():
+            raise ImportError(FREE_THREADED) from error
         if not missing:
             raise
         raise ImportError(explain([*missing, *_all_missing()])) from error
+
+
+def _is_free_threaded() -> bool:
+    import sysconfig  # imported here, because its import takes time
+
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def explain(libraries: list[str]) -> str:
