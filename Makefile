@@ -46,13 +46,15 @@ node:
 	@.ci/node pack install
 
 # Packages that contain all libraries that Segue uses, in build/packages, and their test
-# in a root that has none of these libraries. The libraries are built once.
+# in roots that have none of these libraries. The libraries are built once. TARGET is this
+# machine with glibc 2.28 by default, and may be another one (.ci/packages): then the
+# packages are tested in an emulator.
 packages:
-	@.ci/setup sdk
-	@.ci/packages wheel npm archive check
+	@.ci/setup packages
+	@.ci/packages $(TARGET) wheel npm archive symbols sdist check
 
 packages-test: packages
-	@.ci/packages again bare
+	@.ci/packages $(TARGET) again bare
 
 # Debian packages, for the Debian that this runs on, in build/packages. The test installs
 # them in a bare root.
@@ -61,7 +63,7 @@ deb:
 	@.ci/deb build lint
 
 deb-test: deb
-	@.ci/deb root
+	@.ci/deb again root
 
 # What must hold before a release: versions, changelog, ABI, packages.
 release-check:
