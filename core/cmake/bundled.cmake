@@ -37,6 +37,7 @@ function(build_bundled)
         list(APPEND arguments -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER})
     endif()
     file(REMOVE_RECURSE ${bundled_stamp} ${bundled_prefix} ${SEGUE_BUNDLED_DIR}/build)
+    file(MAKE_DIRECTORY ${bundled_prefix}/lib ${bundled_prefix}/include)
     execute_process(COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR}
             -S ${PROJECT_SOURCE_DIR}/core/deps -B ${SEGUE_BUNDLED_DIR}/build ${arguments}
         COMMAND_ERROR_IS_FATAL ANY)
