@@ -235,7 +235,7 @@ static segue_status open_url(sgi_bearer_keys *keys, const segue_bearer_options *
     sgi_fetch_settings settings = {.url = o->jwks_url,
                                    .ca_file = o->ca_file,
                                    .connect_timeout_ms = o->check_timeout_ms,
-                                   .max_exchanges = 1};
+                                   .max_fetches = 1};
     if (!sgi_url_parse(sgi_str_of(o->jwks_url), &url) ||
         (!url.https && !sgi_url_is_loopback(&url))) {
         snprintf(why, SGI_WHY_SIZE, "jwks_url has to be an https URL");

@@ -1,5 +1,5 @@
-/* The interface of fetchers and exchanges. An exchange is one block of memory: the
- * struct, the list of headers for libcurl, and the texts of the headers. The exchange
+/* The interface of fetchers and fetches. A fetch is one block of memory: the
+ * struct, the list of headers for libcurl, and the texts of the headers. The fetch
  * takes over the buffer of the request's body and keeps the body until the end, because
  * libcurl sends the body again when a pooled connection turns out to be dead. */
 #include "transport/fetch_state.h"
@@ -279,7 +279,7 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
     return fetch;
 }
 
-/* ---- exchanges ---- */
+/* ---- fetches ---- */
 
 static void enqueue(sgi_fetch *fetch)
 {
@@ -299,15 +299,15 @@ void sgi_fetch_end_wait(sgi_fetch *fetch)
 
 static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
-    size_t most = fetcher->settings.max_exchanges;
+    size_t most = fetcher->settings.max_fetches;
     const size_t *busy = fetcher->busy;
     size_t turning = busy[SGI_FETCH_REQUEST] + busy[SGI_FETCH_STREAM];
     bool may_turn = lane == SGI_FETCH_REQUEST || lane == SGI_FETCH_STREAM;
     return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* Starts the next waiting exchange of a lane (a kind of exchange with its own maximum
- * number), if the lane has room. Called when an exchange has ended or has left the
+/* Starts the next waiting fetch of a lane (a kind of fetch with its own maximum
+ * number), if the lane has room. Called when a fetch has ended or has left the
  * lane. */
 static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {

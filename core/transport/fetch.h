@@ -1,4 +1,4 @@
-/* fetch: outgoing HTTP exchanges. An exchange sends a method, headers and a body, and
+/* fetch: one outgoing HTTP exchange. A fetch sends a method, headers and a body, and
  * receives a status with headers, the body in pieces, and the end. The code of fetch
  * knows neither MCP nor SSE.
  *
@@ -20,7 +20,7 @@ typedef struct sgi_fetcher sgi_fetcher;
 typedef struct sgi_fetch sgi_fetch;
 
 /* The settings of a fetcher. Zero means the default. Texts are copied. Files have the
- * format PEM and are read when a connection is made, so a missing file makes the exchange
+ * format PEM and are read when a connection is made, so a missing file makes the fetch
  * fail. */
 typedef struct sgi_fetch_settings {
     const char *url; /* the URL of the endpoint, http or https */
@@ -43,11 +43,11 @@ typedef struct sgi_fetch_settings {
     /* idle time in s before TCP keep-alive probes are sent; default 30; negative = no
      * probes */
     int64_t keepalive_s;
-    /* Maximum number of exchanges per lane; further exchanges wait; 0 = no limit. A
+    /* Maximum number of fetches per lane; further fetches wait; 0 = no limit. A
      * request that becomes a stream moves to the lane of streams, which can then exceed
      * the maximum. Requests and streams together stay within the sum of their two
      * maximums. */
-    size_t max_exchanges;
+    size_t max_fetches;
 } sgi_fetch_settings;
 
 /* Makes a fetcher. Returns SEGUE_E_INVALID for an invalid URL, SEGUE_E_FATAL when libcurl
@@ -62,7 +62,7 @@ segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetche
 /* Returns the address that sent the last response, or NULL when no response has arrived
  * yet. The caller holds the lock. */
 const sgi_ip_address *sgi_fetcher_last_address(const sgi_fetcher *fetcher);
-/* Frees a fetcher and cancels its running exchanges. NULL is ignored. */
+/* Frees a fetcher and cancels its running fetches. NULL is ignored. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
 
 typedef enum sgi_fetch_method {
@@ -71,13 +71,13 @@ typedef enum sgi_fetch_method {
     SGI_FETCH_DELETE
 } sgi_fetch_method;
 
-/* The kind of an exchange. Each lane has its own maximum, because an exchange of one lane
- * can wait for an exchange of another lane: some streams continue only after the client
- * has sent an answer as a BRIEF exchange. */
+/* The kind of a fetch. Each lane has its own maximum, because a fetch of one lane
+ * can wait for a fetch of another lane: some streams continue only after the client
+ * has sent an answer as a BRIEF fetch. */
 typedef enum sgi_fetch_lane {
-    SGI_FETCH_BRIEF = 0, /* an exchange that ends soon and waits for no other exchange */
-    SGI_FETCH_REQUEST,   /* an exchange that may become a stream */
-    SGI_FETCH_STREAM,    /* an exchange without a foreseeable end */
+    SGI_FETCH_BRIEF = 0, /* a fetch that ends soon and waits for no other fetch */
+    SGI_FETCH_REQUEST,   /* a fetch that may become a stream */
+    SGI_FETCH_STREAM,    /* a fetch without a foreseeable end */
     SGI_FETCH_STANDING,  /* a stream that stays open as long as its owner exists */
     SGI_FETCH_LANES      /* number of lanes */
 } sgi_fetch_lane;
@@ -103,12 +103,12 @@ typedef struct sgi_fetch_request {
      * address allows all loopback addresses; NULL = no exception */
     const sgi_ip_address *excepted;
     /* True = the server must not process the request twice. If a connection breaks after
-     * a part of the body was sent, the exchange fails and is not sent again. Connections
+     * a part of the body was sent, the fetch fails and is not sent again. Connections
      * that were idle for over 3 s are not used for this request. */
     bool once;
 } sgi_fetch_request;
 
-/* The reason why an exchange failed. "Nothing was sent" in the comments below is certain
+/* The reason why a fetch failed. "Nothing was sent" in the comments below is certain
  * only for a new connection. A pooled connection that broke without an answer can have
  * delivered the request to the server. */
 typedef enum sgi_fetch_fault {
@@ -135,36 +135,36 @@ typedef struct sgi_fetch_outcome {
     const char *text; /* a text of one line that describes the fault; "" on success */
 } sgi_fetch_outcome;
 
-/* The callbacks of an exchange, in this order: `started` and `head` at most once each,
- * `bytes` for each piece of the body, `done` exactly once. The exchange is freed after
+/* The callbacks of a fetch, in this order: `started` and `head` at most once each,
+ * `bytes` for each piece of the body, `done` exactly once. The fetch is freed after
  * `done`. After sgi_fetch_cancel no callback is called. Each callback may pause, cancel
- * and start exchanges. */
+ * and start fetches. */
 typedef struct sgi_fetch_events {
-    /* called when the exchange no longer waits for a slot; may be NULL */
+    /* called when the fetch no longer waits for a slot; may be NULL */
     void (*started)(void *user, sgi_fetch *fetch);
     void (*head)(void *user, sgi_fetch *fetch, int32_t status);
     void (*bytes)(void *user, sgi_fetch *fetch, const char *bytes, size_t len);
     void (*done)(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome);
 } sgi_fetch_events;
 
-/* Starts an exchange. Returns SEGUE_E_INVALID for a malformed header and for a body that
+/* Starts a fetch. Returns SEGUE_E_INVALID for a malformed header and for a body that
  * the method does not allow, and SEGUE_E_CLOSED when the runtime is ending. *out is set
- * before the first event. `events` must stay valid until the exchange ends. */
+ * before the first event. `events` must stay valid until the fetch ends. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
-/* Moves the exchange to the lane of streams, because its response is a stream. To be
- * called in the callbacks `head` and `bytes`. A BRIEF exchange stays BRIEF. */
+/* Moves the fetch to the lane of streams, because its response is a stream. To be
+ * called in the callbacks `head` and `bytes`. A BRIEF fetch stays BRIEF. */
 void sgi_fetch_move_to_stream_lane(sgi_fetch *fetch);
-/* Pauses or resumes an exchange. A paused exchange delivers no bytes and slows the peer
+/* Pauses or resumes a fetch. A paused fetch delivers no bytes and slows the peer
  * down. The callback `head` can still come during a pause. */
 void sgi_fetch_set_paused(sgi_fetch *fetch, bool paused);
-/* Cancels an exchange, which the caller must not use afterwards. The next turn of the
+/* Cancels a fetch, which the caller must not use afterwards. The next turn of the
  * loop ends the transfer: with HTTP/1.1 it closes the connection, with HTTP/2 only the
  * stream. */
 void sgi_fetch_cancel(sgi_fetch *fetch);
 /* Returns the value of the response's first header with this name, without surrounding
  * blanks. The member p is NULL when the response has no such header. May be called from
- * the callback `head` on. The text is valid as long as the exchange exists. */
+ * the callback `head` on. The text is valid as long as the fetch exists. */
 sgi_str sgi_fetch_get_header(const sgi_fetch *fetch, const char *name);
 /* Appends the values of all response headers with this name, separated by commas. */
 void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);

@@ -1,11 +1,11 @@
-/* One exchange as libcurl sees it: the options of its handle, the callbacks for the
+/* One fetch as libcurl sees it: the options of its handle, the callbacks for the
  * response, and the meaning of the result.
  *
  * Headers are stored line by line. A new status line (for example after a 100) clears the
  * stored headers; the empty line after the last block completes the head. Trailers arrive
  * after the head and are dropped.
  *
- * Pause: while the owner has paused the exchange, on_bytes refuses bytes
+ * Pause: while the owner has paused the fetch, on_bytes refuses bytes
  * (CURL_WRITEFUNC_PAUSE). libcurl keeps the refused piece, stops reading, and delivers
  * the same piece again later. A piece that was delivered before the owner paused is
  * consumed whole. With HTTP/1.1 libcurl keeps no more than one piece. With HTTP/2 the
@@ -373,7 +373,7 @@ static bool names_private(sgi_fetch *fetch)
     return true;
 }
 
-/* Restricts the exchange to public addresses. The exchange must not reuse a connection of
+/* Restricts the fetch to public addresses. The fetch must not reuse a connection of
  * the pool, because a pooled connection can have been made without this restriction. */
 static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
 {

@@ -1,21 +1,21 @@
 /* One CURLM per runtime: libcurl's sockets and libcurl's one timer on the runtime's loop,
- * and the exchanges from start to end.
+ * and the fetches from start to end.
  *
  * The pool is a carrier (an object to which the loop gives work, as it does to a
- * transport) without a conversation. The pool counts as attached while it has exchanges:
+ * transport) without a conversation. The pool counts as attached while it has fetches:
  * only an attached carrier gets work, and an ending runtime waits for it. A runtime has
  * one pool, which is found by its ops (sgi_carrier_find).
  *
  *   sgi_fetch_start -> to_do -> work step: launch -> libcurl: connect, send, ...
  *   socket or timer -> curl_multi_socket_action -> callbacks of fetch_easy.c -> reap
  *
- * Latency: an exchange that is started in an event of libcurl is launched in the same
- * turn of the loop. An exchange that is started in the work of another carrier is
+ * Latency: a fetch that is started in an event of libcurl is launched in the same
+ * turn of the loop. A fetch that is started in the work of another carrier is
  * launched in the next turn, which begins without waiting.
  *
- * The pool allocates the watchers for an exchange's sockets before the exchange starts,
+ * The pool allocates the watchers for a fetch's sockets before the fetch starts,
  * because libcurl fails as a whole when it cannot watch a socket. Lack of memory then
- * makes only the start of this exchange fail, and not all streams.
+ * makes only the start of this fetch fail, and not all streams.
  *
  * libcurl writes to sockets with MSG_NOSIGNAL. The TLS library below libcurl may write
  * without MSG_NOSIGNAL: see sigpipe.h. */
@@ -26,11 +26,11 @@
 
 #include "transport/sigpipe.h"
 
-/* Number of sockets that one exchange may need: two for addresses that are tried at the
+/* Number of sockets that one fetch may need: two for addresses that are tried at the
  * same time, one for name look-up, and one in reserve. */
 #define SOCKETS_PER_EXCHANGE 4
 #define SPARE_WATCHES ((size_t)64)
-/* Maximum number of open connections that no exchange uses. libcurl's own limit counts
+/* Maximum number of open connections that no fetch uses. libcurl's own limit counts
  * used connections, too. */
 #define IDLE_CONNECTIONS ((size_t)64)
 
@@ -233,9 +233,9 @@ static void allow_idle(const sgi_fetch_pool *pool)
                       (long)(pool->live + IDLE_CONNECTIONS));
 }
 
-/* ---- the end of an exchange ---- */
+/* ---- the end of a fetch ---- */
 
-/* Removes the exchange from libcurl. If the response has not ended, libcurl closes its
+/* Removes the fetch from libcurl. If the response has not ended, libcurl closes its
  * stream. The caller does not hold the lock. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
@@ -250,7 +250,7 @@ static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
     fetch->easy = NULL;
 }
 
-/* Ends the exchange and calls the owner's callback `done`. outcome: NULL = the exchange
+/* Ends the fetch and calls the owner's callback `done`. outcome: NULL = the fetch
  * was cancelled, and `done` is not called. The caller holds the lock. */
 static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
 {
@@ -268,7 +268,7 @@ static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome 
         sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* Ends the exchange with this fault. The caller holds the lock, which the function
+/* Ends the fetch with this fault. The caller holds the lock, which the function
  * releases for a time and takes again. */
 static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fault,
                      const char *text)
@@ -280,7 +280,7 @@ static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fau
     end(pool, fetch, &outcome);
 }
 
-/* Ends the exchange with libcurl's result. The connection is back in the pool before the
+/* Ends the fetch with libcurl's result. The connection is back in the pool before the
  * callback `done` runs. The caller does not hold the lock. */
 static void finish(sgi_fetch_pool *pool, sgi_fetch *fetch, CURLcode result)
 {
@@ -305,7 +305,7 @@ static void reap(sgi_fetch_pool *pool)
     }
 }
 
-/* Ends all running exchanges with a fault, because libcurl has failed as a whole. The
+/* Ends all running fetches with a fault, because libcurl has failed as a whole. The
  * caller does not hold the lock. */
 static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
 {
@@ -337,9 +337,9 @@ static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 
 /* ---- work ---- */
 
-/* Makes the exchange's handle and adds the handle to libcurl. The caller does not hold
+/* Makes the fetch's handle and adds the handle to libcurl. The caller does not hold
  * the lock. */
-static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
+static CURLcode open_fetch(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     size_t sockets = (pool->live + 1) * SOCKETS_PER_EXCHANGE;
     if (!reserve_watches(pool, sockets) || !open_multi(pool))
@@ -350,7 +350,7 @@ static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
     return result;
 }
 
-/* Starts the exchange in libcurl. The caller holds the lock, which the function releases
+/* Starts the fetch in libcurl. The caller holds the lock, which the function releases
  * for a time. */
 static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
@@ -358,9 +358,9 @@ static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
     if (fetch->events->started)
         fetch->events->started(fetch->user, fetch);
     if (fetch->cancelled)
-        return; /* the exchange stays queued; the pool ends it in its next work step */
+        return; /* the fetch stays queued; the pool ends it in its next work step */
     sgi_runtime_unlock(runtime_of(pool));
-    CURLcode result = open_exchange(pool, fetch);
+    CURLcode result = open_fetch(pool, fetch);
     if (result == CURLE_OK) {
         pool->live++;
         allow_idle(pool);
@@ -395,7 +395,7 @@ static void look_at(sgi_fetch_pool *pool, sgi_fetch *fetch)
         resume(pool, fetch);
 }
 
-/* Handles the exchanges that are in the to_do list at the time of the call. An exchange
+/* Handles the fetches that are in the to_do list at the time of the call. A fetch
  * that fails at once and is started again waits for the next turn, so that it does not
  * block the loop. */
 static void do_what_was_asked(sgi_fetch_pool *pool)
@@ -457,7 +457,7 @@ static void work(sgi_carrier *carrier, uint32_t work)
         do_what_was_asked(pool);
         sgi_runtime_unlock(runtime_of(pool));
         if (pool->multi)
-            /* this event makes libcurl connect for the new exchanges */
+            /* this event makes libcurl connect for the new fetches */
             drive(pool, CURL_SOCKET_TIMEOUT, 0);
         sgi_runtime_lock(runtime_of(pool));
         sgi_sigpipe_unblock(&held, true);

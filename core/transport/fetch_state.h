@@ -1,21 +1,21 @@
 /* The private state of fetch, for its three files:
  *
- *   fetch.c       the interface of fetchers and exchanges; never runs libcurl's transfers
+ *   fetch.c       the interface of fetchers and fetches; never runs libcurl's transfers
  *   fetch_pool.c  one CURLM per runtime on the runtime's loop
- *   fetch_easy.c  one exchange from libcurl's side: options, callbacks, outcome
+ *   fetch_easy.c  one fetch from libcurl's side: options, callbacks, outcome
  *
  * The rule about the lock: libcurl is called only on the loop thread and without the
  * runtime's lock; libcurl's callbacks take the lock. A start, a pause or a cancel that is
- * requested under the lock is recorded in the exchange, and the exchange joins the pool's
+ * requested under the lock is recorded in the fetch, and the fetch joins the pool's
  * to_do list. The pool handles the list in its work step, which the loop runs as it runs
  * the work of a transport. Therefore libcurl is never called from one of its own
- * callbacks, and the owner of an exchange can request a start, a pause or a cancel
+ * callbacks, and the owner of a fetch can request a start, a pause or a cancel
  * anywhere.
  *
  *   WAITING --free slot, or cancelled--> QUEUED --work step--> RUNNING --> ENDED
  *
- * Only the loop thread frees an exchange: a cancelled exchange in the work step, any
- * other exchange after the callback `done`. The lock protects each member unless the
+ * Only the loop thread frees a fetch: a cancelled fetch in the work step, any
+ * other fetch after the callback `done`. The lock protects each member unless the
  * member's comment begins with "loop" (used on the loop thread only). */
 #ifndef SGI_FETCH_STATE_H
 #define SGI_FETCH_STATE_H
@@ -34,10 +34,10 @@ struct sgi_fetcher {
     sgi_fetch_settings settings;
     /* the address that sent the last response; see sgi_fetcher_last_address */
     sgi_ip_address address;
-    /* number of references: the owner of the fetcher has one, and each exchange has
+    /* number of references: the owner of the fetcher has one, and each fetch has
      * one */
     size_t refs;
-    /* for each lane: the number of exchanges past the stage WAITING */
+    /* for each lane: the number of fetches past the stage WAITING */
     size_t busy[SGI_FETCH_LANES];
     struct sgi_fetch_list waiting[SGI_FETCH_LANES];
 };
@@ -45,7 +45,7 @@ struct sgi_fetcher {
 typedef enum sgi_fetch_stage {
     SGI_FETCH_WAITING = 0,
     SGI_FETCH_QUEUED,
-    SGI_FETCH_RUNNING, /* libcurl runs the exchange */
+    SGI_FETCH_RUNNING, /* libcurl runs the fetch */
     SGI_FETCH_ENDED    /* the callback `done` is running */
 } sgi_fetch_stage;
 
@@ -56,15 +56,15 @@ struct sgi_fetch {
     size_t size; /* size of the block of memory that holds this struct and the
                   * request's headers */
     sgi_fetch_stage stage;
-    bool counted; /* true = the exchange is counted in fetcher->busy */
+    bool counted; /* true = the fetch is counted in fetcher->busy */
     bool cancelled;
     bool paused;
     /* true = libcurl keeps bytes that on_bytes refused because of a pause */
     bool held;
     bool headed;                 /* true = the callback `head` was called */
-    bool asked;                  /* true = the exchange is in the pool's to_do list */
-    TAILQ_ENTRY(sgi_fetch) link; /* entry in the pool's list of exchanges */
-    /* entry in the pool's to_do list, or in the fetcher's list of waiting exchanges */
+    bool asked;                  /* true = the fetch is in the pool's to_do list */
+    TAILQ_ENTRY(sgi_fetch) link; /* entry in the pool's list of fetches */
+    /* entry in the pool's to_do list, or in the fetcher's list of waiting fetches */
     TAILQ_ENTRY(sgi_fetch) to_do;
     /* the method, the URL, the headers and the body never change */
     sgi_fetch_method method;
@@ -103,21 +103,21 @@ LIST_HEAD(sgi_fetch_watches, sgi_fetch_watch);
 
 struct sgi_fetch_pool {
     /* the first member: the pool as the loop sees it; attached while there are
-     * exchanges */
+     * fetches */
     sgi_carrier carrier;
-    struct sgi_fetch_list fetches; /* all exchanges that are not freed */
+    struct sgi_fetch_list fetches; /* all fetches that are not freed */
     struct sgi_fetch_list to_do;
     size_t to_do_count;
     size_t fetchers;
     sgi_stop_hook on_stop;
-    bool stopping; /* true = the runtime is ending; running exchanges can finish */
-    bool closed;   /* true = the runtime is ending; no exchange is accepted any more */
+    bool stopping; /* true = the runtime is ending; running fetches can finish */
+    bool closed;   /* true = the runtime is ending; no fetch is accepted any more */
     /* true = the runtime has destroyed the pool, and the last fetcher frees the memory */
     bool orphaned;
     /* loop: libcurl's pool, made at first use; the members from `multi` on are "loop"
      * members */
     CURLM *multi;
-    size_t live; /* number of exchanges that libcurl runs */
+    size_t live; /* number of fetches that libcurl runs */
     ev_timer timer;
     struct sgi_fetch_watches watched;
     struct sgi_fetch_watches spare;
@@ -133,24 +133,24 @@ bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE]);
  * Returns NULL when out of memory. The caller holds the lock. */
 sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt);
 void sgi_fetch_pool_leave(sgi_fetch_pool *pool);
-/* sgi_fetch_pool_queue_new adds a new exchange to the pool. sgi_fetch_pool_queue_change
- * queues an exchange that was started, paused or cancelled for the pool's next work step.
+/* sgi_fetch_pool_queue_new adds a new fetch to the pool. sgi_fetch_pool_queue_change
+ * queues a fetch that was started, paused or cancelled for the pool's next work step.
  * The caller of both functions holds the lock. */
 void sgi_fetch_pool_queue_new(sgi_fetch_pool *pool, sgi_fetch *fetch);
 void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch);
 
 /* ---- fetch.c ---- */
 
-/* Removes the exchange from its fetcher's waiting list, if the exchange is in that list.
+/* Removes the fetch from its fetcher's waiting list, if the fetch is in that list.
  * The caller holds the lock. */
 void sgi_fetch_end_wait(sgi_fetch *fetch);
-/* Frees an exchange that was removed from libcurl and from the pool, and queues the next
- * waiting exchange. Only the loop thread calls the function, with the lock held. */
+/* Frees a fetch that was removed from libcurl and from the pool, and queues the next
+ * waiting fetch. Only the loop thread calls the function, with the lock held. */
 void sgi_fetch_end(sgi_fetch *fetch);
 
 /* ---- fetch_easy.c ---- */
 
-/* Makes libcurl's handle of the exchange with all its options. Only the loop thread calls
+/* Makes libcurl's handle of the fetch with all its options. Only the loop thread calls
  * the function, without the lock. */
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch);
 /* Turns libcurl's result into an outcome. Only the loop thread calls the function,

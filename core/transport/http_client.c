@@ -242,8 +242,7 @@ static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
         .insecure = options->insecure != 0,
         .http1_only = options->http1 != 0,
         .connect_timeout_ms = or_default(options->connect_timeout_ms, DEFAULT_CONNECT_MS),
-        .max_exchanges =
-            (size_t)or_default(options->max_connections, DEFAULT_CONNECTIONS),
+        .max_fetches = (size_t)or_default(options->max_connections, DEFAULT_CONNECTIONS),
     };
     return sgi_fetcher_new(rt, &settings, &client->fetcher, why);
 }

@@ -358,7 +358,7 @@ static void a_runtime_may_end_with_exchanges_in_flight(void **state)
     http_line lines[2] = {{.fd = -1}, {.fd = -1}};
     (void)state;
     memset(seen, 0, sizeof seen);
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 3});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 3});
     fetch_open_stream(&rig, &seen[0], &lines[0]);
     http_line_say(&lines[0], FETCH_CHUNKED "1\r\na\r\n");
     RUN_UNTIL(rig.rt, seen[0].total == 1);
@@ -443,7 +443,7 @@ static void a_fetcher_that_is_freed_takes_its_exchanges_along(void **state)
     fetch_seen seen = {0}, queued = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 1});
     fetch_open_stream(&rig, &seen, &line);
     fetch_start(&rig, &queued, "{}");
     sgi_runtime_lock(rig.rt);

@@ -424,7 +424,7 @@ static void exchanges_beyond_the_limit_wait(void **state)
     fetch_rig rig;
     (void)state;
     memset(seen, 0, sizeof seen);
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 2});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 2});
     for (int i = 0; i < 5; i++)
         fetch_start(&rig, &seen[i], "{}");
     fetch_cancel(&seen[3]); /* exchange 3 still waits */
@@ -457,7 +457,7 @@ static void streams_do_not_hold_up_what_is_short(void **state)
     http_line line = {.fd = -1}, other = {.fd = -1}, third = {.fd = -1};
     fetch_rig rig;
     (void)state;
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 1});
     rig.lane = SGI_FETCH_STREAM;
     fetch_start(&rig, &stream, "{}");
     fetch_start(&rig, &second, "{}");
@@ -498,7 +498,7 @@ static void a_stream_that_began_as_short_makes_room(void **state)
     http_line lines[4] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
     fetch_rig rig;
     (void)state;
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 1});
     rig.lane = SGI_FETCH_REQUEST;
     for (int i = 0; i < 3; i++)
         fetch_start(&rig, &seen[i], "{}");
@@ -530,7 +530,7 @@ static void what_waits_ends_with_the_runtime(void **state)
     http_line lines[2] = {{.fd = -1}, {.fd = -1}};
     fetch_rig rig;
     (void)state;
-    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_fetches = 1});
     rig.lane = SGI_FETCH_STREAM;
     fetch_open_stream(&rig, &stream, &lines[0]);
     fetch_start(&rig, &waiting, "{}");
