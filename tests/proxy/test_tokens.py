@@ -98,7 +98,9 @@ class Tokens(stage.Stage):
         proxy.wait_line("was read anew")
         self.assertEqual(self.status(proxy, "Bearer secret"), 401)
         self.assertNotEqual(self.status(proxy, "Bearer other"), 401)
-        self.assertEqual(client.begin("ping").getresponse().status, 401)
+        refused = client.begin("ping")
+        self.assertEqual(refused.getresponse().status, 401)
+        refused.close()
 
     def test_a_file_that_cannot_be_used_changes_nothing(self):
         proxy = self.serve(ada="secret")
