@@ -65,7 +65,8 @@ part(HTTP
     FILES core/api/api_http*.c core/engine/oauth/*.c core/transport/acceptor.c
         core/transport/address.c core/transport/bearer*.c core/transport/fetch*.c
         core/transport/header_hook.c core/transport/http_*.c core/transport/link*.c
-        core/transport/listen_socket.c core/transport/socket_guest.c core/transport/tls.c
+        core/transport/listen_socket.c core/transport/resumptions.c
+        core/transport/socket_guest.c core/transport/tls.c
         core/transport/wake_descriptor.c
     PACKAGES "Libwebsockets 4.1" "CURL 7.74" "OpenSSL 3.0 COMPONENTS SSL"
     LIBRARIES Libwebsockets::Libwebsockets CURL::libcurl OpenSSL::SSL

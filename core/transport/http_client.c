@@ -36,7 +36,7 @@ static void start(segue_transport *transport)
 {
     sgi_conn *conn = sgi_transport_conn(transport);
     const sgi_http_client *client = client_of(transport);
-    sgi_conn_use_http_exchanges(conn, client->place, client->name.p);
+    sgi_conn_use_http_exchanges(conn, client->endpoint_hash, client->name.p);
     sgi_conn_start(conn);
 }
 
@@ -249,13 +249,13 @@ static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
 
 /* Returns a hash of the endpoint, never 0. Two endpoints with the same hash are treated
  * as one server. Such a collision costs one more message to one of the servers. */
-static uint64_t place_of(const char *url, const char *unix_socket)
+static uint64_t hash_of_endpoint(const char *url, const char *unix_socket)
 {
     static const uint64_t seed[2] = {0, 0};
-    uint64_t place = sgi_siphash(seed, url, strlen(url));
+    uint64_t hash = sgi_siphash(seed, url, strlen(url));
     if (unix_socket)
-        place += sgi_siphash(seed, unix_socket, strlen(unix_socket));
-    return place ? place : 1;
+        hash += sgi_siphash(seed, unix_socket, strlen(unix_socket));
+    return hash ? hash : 1;
 }
 
 /* Makes the endpoint's name for messages: origin and path of the URL. The query is left
@@ -296,7 +296,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     TAILQ_INIT(&client->exchanges);
     sgi_old_stream_init(client, engine, options->http_sse);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
-    client->place = place_of(url, options->unix_socket);
+    client->endpoint_hash = hash_of_endpoint(url, options->unix_socket);
     bool has_room = make_name(client, url) && !client->url.failed;
     segue_status status = has_room ? check_files(options, why) : SEGUE_E_NOMEM;
     if (status == SEGUE_OK)

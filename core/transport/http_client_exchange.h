@@ -65,7 +65,7 @@ struct sgi_http_client {
     int32_t header_count;
     /* a hash of the endpoint, under which the engine remembers facts about the
      * endpoint */
-    uint64_t place;
+    uint64_t endpoint_hash;
     /* the Mcp-Session-Id of the wire session; empty = no session */
     sgi_buf session;
     sgi_buf version;       /* the MCP-Protocol-Version of the wire session */
