@@ -554,6 +554,8 @@ static void apply(fake_host *h, const segue_store_write *write)
         must(record && !record->record.ended, "a release of what has ended");
         record->releases++;
         break;
+    case SEGUE_STORE_TAKEN:
+        break; /* nothing reads the number of the last command */
     case SEGUE_STORE_DELETE:
         must(record && !record->last_seq, "a deletion of what has a log");
         LIST_REMOVE(record, link);

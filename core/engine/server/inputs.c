@@ -295,11 +295,22 @@ static segue_status send_misfit(sgi_op *op, const sgi_op_question *input,
     return status;
 }
 
+/* True when another server may have asked a question of this key, which this server does
+ * not know yet: another server may own the operation, or owns it and its log was not read
+ * yet. */
+static bool may_be_asked_elsewhere(sgi_op *op, sgi_str key)
+{
+    const sgi_op_question *input = sgi_op_find_question(op, key);
+    bool is_behind =
+        sgi_op_runs_elsewhere(op) ? op->shared->stale : sgi_op_is_in_doubt(op);
+    return is_behind && !sgi_op_has_ended(op) && !(input && input->answered);
+}
+
 segue_status sgi_task_take_answer(sgi_op *op, sgi_str key, sgi_json response)
 {
     sgi_op_question *input = open_input(op, key);
     if (!input)
-        return SEGUE_OK;
+        return may_be_asked_elsewhere(op, key) ? SEGUE_E_STORE : SEGUE_OK;
     if (!fits(input, response) && sgi_op_runs_elsewhere(op))
         return send_misfit(op, input, response);
     if (!fits(input, response)) {

@@ -15,12 +15,13 @@
  * for the returned status, the client must send the answer again. */
 segue_status sgi_task_take_answer(sgi_op *op, sgi_str key, sgi_json response);
 
-/* True when an answer could not be accepted now: memory ran out, or too many commands
- * wait for the server that runs the operation. status: the result of
+/* True when an answer could not be accepted now: memory ran out, too many commands wait
+ * for the server that runs the operation, or this server does not know whether another
+ * server has asked the question (SEGUE_E_STORE). status: the result of
  * sgi_task_take_answer. */
 static inline bool sgi_task_is_put_off(const sgi_op *op, segue_status status)
 {
-    return status == SEGUE_E_NOMEM ||
+    return status == SEGUE_E_NOMEM || status == SEGUE_E_STORE ||
            (status == SEGUE_E_LIMIT && sgi_op_runs_elsewhere(op));
 }
 
