@@ -384,6 +384,38 @@ static void cancel_is_said_of_the_task(void **state)
     }
 }
 
+/* A tasks/result that waits when the task is cancelled gets an answer that looks like a
+ * result. Only the answer to tasks/cancel says whether it is one. */
+static void a_waiting_result_does_not_end_a_cancelled_task(void **state)
+{
+    (void)state;
+    static const char answer[] = "\"content\":[{\"type\":\"text\",\"text\":\"Task was "
+                                 "cancelled\"}],\"isError\":true";
+    for (int too_late = 0; too_late < 2; too_late++) {
+        kit k = {0};
+        record *r = begin(&k, SERVER_2025);
+        kit_result(&k, look(&k), TASK_2025("T", "completed"));
+        char *fetch = strdup(kit_expect(&k, "tasks/result"));
+        segue_request_cancel(r->request);
+        char *cancel = strdup(kit_expect(&k, "tasks/cancel"));
+        kit_result(&k, fetch, answer);
+        kit_run(&k);
+        assert_int_equal(r->completed, 0);
+        if (too_late) {
+            kit_error(&k, cancel, -32602, NULL);
+            kit_result(&k, look(&k), TASK_2025("T", "completed"));
+            kit_result(&k, kit_expect(&k, "tasks/result"), BLOCKS);
+        } else {
+            kit_result(&k, cancel, TASK_2025("T", "cancelled"));
+        }
+        assert_int_equal(r->status, too_late ? SEGUE_OK : SEGUE_E_CANCELLED);
+        assert_int_equal(r->completed, 1);
+        free(fetch);
+        free(cancel);
+        kit_end(&k);
+    }
+}
+
 static void a_cancel_that_comes_too_late_brings_the_result(void **state)
 {
     (void)state;
@@ -750,6 +782,7 @@ int main(void)
               failed_is_told_apart_by_the_result),
         cmocka_unit_test(cancelled_elsewhere),
         cmocka_unit_test(cancel_is_said_of_the_task),
+        cmocka_unit_test(a_waiting_result_does_not_end_a_cancelled_task),
         cmocka_unit_test(a_cancel_that_comes_too_late_brings_the_result),
         cmocka_unit_test(a_task_that_is_gone_is_lost_once),
         cmocka_unit_test(failures_back_off),

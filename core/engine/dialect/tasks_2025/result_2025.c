@@ -141,6 +141,12 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     task->asking = NULL;
     if (!sgi_2025_is_live(request))
         return;
+    if (request->cancel_due) {
+        /* This may be the outcome of the cancelled task, which looks like a result that
+         * is an error. Only the answer to tasks/cancel says whether it is. If the server
+         * refuses to cancel the task, the client asks for the result again. */
+        return;
+    }
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
         sgi_tries_reset(&request->tries);
         task->refusals = 0;
