@@ -6,6 +6,7 @@
 #include "support/fixtures.h"
 #include "support/item_fixtures.h"
 #include "support/model_fixtures.h"
+#include "support/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +100,7 @@ int main(int argc, char **argv)
     if (plan) {
         fault_store_plan(fault_store_new_blocking(argc > 1 ? argv[1] : NULL, &store),
                          plan);
-    } else if (argc > 1 &&
-               segue_store_sqlite(argv[1], NULL, &store, &error) != SEGUE_OK) {
+    } else if (argc > 1 && world_open_sqlite(argv[1], &store, &error) != SEGUE_OK) {
         fprintf(stderr, "%s\n", segue_error_read(error)->message);
         return 1;
     }

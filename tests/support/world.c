@@ -86,13 +86,20 @@ static segue_status say_principal(void *user, segue_transport *transport,
     return SEGUE_OK;
 }
 
+segue_status world_open_sqlite(const char *path, segue_store **out, segue_error **error)
+{
+    segue_store_options options = SEGUE_STORE_OPTIONS_INIT;
+    options.busy_timeout_ms = WAIT_MS;
+    return segue_store_sqlite(path, &options, out, error);
+}
+
 static void open_store(world *w)
 {
     segue_error *error = NULL;
     if (w->custom) {
         w->store = w->custom;
     } else if (w->store_kind == WORLD_SQLITE) {
-        if (segue_store_sqlite(w->path, NULL, &w->store, &error) != SEGUE_OK)
+        if (world_open_sqlite(w->path, &w->store, &error) != SEGUE_OK)
             fail_msg("store: %s", segue_error_read(error)->message);
     } else if (!w->store) {
         assert_int_equal(segue_store_memory(NULL, &w->store), SEGUE_OK);
@@ -327,8 +334,7 @@ void world_begin_beside(world *w, world *other)
     if (other->custom) {
         /* The test has opened a separate handle for this world. */
     } else if (world_is_slow(w) && !w->custom) {
-        assert_int_equal(segue_store_sqlite(w->path, NULL, &other->custom, NULL),
-                         SEGUE_OK);
+        assert_int_equal(world_open_sqlite(w->path, &other->custom, NULL), SEGUE_OK);
         other->slow = 1;
     } else {
         sgi_store_ref(w->store);

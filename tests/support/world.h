@@ -67,6 +67,9 @@ typedef struct world {
 /* Starts the stage; fails the test when this is not possible. Before this call, the test
  * zeroes the world and sets the members that differ from the defaults. */
 void world_begin(world *w);
+/* Opens a SQLite file that several processes share. The store waits for the others for
+ * as long as a test waits for a message: a process may stand still on a busy machine. */
+segue_status world_open_sqlite(const char *path, segue_store **out, segue_error **error);
 /* Ends the stage and checks that nothing leaked. */
 void world_end(world *w);
 /* HERE: ends the server and its runtime, keeps the store's file (or the memory store),
