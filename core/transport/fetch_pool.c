@@ -28,7 +28,7 @@
 
 /* Number of sockets that one fetch may need: two for addresses that are tried at the
  * same time, one for name look-up, and one in reserve. */
-#define SOCKETS_PER_EXCHANGE 4
+#define SOCKETS_PER_FETCH 4
 #define SPARE_WATCHES ((size_t)64)
 /* Maximum number of open connections that no fetch uses. libcurl's own limit counts
  * used connections, too. */
@@ -341,7 +341,7 @@ static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
  * the lock. */
 static CURLcode open_fetch(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
-    size_t sockets = (pool->live + 1) * SOCKETS_PER_EXCHANGE;
+    size_t sockets = (pool->live + 1) * SOCKETS_PER_FETCH;
     if (!reserve_watches(pool, sockets) || !open_multi(pool))
         return CURLE_OUT_OF_MEMORY;
     CURLcode result = sgi_fetch_easy_open(fetch);

@@ -65,7 +65,7 @@ bool sgi_conn_is_closing(const sgi_conn *conn)
 static void empty_output(sgi_conn *conn, size_t room)
 {
     sgi_buf_reset(&conn->out, room);
-    conn->response_bytes = 0;
+    conn->caused_bytes = 0;
 }
 
 void sgi_conn_start(sgi_conn *conn)
@@ -216,10 +216,15 @@ void sgi_conn_add_input(sgi_conn *conn, const char *bytes, size_t len)
 
 bool sgi_conn_wants_input(sgi_conn *conn)
 {
-    bool wants = conn->response_bytes < conn->engine->max_queue &&
+    bool wants = conn->caused_bytes < conn->engine->max_queue &&
                  conn->role->wants_input(conn->self);
     conn->stalled = !wants;
     return wants;
+}
+
+void sgi_conn_count_output(sgi_conn *conn)
+{
+    conn->caused_bytes = conn->out.len;
 }
 
 void sgi_conn_drop_output(sgi_conn *conn)
@@ -321,7 +326,7 @@ void sgi_conn_take_output(sgi_conn *conn, sgi_buf *into)
     sgi_buf_reset(into, KEEP_ROOM);
     conn->out = *into;
     *into = filled;
-    conn->response_bytes = 0;
+    conn->caused_bytes = 0;
     conn->output_notified = false;
     if (!TAILQ_EMPTY(&conn->sources) || counts)
         sgi_conn_notify_output(conn);

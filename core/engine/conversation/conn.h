@@ -105,10 +105,12 @@ struct sgi_conn {
     bool sole;            /* the peer has no other connection to this process */
     sgi_ndjson framing;
     sgi_buf out;
-    /* Number of bytes of `out` that are responses. When there are too many, no input is
-     * read, because input makes more of them. Requests and notifications do not count: a
-     * peer that waits until this side reads would wait for ever. */
-    size_t response_bytes;
+    /* Number of bytes of `out` that input has caused: responses, and what is unsent when
+     * the peer makes this side withdraw a question (sgi_conn_count_output). When there
+     * are too many, no input is read. Other requests and notifications do not count: a
+     * peer that waits until this side reads would wait for ever. Two sides that both have
+     * too many responses unsent still wait for each other until a time limit ends it. */
+    size_t caused_bytes;
     TAILQ_HEAD(, sgi_output_source) sources;
     /* the open batches, a linked list (batch.h); NULL = there is no open batch */
     sgi_batch_answer *batches;
@@ -182,6 +184,9 @@ void sgi_output_source_remove(sgi_conn *conn, sgi_output_source *source);
 /* True when the unsent output has reached its limit. The caller can then omit messages
  * that are not necessary, such as progress. */
 bool sgi_conn_is_full(const sgi_conn *conn);
+/* Counts all unsent output as caused by input. A peer that reads nothing could otherwise
+ * make any number of messages that no limit on requests counts. */
+void sgi_conn_count_output(sgi_conn *conn);
 /* Notifies the host, or the outer conversation, that there is output. */
 void sgi_conn_notify_output(sgi_conn *conn);
 

@@ -202,7 +202,7 @@ static bool finish(sgi_sending *sending)
         conn->frames == SGI_FRAMES_OPEN)
         return undo(sending);
     if (sending->last || sending->id.n)
-        conn->response_bytes += conn->out.len - sending->mark;
+        conn->caused_bytes += conn->out.len - sending->mark;
     if (conn->replay)
         keep(sending);
     if (batch)

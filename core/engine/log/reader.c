@@ -9,9 +9,9 @@
  * So entries after the horizon (the last entry that a peer may see) wait in the chunk.
  *
  * The log ends at the first end that the head knows. The store may have another end
- * behind it (op_head.c), which no reader reads. When the store has nothing between the
- * reader and the horizon, it has lost these entries, and waiting for them would be in
- * vain. */
+ * behind it (entry_numbers.c), which no reader reads. When the store has nothing
+ * between the reader and the horizon, it has lost these entries, and waiting for them
+ * would be in vain. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"

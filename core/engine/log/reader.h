@@ -63,7 +63,7 @@ void sgi_reader_on_entry_removed(sgi_reader *reader, const sgi_entry *entry);
 /* Reads a whole log and folds it. `done` runs once, perhaps before sgi_op_fold returns.
  * fold: the merged result; NULL = the log cannot be read. status then says why.
  * SEGUE_E_NOT_FOUND: the store has lost the operation. SEGUE_E_STATE: the store has lost
- * a part of the result. SEGUE_E_STORE: the store fails. */
+ * a part of the result. SEGUE_E_STORE: the store fails. SEGUE_E_NOMEM: out of memory. */
 typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold,
                               segue_status status);
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user);

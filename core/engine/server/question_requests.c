@@ -353,8 +353,12 @@ void sgi_question_end_task(sgi_op_question *input)
 void sgi_question_withdraw_sent(sgi_op_question *input)
 {
     sgi_question_request *question = input->question_request;
-    if (question)
+    if (question) {
         tell_withdrawn(question);
+        /* The question gives back its place among OUT_MAX, although it may be unsent. */
+        if (question->conn)
+            sgi_conn_count_output(question->conn);
+    }
     if (input->question_task)
         sgi_question_end_task(input);
     else if (question)

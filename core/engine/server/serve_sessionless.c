@@ -5,8 +5,9 @@
  *
  * The server knows nothing of such a client: the client has declared no capabilities and
  * has heard of none. So only those methods are served whose answer depends on nothing
- * that a session holds. A call is plain and cannot ask questions. Nobody can come back
- * for its answer, so the end of its exchange cancels the call, as in 2026-07-28. */
+ * that a session holds. A call is plain and cannot ask questions. The end of its exchange
+ * cancels the call, as in 2026-07-28: only a call with an idempotency key, or of a tool
+ * whose calls are stored, goes on. */
 #include "engine/server/serve_http.h"
 
 #include "engine/server/serving.h"
