@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Generator, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -33,9 +34,18 @@ class Point(msgspec.Struct):
     y: float = 1.5
 
 
+class Point3(Point):
+    z: int = 0
+
+
 @dataclasses.dataclass
 class Named:
     name: str
+
+
+@dataclasses.dataclass
+class Titled(Named):
+    title: str
 
 
 class Model(pydantic.BaseModel):
@@ -130,6 +140,11 @@ VALUES: list[tuple[Any, Any, str, Any]] = [
     (list[Model], [Model(n=1)], '[{"n":1}]', {"result": [{"n": 1}]}),
     (list[Point], [Point(1)], '[{"x":1,"y":1.5}]', {"result": [{"x": 1, "y": 1.5}]}),
     (list[Point], [{"x": 1}], '[{"x":1}]', {"result": [{"x": 1}]}),
+    (int, 3.0, "3", {"result": 3}),
+    (list[int], [3.0], "[3]", {"result": [3]}),
+    (Point, {"x": 1}, '{"x":1}', {"x": 1}),
+    (Named, {"name": "Ada"}, '{"name":"Ada"}', {"name": "Ada"}),
+    (dict[int, int], {1: 2}, '{"1":2}', {"1": 2}),
     (int | str, "a", "a", {"result": "a"}),
     (Point | None, None, "null", {"result": None}),
     (Color, Color.red, "red", {"result": "red"}),
@@ -146,7 +161,12 @@ MISFITS: list[tuple[Any, Any]] = [
     (int, "3"),
     (int, 2.5),
     (int, None),
+    (int, True),
+    (float, math.nan),
     (list[int], ["a"]),
+    (list[int], [True]),
+    (list[int], [object()]),
+    (Point, {"x": "1"}),
     (Shape, {"corners": "3"}),
     (list[Point], [{"y": 1}]),
     (list[Model], [{}]),
@@ -216,6 +236,21 @@ def test_values_and_their_texts(world: ServerWorld) -> None:
         assert tools["written"] == {"type": "object"}
 
     world.run(server, work)
+
+
+def test_objects_of_subclasses_fit() -> None:
+    for tp, value, structured in (
+        (list[Point], [Point3(1)], {"result": [{"x": 1, "y": 1.5, "z": 0}]}),
+        (list[Named], [Titled("A", "B")], {"result": [{"name": "A", "title": "B"}]}),
+        (dict[str, Point], {"a": Point3(1)}, {"a": {"x": 1, "y": 1.5, "z": 0}}),
+    ):
+        output = Output.of(tp, None)
+        assert output is not None
+        assert output.encode("tool", value) == schema.encode(structured)
+    output = Output.of(list[Point], None)
+    assert output is not None
+    with pytest.raises(segue.McpError, match="its declared type"):
+        output.encode("tool", [Point3("a")])  # type: ignore[arg-type]
 
 
 def test_a_wrapped_value_is_decoded() -> None:

@@ -137,10 +137,33 @@ def _make_converter(tp: Any) -> Callable[[Any], Any]:
     return lax_converter(tp)
 
 
-def _make_checker(tp: Any) -> Callable[[Any], Any]:
+def _make_checker(tp: Any) -> Callable[[Any, bytes], bytes]:
     if uses_pydantic(tp):
-        return typing.cast("Callable[[Any], Any]", _adapter(tp).validate_python)
-    return lambda value: msgspec.convert(value, tp, dec_hook=_decode_other)
+        return _value_checker(_adapter(tp).validate_python)
+    return _json_checker(strict_decoder(tp))
+
+
+def _value_checker(validate: Callable[[Any], Any]) -> Callable[[Any, bytes], bytes]:
+    def check(value: Any, raw: bytes) -> bytes:
+        validate(value)
+        return raw
+
+    return check
+
+
+def _json_checker(decode: Callable[[bytes], Any]) -> Callable[[Any, bytes], bytes]:
+    def check(value: Any, raw: bytes) -> bytes:
+        try:
+            decode(raw)
+        except msgspec.ValidationError:
+            whole = whole_numbers(raw)
+            if whole is None:
+                raise
+            decode(whole)
+            return whole
+        return raw
+
+    return check
 
 
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
@@ -154,8 +177,13 @@ def converter(tp: type[T]) -> Callable[[Any], T]:
     return _converters(tp)
 
 
-def checker(tp: type[T]) -> Callable[[Any], T]:
-    """Returns a function that raises if a value does not fit this type."""
+def checker(tp: Any) -> Callable[[Any, bytes], bytes]:
+    """Returns a function that raises if a value does not fit this type. The function gets
+    the value and its JSON. It returns the JSON, with 5 in place of 5.0 if only that fits.
+
+    msgspec reads the JSON, so objects of a subclass fit. pydantic reads the value,
+    because it may write a model in another form than it reads.
+    """
     return _checkers(tp)
 
 

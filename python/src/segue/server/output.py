@@ -131,16 +131,17 @@ class Output:
         Raises:
             McpError: the value does not fit the declared type.
         """
-        if isinstance(value, _CHECKED):
-            try:
-                self._check(value)
-            except (msgspec.ValidationError, ValueError) as error:
-                raise McpError(
-                    -32603,
-                    f"The result of {tool} does not fit its declared type: "
-                    f"{schema.reason(error)}",
-                ) from error
-        return schema.encode({"result": value} if self.wraps else value)
+        try:
+            raw = schema.encode(value)
+            if isinstance(value, _CHECKED):
+                raw = self._check(value, raw)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise McpError(
+                -32603,
+                f"The result of {tool} does not fit its declared type: "
+                f"{schema.reason(error)}",
+            ) from error
+        return b'{"result":' + raw + b"}" if self.wraps else raw
 
     def text(self, value: Any, structured: bytes) -> str:
         """Returns the text that goes along with a structured result."""
