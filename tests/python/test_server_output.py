@@ -253,6 +253,48 @@ def test_objects_of_subclasses_fit() -> None:
         output.encode("tool", [Point3("a")])  # type: ignore[arg-type]
 
 
+class Settings(msgspec.Struct):
+    size: int = 1
+
+
+class Options(pydantic.BaseModel):
+    size: int = 1
+
+
+class Outcome(msgspec.Struct):
+    result: dict[str, int]
+
+
+class Tree(pydantic.BaseModel):
+    result: Tree | None = None
+    size: int = 1
+
+
+@pytest.mark.parametrize(
+    ("tp", "inner", "value"),
+    [
+        (Settings, {"size": 2}, Settings(2)),
+        (Settings | None, {"size": 2}, Settings(2)),
+        (Settings, {}, Settings()),
+        (Options, {"size": 2}, Options(size=2)),
+        (dict, {"size": 2}, {"size": 2}),
+        (dict[str, Any], {"size": 2}, {"size": 2}),
+        (Any, 3, 3),
+        (None, None, None),
+        (dict, 3, {"result": 3}),
+        (Outcome, {"a": 1}, Outcome({"a": 1})),
+        (Outcome | None, {"a": 1}, Outcome({"a": 1})),
+        (Outcome | None, None, None),
+        (Outcome, {"result": {"a": 1}}, Outcome({"a": 1})),
+        (Tree, {"size": 2}, Tree(result=Tree(size=2))),
+        (Annotated[Outcome, "which"], {"a": 1}, Outcome({"a": 1})),
+    ],
+    ids=str,
+)
+def test_the_value_inside_is_decoded_first(tp: Any, inner: Any, value: Any) -> None:
+    assert segue.Result(structured={"result": inner}).decode(tp) == value
+
+
 def test_a_wrapped_value_is_decoded() -> None:
     wrapped = segue.Result("3", {"result": 3})
     assert wrapped.decode(int) == 3

@@ -8,6 +8,7 @@ base64.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
@@ -269,7 +270,9 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     def decode(self, type: type[T]) -> T:
         """Decodes the structured content, or else the text as JSON. If the structured
-        content is `{"result": value}` and does not fit the type, the value is decoded.
+        content is `{"result": value}`, the value is decoded. The whole content is decoded
+        if the value does not fit the type. If the type declares a member `result`, the
+        whole content comes first.
 
         Args:
             type: a type that msgspec can decode to, or a model of pydantic.
@@ -278,15 +281,20 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
             msgspec.ValidationError: the value does not fit the type. pydantic raises its
             own exception.
         """
-        if self.structured is None:
-            return schema.decoder(type)(self.text.encode())
         decode = schema.decoder(type)
+        whole = self.structured
+        if whole is None:
+            return decode(self.text.encode())
+        if not isinstance(whole, dict) or list(whole) != ["result"]:
+            return decode(_encode(whole))
+        ways = [whole["result"], whole]
+        if schema.has_member(type, "result"):
+            ways.reverse()
         try:
-            return decode(_encode(self.structured))
+            return decode(_encode(ways[0]))
         except (msgspec.ValidationError, ValueError):
-            wrapped = self.structured
-            if isinstance(wrapped, dict) and list(wrapped) == ["result"]:
-                return decode(_encode(wrapped["result"]))
+            with contextlib.suppress(msgspec.ValidationError, ValueError):
+                return decode(_encode(ways[1]))
             raise
 
 

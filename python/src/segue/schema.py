@@ -28,6 +28,7 @@ __all__ = [
     "converter",
     "decoder",
     "encode",
+    "has_member",
     "is_object_type",
     "json_schema",
     "reason",
@@ -294,6 +295,34 @@ def is_object_type(tp: Any) -> bool:
         return json_schema(tp).get("type") == "object"
     except (TypeError, ValueError, RuntimeError):
         return False
+
+
+def _find_member(tp: Any, name: str) -> bool:
+    try:
+        schema = json_schema(tp)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    parts = schema.get("$defs", {})
+    left, seen = [schema], set[str]()
+    while left:
+        one = left.pop()
+        if name in one.get("properties", {}):
+            return True
+        left += [*one.get("anyOf", ()), *one.get("oneOf", ()), *one.get("allOf", ())]
+        part = one.get("$ref", "").rpartition("/")[2]
+        if part in parts and part not in seen:
+            seen.add(part)
+            left.append(parts[part])
+    return False
+
+
+_members = _cached(lambda asked: _find_member(*asked))
+
+
+def has_member(tp: Any, name: str) -> bool:
+    """Returns whether the type, or one type of a union, is an object that declares this
+    member in its JSON."""
+    return _members((tp, name))
 
 
 # ---- annotations
