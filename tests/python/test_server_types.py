@@ -171,6 +171,43 @@ def test_a_model_follows_the_rule_too() -> None:
         assert schema.reason(caught.value) == text
 
 
+def test_bytes_beside_a_field_are_base64() -> None:
+    def function(
+        data: Annotated[bytes, pydantic.Field(max_length=3)],
+        more: Annotated[list[bytes], pydantic.Field()] = [b"\0\1"],  # noqa: B006
+    ) -> None: ...
+
+    signature = Signature(function)
+    for text, data in (("AAE=", b"\0\1"), ("+/+/", b"\xfb\xff\xbf")):
+        raw = f'{{"arguments":{{"data":"{text}","more":["{text}"]}}}}'
+        assert signature.decode(raw.encode()) == (data, [data])
+        assert signature.convert({"data": text})[0] == data
+    with pytest.raises(pydantic.ValidationError, match="base64"):
+        signature.decode(b'{"arguments":{"data":"%"}}')
+    properties = signature.schema["properties"]
+    assert properties["data"]["format"] == "base64url"
+    assert properties["more"]["default"] == ["AAE="]
+
+
+def test_bytes_in_a_model_follow_the_config_of_the_model() -> None:
+    class Texts(pydantic.BaseModel):
+        data: bytes
+
+    class Coded(Texts):
+        model_config = pydantic.ConfigDict(
+            val_json_bytes="base64", ser_json_bytes="base64"
+        )
+
+    def function(texts: Any, coded: Any) -> None: ...
+
+    function.__annotations__.update(texts=Texts, coded=Coded)
+    texts, coded = Signature(function).decode(
+        b'{"arguments":{"texts":{"data":"AAE="},"coded":{"data":"AAE="}}}'
+    )
+    assert (texts.data, coded.data) == (b"AAE=", b"\0\1")
+    assert schema.encode(coded) == b'{"data":"AAE="}'
+
+
 def test_a_struct_and_a_model_of_one_name() -> None:
     def function(first: Any, second: Any, third: Any) -> None: ...
 

@@ -73,7 +73,11 @@ class Models:
             return
         import pydantic
 
-        self._model: Any = pydantic.create_model("Arguments", **members)
+        # Bytes are base64, as msgspec has them. Models inside have a config of their own.
+        config = pydantic.ConfigDict(val_json_bytes="base64", ser_json_bytes="base64")
+        self._model: Any = pydantic.create_model(
+            "Arguments", __config__=config, **members
+        )
         for place, one in enumerate(parameters):
             member = f"argument{place}"
             if member in members:
