@@ -1,0 +1,86 @@
+"""The scripts that make and check packages find what they must find.
+
+.ci/ask-proxy asks a made-up proxy, whose guard answers, or another program in its place.
+.ci/packages runs in a directory of its own, on a PATH without the programs of LLVM.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lint
+
+TOOLS = "bash cat cmp cut date dirname env grep head sed tail tr uname".split()
+# The program that answers runs when the answer arrives, and ends when the input does.
+PROXY = """#!/bin/bash
+read -r question
+{ echo '{"serverInfo":{}}'; cat; } | ANSWERING
+"""
+ECHO = "while read -r line; do echo \"$line\"; done"
+
+
+def run(*words, **more):
+    return subprocess.run([str(word) for word in words], text=True, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=60, **more)
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def ask(place, answering):
+    """Returns the status of .ci/ask-proxy and what it prints on stderr."""
+    proxy = program(place / "proxy", PROXY.replace("ANSWERING", answering))
+    ran = run(lint.ROOT / ".ci/ask-proxy", proxy, place / "guard", "server")
+    return ran.returncode, ran.stderr.strip()
+
+
+def guards(place):
+    guard, qemu = place / "guard", place / "qemu-machine-static"
+    shutil.copy(shutil.which("cat"), guard)
+    shutil.copy(shutil.which("bash"), qemu)
+    refused = (1, f"ask-proxy: {guard} does not run")
+    for answering, wanted in (
+        (f"'{guard}'", (0, "")),
+        (f"'{qemu}' -c '{ECHO}' '{guard}'", (0, "")),
+        ("cat", refused),
+        (f"bash -c '{ECHO}' '{guard}'", refused),
+        (f"'{qemu}' -c '{ECHO}' '{guard}.other'", refused),
+    ):
+        told = ask(place, answering)
+        yield told == wanted, f".ci/ask-proxy: {answering}: {told}"
+
+
+def names_the_package(place):
+    shutil.copytree(lint.ROOT / ".ci", place / "tree/.ci")
+    programs = place / "bin"
+    programs.mkdir()
+    for tool in TOOLS:
+        (programs / tool).symlink_to(shutil.which(tool))
+    program(programs / "git", "#!/bin/sh\necho 0\n")
+    for step in ("libraries", "archive", "wheel", "npm", "symbols"):
+        ran = run(place / "tree/.ci/packages", step,
+                  env={"PATH": str(programs), "HOME": str(place)})
+        yield ran.returncode == 1 and "in the package llvm" in ran.stderr, \
+            f".ci/packages {step} without llvm: {ran.returncode}, {ran.stderr}"
+    yield not (place / "tree/build").exists(), ".ci/packages: something was begun"
+
+
+def main():
+    findings = count = 0
+    for case in (guards, names_the_package):
+        with tempfile.TemporaryDirectory() as place:
+            for holds, text in case(pathlib.Path(place)):
+                count += 1
+                if not holds:
+                    findings += 1
+                    print(text)
+    print(f"{findings} findings in {count} cases of the packages")
+    return 1 if findings else 0
+
+
+sys.exit(main())
