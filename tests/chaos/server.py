@@ -152,7 +152,9 @@ def main():
                "ttl": TTL_SECONDS, "poll": 0.05}
     for name, function, restartable in zip(("weave", "effect"), HANDLERS[handlers],
                                            (True, False), strict=True):
-        server.tool(function, name=name, restartable=restartable, **options)
+        # the clients call both tools with the arguments of weave
+        server.tool(function, name=name, restartable=restartable, forbid_extra=False,
+                    **options)
     asyncio.run(run(store, port))
 
 
