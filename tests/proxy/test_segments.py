@@ -331,8 +331,9 @@ class Killed(Upstream):
                 for text in texts(event["payload"]["content"])]
 
     def kill(self, name, steps, shown):
-        """Lets so many segments come, kills the proxy when they were shown, and lets the
-        rest come. Returns all events of the task at the next proxy, and its result."""
+        """The upstream makes one step for each number in `shown`, until the client has
+        that many segments. Then the proxy is killed, and the upstream makes the rest of
+        the `steps`. Returns all events of the task at the next proxy, and its result."""
         options = (*AT_ONCE, *self.sqlite(f"{name}{len(shown)}.db"))
         first = self.front(*options)
         client = Events(first.url)

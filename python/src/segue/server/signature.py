@@ -79,7 +79,8 @@ def unknown_arguments(params: bytes, known: Iterable[str]) -> list[str]:
         given = _decode_names(_decode_loose(params).arguments)
     except msgspec.MsgspecError:  # the arguments are not an object
         return []
-    return [name for name in given if name not in set(known)]
+    names = set(known)
+    return [name for name in given if name not in names]
 
 
 class Signature:
