@@ -380,7 +380,9 @@ static void start_request(relay *r, const char *token)
 void relay_send(relay *r)
 {
     bool is_same_run = r->is_tool && r->up->source->can.keys && relay_has_key(r);
-    if (!is_same_run)
+    if (is_same_run)
+        segments_repeat(r);
+    else
         segments_begin_anew(r);
     free(r->token);
     r->token = NULL;

@@ -9,7 +9,13 @@
  * upstream's next segment. A checkpoint is needed only where this rule changes: when
  * segments that begin a block are followed by segments that continue a block, or the
  * other way round, and when earlier segments become void. The checkpoint is renewed from
- * time to time, so that the upstream need not send many segments again. */
+ * time to time, so that the upstream need not send many segments again.
+ *
+ * A call without a token is repeated by its key, and the upstream sends the segments from
+ * the first one again. An upstream that has forgotten the key runs the call a second time,
+ * with other segments. The digest shows this. So each checkpoint has the digest before and
+ * after the next segment, and each of the first segments has a checkpoint. Where the
+ * digest is unknown, the segments of the repeated call replace those in the log. */
 #include "limits.h"
 #include "relay.h"
 
@@ -52,15 +58,13 @@ static uint64_t digest_block(uint64_t digest, json block)
     return add_to_digest(add_to_digest(digest, "\2", 1), block.p, block.n);
 }
 
-static void note_in_digest(passage *is, const piece *p)
+/* Returns the digest of these blocks and the next segment; 0 when there is none. */
+static uint64_t digest_with(uint64_t digest, uint64_t blocks, const piece *p)
 {
     json words = text_of(p->block);
-    if (p->index == is->blocks)
-        is->digest = digest_block(is->digest, p->block);
-    else if (p->index + 1 == is->blocks && words.n)
-        is->digest = continue_digest(is->digest, words);
-    else
-        is->unsure = true;
+    if (p->index == blocks)
+        return digest_block(digest, p->block);
+    return p->index + 1 == blocks && words.n ? continue_digest(digest, words) : 0;
 }
 
 /* ---- one segment ---- */
@@ -92,24 +96,29 @@ static segue_status send_more_text(relay *r, const piece *p)
     return status;
 }
 
-/* Makes the segments in the log void. */
+/* Makes the segments in the log void. The checkpoint says so first: a next process
+ * replaces them again rather than not at all. */
 static segue_status replace(relay *r)
 {
     passage *is = &r->passage;
-    segue_status status = segue_call_replace(r->call, NULL);
+    segue_status status = relay_checkpoint(r);
+    if (status != SEGUE_E_WOULD_BLOCK)
+        status = segue_call_replace(r->call, NULL);
     if (status != SEGUE_OK)
         return status;
     is->stale = is->grows = is->unsure = false;
-    is->digest = is->blocks = 0;
+    is->digest = is->next_digest = is->blocks = 0;
     is->renewal_due = is->checkpoint_due = true;
     return SEGUE_OK;
 }
 
-/* Makes the checkpoint say whether the segments after it continue blocks. */
+/* Makes the checkpoint say whether the segments after it continue blocks. The digest of
+ * a call that only its key repeats is in the checkpoint, too. */
 static segue_status turn(relay *r, bool grows)
 {
     passage *is = &r->passage;
-    if (is->grows == grows && !is->checkpoint_due)
+    bool keeps_digest = !r->resumable && is->stored < SEGMENTS_WITH_DIGEST;
+    if (is->grows == grows && !is->checkpoint_due && !keeps_digest)
         return SEGUE_OK;
     is->grows = grows;
     return relay_checkpoint(r);
@@ -119,12 +128,18 @@ static segue_status send_piece(relay *r, const piece *p)
 {
     passage *is = &r->passage;
     bool begins = p->index == is->blocks;
-    segue_status status = turn(r, !begins);
-    if (status != SEGUE_E_WOULD_BLOCK)
-        status = begins ? send_block(r, p->block) : send_more_text(r, p);
+    is->next_digest = is->unsure ? 0 : digest_with(is->digest, is->blocks, p);
+    segue_status turned = turn(r, !begins);
+    if (turned == SEGUE_E_WOULD_BLOCK)
+        return turned;
+    segue_status status = begins ? send_block(r, p->block) : send_more_text(r, p);
+    if (status == SEGUE_E_TERMINAL && turned == SEGUE_E_LIMIT)
+        return turned; /* the checkpoint was too large for the log and has ended the call */
     if (status != SEGUE_OK)
         return status;
-    note_in_digest(is, p);
+    is->digest = is->next_digest;
+    is->next_digest = 0;
+    is->unsure = !is->digest;
     is->number = p->number;
     is->stored++;
     is->blocks += begins;
@@ -209,6 +224,28 @@ static void let_wait(passage *is, const piece *p)
     is->waiting.block.p = copy;
 }
 
+/* Compares a segment of a repeated call with the segments in the log. When the call runs
+ * a second time, its result replaces them at the end. */
+static void check_repeated(passage *is, const piece *p)
+{
+    repetition *again = &is->again;
+    if (!again->checked)
+        return;
+    if (p->replaces)
+        again->digest = again->blocks = 0;
+    if (p->number <= is->number) {
+        bool begins = p->index == again->blocks;
+        again->digest = digest_with(again->digest, again->blocks, p);
+        again->blocks += begins;
+    }
+    if (p->number < is->number)
+        return;
+    again->checked = false;
+    bool fits = p->number == is->number ? again->digest == is->digest : p->replaces;
+    if (!fits)
+        is->stale = is->late = true;
+}
+
 void segments_take(void *user, segue_request *request, const segue_segment *segment)
 {
     relay *r = user;
@@ -219,6 +256,7 @@ void segments_take(void *user, segue_request *request, const segue_segment *segm
     r->request = r->request ? r->request : request;
     if (is->waiting.block.n)
         return; /* the request has failed, and its last segments need no credit */
+    check_repeated(is, &p);
     if (r->call && !r->cancelled && p.number > is->number &&
         pass(r, &p) == SEGUE_E_WOULD_BLOCK)
         let_wait(is, &p);
@@ -263,8 +301,19 @@ void segments_begin_anew(relay *r)
 {
     passage *is = &r->passage;
     is->stale = is->stored > 0;
-    is->late = false;
+    is->late = is->again.checked = false;
     is->number = 0;
+}
+
+void segments_repeat(relay *r)
+{
+    passage *is = &r->passage;
+    if (is->unsure) {
+        segments_begin_anew(r);
+        return;
+    }
+    is->number = is->blocks ? is->number : 0;
+    is->again = (repetition){.checked = is->blocks && !is->late && !is->stale};
 }
 
 void segments_hold_back(passage *is)
@@ -272,7 +321,7 @@ void segments_hold_back(passage *is)
     if (is->waiting.block.n)
         is->number = is->waiting.number;
     is->blocks = is->stored = 0;
-    is->stale = is->grows = false;
+    is->stale = is->grows = is->again.checked = false;
     is->late = true;
 }
 
@@ -329,6 +378,15 @@ segue_status segments_finish(relay *r, json result, segue_error **error)
 
 /* ---- the checkpoint ---- */
 
+/* A digest has more bits than a number of JSON, so it is a string. */
+static void write_digest(text *to, const char *name, uint64_t digest)
+{
+    if (!digest)
+        return;
+    text_add_key(to, name);
+    text_add_format(to, "\"%016llx\"", (unsigned long long)digest);
+}
+
 void segments_write_position(const passage *is, text *to)
 {
     const struct {
@@ -342,12 +400,22 @@ void segments_write_position(const passage *is, text *to)
         text_add_key(to, members[i].name);
         text_add_format(to, "%llu", (unsigned long long)members[i].value);
     }
+    write_digest(to, "digest", is->unsure ? 0 : is->digest);
+    write_digest(to, "next", is->next_digest);
 }
 
 static uint64_t read_count(json checkpoint, const char *name)
 {
     int64_t number = json_int(json_get(checkpoint, name), 0);
     return number > 0 ? (uint64_t)number : 0;
+}
+
+static uint64_t read_digest(json checkpoint, const char *name)
+{
+    char *hex = json_string(json_get(checkpoint, name));
+    uint64_t digest = hex ? strtoull(hex, NULL, 16) : 0;
+    free(hex);
+    return digest;
 }
 
 void segments_read_position(passage *is, json checkpoint, uint64_t stored)
@@ -360,5 +428,7 @@ void segments_read_position(passage *is, json checkpoint, uint64_t stored)
     is->stored = stored;
     is->number = read_count(checkpoint, "number") + more;
     is->blocks = read_count(checkpoint, "blocks") + (is->grows ? 0 : more);
-    is->unsure = is->blocks > 0;
+    if (more <= 1)
+        is->digest = read_digest(checkpoint, more ? "next" : "digest");
+    is->unsure = is->blocks && !is->digest;
 }

@@ -17,6 +17,13 @@ typedef struct piece {
     json block;
 } piece;
 
+/* The segments of a repeated call that the log has already. */
+typedef struct repetition {
+    bool checked; /* they are compared with those in the log */
+    uint64_t digest;
+    uint64_t blocks;
+} repetition;
+
 /* What the client's call has of the upstream's result. */
 typedef struct passage {
     /* number of the last segment of the upstream that was passed on or held back */
@@ -32,7 +39,10 @@ typedef struct passage {
      * replaced */
     bool stale;
     uint64_t digest; /* describes the blocks that were passed on */
-    bool unsure;     /* the digest has no meaning */
+    /* the digest that the next segment leads to; 0 = unknown, or no segment is next */
+    uint64_t next_digest;
+    bool unsure; /* the digest has no meaning */
+    repetition again;
     /* the checkpoint is not up to date, because the log had no room */
     bool checkpoint_due;
     /* the token of the checkpoint names segments that are void now */
@@ -55,6 +65,9 @@ segue_status segments_finish(struct relay *r, json result, segue_error **error);
 void segments_drain(void *user, segue_call *call);
 /* The upstream runs the call again, perhaps with other segments. */
 void segments_begin_anew(struct relay *r);
+/* The upstream is asked for the same run by the key of the call, and sends its segments
+ * again. If it has forgotten the key, it runs the call again. */
+void segments_repeat(struct relay *r);
 /* The relay goes on with another call, whose log is empty. The whole result comes at the
  * end. */
 void segments_hold_back(passage *is);

@@ -118,6 +118,21 @@ async def many(go: str, ctx: segue.Context):
 
 
 @server.tool
+async def own(go: str, ctx: segue.Context):
+    """Each server makes other segments. The third one continues the first block."""
+    write_log("own")
+    name = os.path.basename(LOG)
+    await wait(go)
+    await ctx.send(f"{name} 1")
+    await wait(go)
+    await ctx.send(f"{name} 2")
+    await wait(go)
+    await ctx.extend(0, " and more")
+    await wait(go)
+    await ctx.send(f"{name} 3")
+
+
+@server.tool
 async def large(count: int, ctx: segue.Context):
     for number in range(count):
         await ctx.send(f"{number} {LARGE}")

@@ -119,12 +119,14 @@ class Upstream(stage.Stage):
     def command(self, *options):
         return [*SERVER, self.log.path, *options]
 
-    def serve(self):
-        """Starts the upstream over HTTP, and returns its URL."""
-        process = subprocess.Popen(self.command("--http"), stderr=subprocess.PIPE,
-                                   text=True)
+    def serve(self, log=None):
+        """Starts the upstream over HTTP, and returns its URL. Upstreams with the same log
+        have the same store."""
+        command = [*SERVER, (log or self.log).path, "--http"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
+        self.server = process
         seen = []
         for line in process.stderr:
             if match := re.search(r"http://\S+", line):
@@ -387,6 +389,31 @@ class Killed(Upstream):
         told, result = self.kill("anew", 5, [1, 2, 3])
         self.assertEqual(texts(result["content"]), ["right", "more", "last"])
         self.assertEqual(told[-3:], ["right", "more", "last"])
+
+    def test_an_upstream_that_has_forgotten_the_key_runs_again(self):
+        """The result is that of the second run, and has nothing of the first."""
+        for shown in range(1, 4):
+            with self.subTest(shown=shown):
+                options = (*AT_ONCE, *self.sqlite(f"forgot{shown}.db"))
+                self.upstream_url = self.serve(self.pipe(f"first{shown}"))
+                first = self.front(*options)
+                client = Events(first.url)
+                task = client.make("own", go=self.go.path)
+                stream, found = client.follow(task), []
+                for count in range(1, shown + 1):
+                    self.go.let()
+                    while len(self.texts_of(found)) < count:
+                        found.append(next(stream))
+                first.end(signal.SIGKILL)
+                self.server.kill()
+                self.server.wait()
+                self.upstream_url = self.serve(self.pipe(f"second{shown}"))
+                client = Events(self.front(*options).url)
+                self.let_all(4)
+                *_, result = client.follow(task)
+                name = f"second{shown}"
+                self.assertEqual(texts(result["content"]), [
+                    f"{name} 1 and more", f"{name} 2", f"{name} 3"])
 
 
 if __name__ == "__main__":
