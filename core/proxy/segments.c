@@ -12,8 +12,8 @@
  * time to time, so that the upstream need not send many segments again.
  *
  * A call without a token is repeated by its key, and the upstream sends the segments from
- * the first one again. An upstream that has forgotten the key runs the call a second time,
- * with other segments. The digest shows this. So each checkpoint has the digest before and
+ * the first one again. An upstream that has forgotten the key runs the call a second
+ * time, with other segments. The digest shows this. So each checkpoint has the digest before and
  * after the next segment, and each of the first segments has a checkpoint. Where the
  * digest is unknown, the segments of the repeated call replace those in the log. */
 #include "limits.h"
@@ -134,7 +134,7 @@ static segue_status send_piece(relay *r, const piece *p)
         return turned;
     segue_status status = begins ? send_block(r, p->block) : send_more_text(r, p);
     if (status == SEGUE_E_TERMINAL && turned == SEGUE_E_LIMIT)
-        return turned; /* the checkpoint was too large for the log and has ended the call */
+        return turned; /* the log had no room for the checkpoint, so the call has ended */
     if (status != SEGUE_OK)
         return status;
     is->digest = is->next_digest;
