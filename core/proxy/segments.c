@@ -13,9 +13,10 @@
  *
  * A call without a token is repeated by its key, and the upstream sends the segments from
  * the first one again. An upstream that has forgotten the key runs the call a second
- * time, with other segments. The digest shows this. So each checkpoint has the digest before and
- * after the next segment, and each of the first segments has a checkpoint. Where the
- * digest is unknown, the segments of the repeated call replace those in the log. */
+ * time, with other segments. The digest shows this. So each checkpoint has the digest
+ * before and after the next segment, and each of the first segments has a checkpoint.
+ * Where the digest is unknown, the segments of the repeated call replace those in the
+ * log. */
 #include "limits.h"
 #include "relay.h"
 
