@@ -389,9 +389,11 @@ static uint64_t folded_segments;
 
 static bool folded_ok;
 
+static segue_status folded_status;
+
 static void folded(void *user, sgi_op *of, const sgi_fold *fold, segue_status status)
 {
-    (void)status;
+    folded_status = status;
     assert_ptr_equal(user, &folded_count);
     assert_ptr_equal(of, log_op);
     folded_count++;
@@ -445,6 +447,65 @@ static void a_fold_without_memory_or_store_says_so_once(void **state)
     assert_false(folded_ok);
 }
 
+/* Changes the index of the segment at this position in the store. */
+static void damage_index(uint64_t seq)
+{
+    fake_row *row;
+    TAILQ_FOREACH(row, &log_host.rows, link)
+        if (row->entry.seq == seq)
+            row->data[1] = '7';
+}
+
+static void fold_damaged_log(bool is_replaced)
+{
+    log_op = fake_task_new(log_server);
+    log_append(SGI_ENTRY_SEGMENT, "[0," TEXT "]");
+    append_large(60);
+    if (is_replaced)
+        log_append(SGI_ENTRY_REPLACE, "{}");
+    sgi_op_end(log_op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    fake_store_settle(&log_host);
+    damage_index(1);
+    folded_count = 0;
+    sgi_op_fold(log_op, folded, &folded_count);
+    fake_store_settle(&log_host);
+    assert_int_equal(folded_count, 1);
+}
+
+static void a_fold_of_a_damaged_log_names_the_damage(void **state)
+{
+    (void)state;
+    fold_damaged_log(false);
+    assert_int_equal(folded_status, SEGUE_E_STORE_CORRUPT);
+}
+
+static void a_replacement_discards_damaged_segments(void **state)
+{
+    (void)state;
+    fold_damaged_log(true);
+    assert_int_equal(folded_status, SEGUE_OK);
+}
+
+static void a_fold_with_too_many_fields_is_too_large(void **state)
+{
+    (void)state;
+    char field[32];
+    log_op = fake_task_new(log_server);
+    for (int i = 0; i <= SGI_FIELDS_MAX; i++) {
+        snprintf(field, sizeof field, "{\"%d\":1}", i);
+        log_append(SGI_ENTRY_FIELDS, field);
+        if (i % 1000 == 0)
+            fake_store_settle(&log_host);
+    }
+    sgi_op_end(log_op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    fake_store_settle(&log_host);
+    folded_count = 0;
+    sgi_op_fold(log_op, folded, &folded_count);
+    fake_store_settle(&log_host);
+    assert_int_equal(folded_count, 1);
+    assert_int_equal(folded_status, SEGUE_E_TOO_LARGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +523,9 @@ int main(void)
         CASE(a_reader_ends_at_the_first_of_two_ends),
         CASE(a_fold_reads_the_log_back_and_waits_for_its_end),
         CASE(a_fold_without_memory_or_store_says_so_once),
+        CASE(a_fold_of_a_damaged_log_names_the_damage),
+        CASE(a_replacement_discards_damaged_segments),
+        CASE(a_fold_with_too_many_fields_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

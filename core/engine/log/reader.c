@@ -195,36 +195,46 @@ typedef struct folding {
     sgi_folded_fn done;
     void *user;
     uint64_t next_segment;
-    bool lacks; /* a segment of the result is missing */
+    /* The first reason why the segments so far make no result. SEGUE_OK = they make one.
+     * SEGUE_E_STATE = a segment is missing. SEGUE_E_STORE_CORRUPT = a segment does not
+     * fit the blocks before it. A replacement discards the segments and the reason. */
+    segue_status flaw;
     /* true while fold_more runs, so that a chunk that arrives during fold_more does not
      * start fold_more a second time */
     bool running;
 } folding;
 
-static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
+/* Returns false when the text block that this segment should continue is missing. */
+static bool fold_segment(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place;
-    if (!sgi_entry_read_indexed_block(entry, &block, &place) || fold->keeps_segments)
-        sgi_fold_add_segment(fold, block);
-    else if (!sgi_fold_add_indexed_segment(fold, place, block))
-        /* the text block that this segment should continue is missing */
-        fold->content.failed = true;
+    if (sgi_entry_read_indexed_block(entry, &block, &place) && !fold->keeps_segments)
+        return sgi_fold_add_indexed_segment(fold, place, block);
+    sgi_fold_add_segment(fold, block);
+    return true;
 }
 
-static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
+/* Returns the new flaw of the segments (folding.flaw). */
+static segue_status fold_entry(sgi_fold *fold, const sgi_entry *entry, segue_status flaw)
 {
     sgi_str payload = {entry->data, entry->len};
-    if (entry->kind == SGI_ENTRY_SEGMENT)
-        fold_segment(fold, entry);
-    else if (entry->kind == SGI_ENTRY_FIELDS)
+    if (entry->kind == SGI_ENTRY_SEGMENT) {
+        bool fits = fold_segment(fold, entry);
+        return flaw || fits ? flaw : SEGUE_E_STORE_CORRUPT;
+    }
+    if (entry->kind == SGI_ENTRY_FIELDS)
         sgi_fold_add_fields(fold, payload);
-    else if (entry->kind == SGI_ENTRY_REPLACE)
-        sgi_fold_drop_replaced(fold, entry->segment);
+    if (entry->kind != SGI_ENTRY_REPLACE)
+        return flaw;
+    sgi_fold_drop_replaced(fold, entry->segment);
+    return SEGUE_OK;
 }
 
 static segue_status status_of(const sgi_fold *fold)
 {
+    if (fold->fields.full)
+        return SEGUE_E_TOO_LARGE;
     return sgi_fold_failed(fold) ? SEGUE_E_NOMEM : SEGUE_OK;
 }
 
@@ -242,15 +252,14 @@ static void end_folding(folding *f)
 }
 
 /* Checks the numbers of an entry. The server that runs the operation may have dropped
- * entries. A gap in the segment numbers shows that a segment of the result is missing;
- * f->lacks is then true. Returns false when an entry is missing that is never dropped. */
+ * entries. A gap in the segment numbers shows that a segment of the result is missing,
+ * which is a flaw of the segments. Returns false when an entry is missing that is never
+ * dropped. */
 static bool count_entry(folding *f, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
-    if (is_segment)
-        f->lacks |= entry->segment != f->next_segment;
-    else if (entry->kind == SGI_ENTRY_REPLACE)
-        f->lacks = false;
+    if (is_segment && entry->segment != f->next_segment && !f->flaw)
+        f->flaw = SEGUE_E_STATE;
     if (is_segment || entry->kind == SGI_ENTRY_REPLACE)
         f->next_segment = entry->segment + 1;
     return entry->seq == f->reader.seq + 1 || sgi_op_log_can_have_gaps(f->reader.op);
@@ -266,12 +275,12 @@ static void fold_more(sgi_reader *reader)
     while (!reader->failure && (entry = sgi_reader_next(reader))) {
         if (!count_entry(f, entry))
             reader->failure = SEGUE_E_STATE;
-        fold_entry(&f->fold, entry);
+        f->flaw = fold_entry(&f->fold, entry, f->flaw);
         sgi_reader_advance(reader);
     }
     f->running = false;
-    if (!reader->failure && f->lacks && sgi_reader_at_end(reader))
-        reader->failure = SEGUE_E_STATE;
+    if (!reader->failure && sgi_reader_at_end(reader))
+        reader->failure = f->flaw;
     if (sgi_reader_at_end(reader) || reader->failure)
         end_folding(f);
 }
@@ -289,9 +298,10 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
     fold.content = content;
+    segue_status flaw = SEGUE_OK;
     TAILQ_FOREACH(entry, &op->tail, link)
-        fold_entry(&fold, entry);
-    segue_status status = status_of(&fold);
+        flaw = fold_entry(&fold, entry, flaw);
+    segue_status status = flaw ? flaw : status_of(&fold);
     done(user, op, status ? NULL : &fold, status);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
     /* engine->fold_room is empty here, unless another fold ran inside this fold */
