@@ -9,7 +9,6 @@
 #include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
-#include "engine/server/inputs.h"
 #include "engine/cluster/forwarding.h"
 #include "support/log_stage.h"
 
@@ -549,33 +548,6 @@ static void what_another_server_owns_leaves_the_list(void **state)
     }
 }
 
-static segue_status answer_unknown(sgi_op *op)
-{
-    return sgi_task_take_answer(op, SGI_STR("k9"), SGI_STR("{\"action\":\"decline\"}"));
-}
-
-/* Another server may have asked the question meanwhile. An answer that is ignored now
- * would be lost (seed 4035017). */
-static void an_unknown_question_in_doubt_puts_its_answer_off(void **state)
-{
-    (void)state;
-    for (int fenced = 0; fenced < 2; fenced++) {
-        sgi_op *op = fake_task_new(log_server);
-        fake_store_settle(&log_host);
-        assert_int_equal(answer_unknown(op), SEGUE_OK);
-        op->doubts.count++;
-        sgi_committer_mark_dirty(&log_server->committer, op);
-        assert_int_equal(answer_unknown(op), SEGUE_E_STORE);
-        assert_true(sgi_task_is_put_off(op, SEGUE_E_STORE));
-        assert_true(fake_store_commit(&log_host, fenced ? SEGUE_E_FENCED : SEGUE_OK));
-        /* the log of the new owner is not read yet */
-        assert_int_equal(answer_unknown(op), fenced ? SEGUE_E_STORE : SEGUE_OK);
-        fake_store_settle(&log_host);
-        assert_int_equal(answer_unknown(op), SEGUE_OK);
-        sgi_op_unref(op);
-    }
-}
-
 /* A failed forwarded command affects only its own waiter. */
 static void who_waits_for_a_letter_waits_for_no_other(void **state)
 {
@@ -666,7 +638,6 @@ int main(void)
         CASE(a_creation_whose_answer_was_lost_is_followed),
         CASE(what_the_store_has_lost_is_not_written),
         CASE(what_another_server_owns_leaves_the_list),
-        CASE(an_unknown_question_in_doubt_puts_its_answer_off),
         CASE(who_waits_for_a_letter_waits_for_no_other),
         CASE(without_memory_for_a_batch_it_is_tried_again),
     };

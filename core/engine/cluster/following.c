@@ -139,6 +139,13 @@ static void note_read(sgi_op *op)
     op->shared->growth = is_due(op) ? SGI_GROWTH_DUE : SGI_GROWTH_READ;
 }
 
+bool sgi_op_may_be_behind(const sgi_op *op)
+{
+    if (!sgi_op_runs_elsewhere(op))
+        return sgi_op_is_in_doubt(op);
+    return op->shared->stale || op->shared->growth != SGI_GROWTH_READ;
+}
+
 /* ---- the end of following ---- */
 
 /* Ends an operation in memory, because its log in the store is gone or unreadable.

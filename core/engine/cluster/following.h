@@ -35,6 +35,10 @@ void sgi_followed_read_all(sgi_cluster *cluster);
 /* Stops following an operation. Called when the operation has ended, was forgotten, or
  * was taken over by this server. */
 void sgi_followed_end(sgi_op *op);
+/* True when the store may have entries of another server that this server has not read:
+ * another server runs the operation and its log was not read to the end, or it is in
+ * doubt which server owns the operation. */
+bool sgi_op_may_be_behind(const sgi_op *op);
 /* Asks the store not to report growth of this operation any more. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id);
 /* Makes this server the owner of an operation that another server ran, because the store

@@ -31,25 +31,32 @@ static const reason_row *find_reason(segue_status status)
 
 static const char *const failure_texts[] = {
     [SGI_UNSTORED] = "The server cannot store the operation",
+    [SGI_PUT_OFF] = "The server cannot make the change now",
     [SGI_UNREADABLE] = "The server cannot read the operation",
     [SGI_UNLISTED] = "The server cannot list the tasks",
 };
+
+/* True when the same request may succeed later, so that the error tells the client when
+ * to try again (retryAfterMs). An operation that failed because it was not stored stays
+ * failed, so its error has no retryAfterMs. */
+static bool may_pass(sgi_store_failure failure, segue_status status)
+{
+    if (failure == SGI_UNSTORED)
+        return false;
+    return status == SEGUE_E_STORE || status == SEGUE_E_NOMEM ||
+           (status == SEGUE_E_STORE_FULL && failure == SGI_PUT_OFF);
+}
 
 sgi_store_refusal sgi_store_refusal_of(sgi_store_failure failure, segue_status status)
 {
     const reason_row *row = find_reason(status);
     const char *what = failure_texts[failure];
-    /* A failed read may succeed later, so the error tells the client when to try again
-     * (retryAfterMs). An operation that failed because it was not stored has a similar
-     * error, but without retryAfterMs. */
-    bool passes =
-        (status == SEGUE_E_STORE || status == SEGUE_E_NOMEM) && failure != SGI_UNSTORED;
     sgi_store_refusal refusal;
     snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
              row ? row->text : "");
     if (!row)
         *refusal.data = 0;
-    else if (row->retry || passes)
+    else if (row->retry || may_pass(failure, status))
         snprintf(refusal.data, sizeof refusal.data,
                  "{\"reason\":\"%s\",\"retryAfterMs\":%d}", row->reason, RETRY_AFTER_MS);
     else

@@ -12,7 +12,10 @@ typedef struct sgi_store_refusal {
 
 /* The action that the store refused. */
 typedef enum sgi_store_failure {
-    SGI_UNSTORED,   /* an operation was not stored */
+    SGI_UNSTORED, /* an operation was not stored */
+    /* a change that the client requested was not made; the client can request the change
+     * again */
+    SGI_PUT_OFF,
     SGI_UNREADABLE, /* an operation was not read */
     SGI_UNLISTED    /* the tasks were not listed */
 } sgi_store_failure;

@@ -1,5 +1,6 @@
 #include "engine/server/inputs.h"
 
+#include "engine/cluster/following.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/input/answer_form.h"
 #include "engine/server/call.h"
@@ -296,14 +297,12 @@ static segue_status send_misfit(sgi_op *op, const sgi_op_question *input,
 }
 
 /* True when another server may have asked a question of this key, which this server does
- * not know yet: another server may own the operation, or owns it and its log was not read
- * yet. */
+ * not know yet. */
 static bool may_be_asked_elsewhere(sgi_op *op, sgi_str key)
 {
     const sgi_op_question *input = sgi_op_find_question(op, key);
-    bool is_behind =
-        sgi_op_runs_elsewhere(op) ? op->shared->stale : sgi_op_is_in_doubt(op);
-    return is_behind && !sgi_op_has_ended(op) && !(input && input->answered);
+    return sgi_op_may_be_behind(op) && !sgi_op_has_ended(op) &&
+           !(input && input->answered);
 }
 
 segue_status sgi_task_take_answer(sgi_op *op, sgi_str key, sgi_json response)

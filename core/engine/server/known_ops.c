@@ -365,9 +365,10 @@ static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
     finding *find = op->shared->stale ? NULL : sgi_alloc(mem, sizeof *find);
     if (find)
         *find = (finding){.server = server, .op = op, .found = found, .user = user};
-    /* on lack of memory the operation is returned without its newest entries */
     if (!find || !read_on(find)) {
         sgi_free(mem, find, sizeof *find);
+        /* the operation is returned without its newest entries, which are read later */
+        sgi_followed_read_more(op);
         found(user, op, SEGUE_OK);
         return;
     }

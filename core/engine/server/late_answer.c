@@ -81,6 +81,15 @@ static sgi_op_question *find(sgi_op *op, uint64_t position)
     return input && sgi_op_question_can_be_answered(op, input) ? input : NULL;
 }
 
+/* True when another server may have asked the question at this position, and this server
+ * has not read so far: the position is behind the durable entries that this server
+ * knows. */
+static bool may_be_asked_elsewhere(const sgi_op *op, uint64_t position)
+{
+    bool is_over = sgi_op_has_ended(op) && op->head.final_seq <= op->durable;
+    return !is_over && position > op->durable && !sgi_op_find_question_at(op, position);
+}
+
 /* SEGUE_E_TIMEOUT: the owner of the operation has not run the forwarded answer yet, but
  * the store keeps it. */
 static void stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -112,6 +121,8 @@ static void found(void *user, sgi_op *op, segue_status status)
     else if (input)
         how = sgi_question_take_answer(op, input, l->is_error,
                                        (sgi_json){l->answer, l->len});
+    else if (op && status == SEGUE_OK && may_be_asked_elsewhere(op, l->position))
+        how = SGI_ANSWERED_LATER;
     if (how == SGI_ANSWERED_ONE && l->post)
         wait_until_stored(l, op);
     else

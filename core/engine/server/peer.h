@@ -305,6 +305,10 @@ void sgi_reply_ending(sgi_reply *reply);
 /* Sends error -32603 as the answer on the reply, because the store failed. */
 void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
                            segue_status status);
+/* Sends error -32603 as the answer on a reply that requested a change of the operation
+ * (an answer or a cancel). The error tells the client to send the request again, unless
+ * the operation itself could not be stored. */
+void sgi_reply_refuse_change(sgi_reply *reply, const sgi_op *op, segue_status status);
 
 /* Counts a failed look-up of a task and answers with the error "not found" as R-0-5
  * requires. */

@@ -258,7 +258,7 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
         op->served->dialect = dialect;
         go_on(op, reply, request);
     } else {
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_store_error(reply, SGI_PUT_OFF, status);
         sgi_reply_close(reply);
     }
     sgi_op_unref(op);
@@ -292,7 +292,7 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
                      ? sgi_task_take_carried_answers(known)
                      : SEGUE_E_NOMEM;
     if (status != SEGUE_OK) {
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_store_error(reply, SGI_PUT_OFF, status);
         sgi_reply_close(reply);
     } else {
         sgi_round_on_answer_without_state(known);

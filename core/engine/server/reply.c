@@ -375,6 +375,12 @@ void sgi_reply_store_error(sgi_reply *reply, sgi_store_failure failure,
                     sgi_str_of(refusal.data));
 }
 
+void sgi_reply_refuse_change(sgi_reply *reply, const sgi_op *op, segue_status status)
+{
+    sgi_reply_store_error(reply, sgi_op_is_broken(op) ? SGI_UNSTORED : SGI_PUT_OFF,
+                          status);
+}
+
 static void answer_wait(sgi_reply *reply, const char *what, sgi_limit limit,
                         int64_t wait_ms)
 {

@@ -186,7 +186,7 @@ static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     if (status != SEGUE_OK)
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_refuse_change(reply, op, status);
     else
         sgi_task_refuse_cancel(reply, status_of(op, NULL));
     sgi_reply_close(reply);
@@ -196,7 +196,7 @@ static void cancelled(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     if (status != SEGUE_OK)
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_refuse_change(reply, op, status);
     else if (sgi_op_state(op) != SGI_STATE_CANCELLED)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The server cannot cancel the task now: try again later"),
@@ -223,7 +223,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     if (status == SEGUE_OK) {
         sgi_op_wait_for_requested_changes(op, &reply->waiter);
     } else {
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_refuse_change(reply, op, status);
         sgi_reply_close(reply);
     }
     sgi_op_unref(op);

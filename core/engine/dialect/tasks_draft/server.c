@@ -301,9 +301,9 @@ static void show(sgi_reply *reply, sgi_op *op)
         send_task(reply, op, NULL, SEGUE_OK);
 }
 
-static void refuse_unstored(sgi_reply *reply, segue_status status)
+static void refuse_change(sgi_reply *reply, const sgi_op *op, segue_status status)
 {
-    sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    sgi_reply_refuse_change(reply, op, status);
     sgi_reply_close(reply);
 }
 
@@ -328,7 +328,7 @@ static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
     if (status == SEGUE_OK || sgi_op_is_broken(op))
         show(reply, op);
     else
-        refuse_unstored(reply, status);
+        refuse_change(reply, op, status);
 }
 
 static bool all_fit(sgi_op *op, sgi_json responses)
@@ -353,7 +353,7 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
     if (sgi_task_is_put_off(op, status)) {
         /* no answer was stored; the client can send the answers again, because each
          * answer is stored only once */
-        refuse_unstored(reply, status);
+        refuse_change(reply, op, status);
     } else {
         reply->waiter.fire = answers_stored;
         sgi_op_wait_for_requested_changes(op, &reply->waiter);
@@ -395,7 +395,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_sending sending;
     status = status_of_cancel(op, status);
     if (status != SEGUE_OK) {
-        refuse_unstored(reply, status);
+        refuse_change(reply, op, status);
         return;
     }
     if (begin_task(&sending, reply)) {
@@ -410,7 +410,7 @@ static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     status = status_of_cancel(op, status);
     if (status != SEGUE_OK) {
-        refuse_unstored(reply, status);
+        refuse_change(reply, op, status);
         return;
     }
     sgi_task_refuse_cancel(reply, sgi_task_state_name(sgi_op_state(op)));
@@ -434,7 +434,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     if (status == SEGUE_OK)
         sgi_op_wait_for_requested_changes(op, &reply->waiter);
     else
-        refuse_unstored(reply, status);
+        refuse_change(reply, op, status);
     sgi_op_unref(op);
 }
 

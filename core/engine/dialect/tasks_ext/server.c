@@ -91,7 +91,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
     /* a timeout is not a failure, because the command for the task's server is durable in
      * the store */
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
-        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_refuse_change(reply, op, status);
     } else if (sgi_reply_begin_result(&sending, reply, "complete")) {
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
@@ -124,7 +124,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         ack_when_durable(reply, op);
         return;
     }
-    sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    sgi_reply_store_error(reply, SGI_PUT_OFF, status);
     sgi_reply_close(reply);
 }
 
@@ -165,7 +165,7 @@ static void update_found(void *user, sgi_op *op, segue_status status)
         /* no answer was stored; the client can send the answers again, because each
          * answer is stored only once */
         if (op)
-            sgi_reply_store_error(reply, SGI_UNSTORED, status);
+            sgi_reply_store_error(reply, SGI_PUT_OFF, status);
         sgi_reply_close(reply);
     }
     sgi_free(mem, update, sizeof *update + update->len);
