@@ -33,11 +33,12 @@ typedef struct errand {
     segue_task *task;
     segue_request *request;
     segue_timer *timer;
-    segue_call *call; /* the client's call; NULL = it was answered, or the relay has it */
-    /* MAKE: the relay that waits for the call of the errand; NULL = it has the call */
-    relay *relay;
-    /* MAKE: the client's call has segments of the result, which its answer replaces */
-    bool has_segments;
+    /* the client's call; NULL = it was answered, or a relay has it (MAKE) */
+    segue_call *call;
+    relay *relay; /* MAKE: the relay of the client's call */
+    /* MAKE: the relay has the call of the errand, and the client's call is its former
+     * call */
+    bool adopted;
     char note[NOTE_BYTES];
 } errand;
 
@@ -140,24 +141,38 @@ const char *handle_principal(const proxy *p, const segue_transport *transport)
 
 /* ---- answers to the client ---- */
 
-/* Discards the segments that the client's call got before it was to be answered with a
- * handle. */
-static void discard_segments(errand *e)
+/* Answers the client's call with the outcome of the task. */
+static void give(errand *e, segue_status status, const char *result, size_t len,
+                 const segue_error *error)
 {
-    if (e->has_segments)
-        segue_call_replace(e->call, NULL);
-    e->has_segments = false;
-}
-
-static void say(errand *e, const char *words)
-{
-    discard_segments(e);
-    segue_call_send_text(e->call, words, strlen(words), NULL);
-    /* The result has no structuredContent, although the tool's outputSchema may require
-     * it. segue_call_complete_json completes the call without a check. */
-    segue_call_complete_json(e->call, "{}", 2, NULL);
+    if (status == SEGUE_OK && e->adopted)
+        relay_answer_former(e->relay, (json){result, len});
+    else if (e->adopted)
+        relay_fail_former(e->relay, error);
+    if (!e->call)
+        return;
+    if (status == SEGUE_OK)
+        status = segue_call_complete_json(e->call, result, len, NULL);
+    else
+        status = segue_call_fail_with(e->call, error, NULL);
+    if (status != SEGUE_OK)
+        segue_call_fail(e->call, -32603, "The proxy cannot send the result of the call",
+                        NULL, 0, NULL);
     segue_call_free(e->call);
     e->call = NULL;
+}
+
+/* Answers the client's call with a text. The result has no structuredContent, although
+ * the tool's outputSchema may require it. segue_call_complete_json does not check
+ * this. */
+static void say(errand *e, const char *words)
+{
+    text result = {.p = NULL};
+    text_add_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
+    text_add_quoted(&result, words, strlen(words));
+    text_add_str(&result, "}]}");
+    give(e, result.failed ? SEGUE_E_NOMEM : SEGUE_OK, result.p, result.len, NULL);
+    text_free(&result);
 }
 
 static void say_running(errand *e)
@@ -178,29 +193,13 @@ static void say_unknown(segue_call *call)
     segue_call_free(call);
 }
 
-/* Answers the client's call with the outcome of the task. */
-static void give(errand *e, segue_status status, const char *result, size_t len,
-                 const segue_error *error)
-{
-    discard_segments(e);
-    if (status == SEGUE_OK)
-        status = segue_call_complete_json(e->call, result, len, NULL);
-    else
-        status = segue_call_fail_with(e->call, error, NULL);
-    if (status != SEGUE_OK)
-        segue_call_fail(e->call, -32603, "The proxy cannot send the result of the call",
-                        NULL, 0, NULL);
-    segue_call_free(e->call);
-    e->call = NULL;
-}
-
 /* ---- making a handle ---- */
 
 static void on_made(void *user, segue_request *request, const char *id)
 {
     errand *e = user;
     char words[2 * HANDLE_MAX + 300];
-    if (!e->call)
+    if (!e->adopted)
         return;
     snprintf(words, sizeof words,
              "The call still runs and continues. Its handle is %s. Call "
@@ -216,8 +215,8 @@ static void on_make_complete(void *user, segue_request *request, segue_status st
 {
     errand *e = user;
     (void)request;
-    if (e->call) /* the call ended before it was a task */
-        give(e, status, result, len, error);
+    /* answers the client only when the call ended before it was a task */
+    give(e, status, result, len, error);
     end_errand(e);
 }
 
@@ -268,7 +267,7 @@ static errand *find_maker(proxy *p, segue_call *call)
     if (segue_call_meta(call, RELAY_META, &ticket.p, &ticket.n) != SEGUE_OK)
         return NULL;
     for (errand *e = p->errands; e; e = e->next)
-        if (e->relay && json_is(ticket, e->relay->key) &&
+        if (e->relay && !e->adopted && json_is(ticket, e->relay->key) &&
             !strcmp(e->principal, segue_call_principal(call)))
             return e;
     return NULL;
@@ -279,17 +278,11 @@ bool handle_adopt(const item *i, segue_call *call)
     errand *e = find_maker(i->source->proxy, call);
     if (!e)
         return false;
-    relay *r = e->relay;
-    e->relay = NULL;
-    segue_call *before = r->call;
-    e->has_segments = r->passage.stored > 0;
-    if (relay_continue_as(r, i, call, HANDLE_TTL_MS)) {
-        e->call = before;
-    } else {
+    e->adopted = relay_continue_as(e->relay, i, call, HANDLE_TTL_MS);
+    if (!e->adopted) {
         segue_call_fail(call, -32603, "The call cannot become a task", NULL, 0, NULL);
         segue_call_free(call);
     }
-    relay_unref(r);
     return true;
 }
 

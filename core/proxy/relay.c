@@ -15,6 +15,7 @@ void relay_unref(relay *r)
         return;
     upstream_leave(r->up);
     segments_free(&r->passage);
+    text_free(&r->former.answer);
     text_free(&r->params);
     free(r->token);
     free(r);
@@ -257,12 +258,22 @@ static void on_task(void *user, segue_request *request, const char *task_id)
 static void on_cancel(void *user, segue_call *call)
 {
     relay *r = user;
-    (void)call;
+    if (call == r->former.call) /* nobody gets the handle, so nobody wants the result */
+        relay_forget_former(r);
     r->cancelled = true;
     if (r->request)
         segue_request_cancel(r->request);
     else
         end_call(r); /* the result waits for room in the log, and nobody wants it */
+}
+
+static void on_drain(void *user, segue_call *call)
+{
+    relay *r = user;
+    if (call == r->former.call)
+        relay_drain_former(r);
+    else
+        segments_drain(user, call);
 }
 
 /* ---- heartbeats ---- */
@@ -413,7 +424,7 @@ static void watch(relay *r)
     events.user = r;
     events.free_user = unref;
     events.on_cancel = on_cancel;
-    events.on_drain = segments_drain;
+    events.on_drain = on_drain;
     r->refs++;
     if (segue_call_watch(r->call, &events) != SEGUE_OK)
         r->refs--;
@@ -433,6 +444,7 @@ bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms
         r->passage = passage_before;
         return false;
     }
+    r->former = (former){.call = call_before, .has_segments = passage_before.stored > 0};
     if (r->passage.waiting.block.n) { /* the result contains this segment */
         segments_end(r);
         segue_request_grant(r->request, 1);

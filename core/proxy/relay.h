@@ -6,6 +6,14 @@
 
 #define RELAY_KEY 32 /* number of characters of an idempotency key */
 
+/* The client's call of which a handle is the answer, after another call has taken its
+ * place in the relay. */
+typedef struct former {
+    segue_call *call;  /* NULL = there is no such call, or it was answered */
+    bool has_segments; /* the answer replaces the segments of the call */
+    text answer;       /* the result (JSON), while it waits for room in the log */
+} former;
+
 typedef struct relay {
     /* number of references: one of the call, and one of each request or timer */
     int32_t refs;
@@ -19,6 +27,7 @@ typedef struct relay {
     /* the token with which the next process continues the request; NULL = no token */
     char *token;
     passage passage; /* the segments of the result */
+    former former;
     /* true when the request is a task of the upstream, or the upstream gave a token */
     bool resumable;
     bool is_tool;
@@ -45,9 +54,19 @@ void relay_fail(relay *r, const char *reason, const char *message);
 void relay_fail_with(relay *r, const char *reason, const char *message, json received);
 void relay_unref(relay *r);
 /* Goes on with another call, which becomes a task with this time to live. The call that
- * the relay has had is the caller's from now on. Returns false, and goes on as before,
+ * the relay has had is the former call from now on. Returns false, and goes on as before,
  * when the relay's call has ended or the new one cannot become a task. */
 bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms);
+/* Answers the former call with this result (JSON), at once or as soon as its log has
+ * room. Does nothing when the call was answered or cancelled. */
+void relay_answer_former(relay *r, json result);
+/* Answers the former call with an error, unless it has an answer or was cancelled.
+ * error: may be NULL. */
+void relay_fail_former(relay *r, const segue_error *error);
+/* Called when the log of the former call has room again. */
+void relay_drain_former(relay *r);
+/* Called when the former call was cancelled. */
+void relay_forget_former(relay *r);
 /* Sends the request to the upstream, even if it was sent before. */
 void relay_send(relay *r);
 /* Continues a request that an earlier process of the proxy began. token: the token of

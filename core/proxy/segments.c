@@ -223,6 +223,8 @@ static void let_wait(passage *is, const piece *p)
     memcpy(copy, p->block.p, p->block.n);
     is->waiting = *p;
     is->waiting.block.p = copy;
+    log_event(SEGUE_LOG_DEBUG, "client_slow", NULL,
+              "a segment waits until the client has read more");
 }
 
 /* Compares a segment of a repeated call with the segments in the log. When the call runs

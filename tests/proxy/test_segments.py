@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import unittest
 
 import peers
@@ -318,6 +319,37 @@ class Handles(Upstream):
         result = client.tool("segue_proxy_result", handle)["result"]
         self.assertEqual(texts(result["content"]), PARTS)
         self.assertEqual(self.log.take(), [["plain"]])
+
+    def slow(self, name, **arguments):
+        """Starts a call whose client reads one segment and then nothing. Returns the
+        stream when the proxy has no room for more."""
+        self.clock = peers.Clock(self.place)
+        self.addCleanup(self.clock.close)
+        self.proxy = self.listen(
+            "--handle", "--on-close", "cancel", "--log-level", "debug",
+            self.serve(), upstream=[],
+            program=peers.CLOCKED, env=self.clock.environment)
+        stream = Pieces(self.proxy.url).stream(name, **arguments)
+        self.assertTrue(next(stream).startswith("0 x"))
+        self.proxy.wait_line("until the client has read more")
+        reader = threading.Thread(target=self.proxy.process.stderr.read, daemon=True)
+        reader.start()  # the log goes on
+        return stream
+
+    def test_a_slow_reader_gets_the_handle(self):
+        """The call is to be answered with a handle while its log has no room."""
+        stream = self.slow("large", count=200)
+        other = web.Web(self.proxy.url)
+        for _ in range(21):
+            self.clock.advance(1)
+            other.call("ping")
+        *_, told = stream
+        self.assertEqual(told["_meta"]["mergeStrategy"], "replace")
+        words = told["content"][-1]["text"]
+        handle = {"handle": re.search(r"handle is (\S{20,})\. Call", words)[1]}
+        result = other.tool("segue_proxy_result", handle)["result"]
+        numbers = [text.split()[0] for text in texts(result["content"])]
+        self.assertEqual(numbers, [str(number) for number in range(200)])
 
 
 class Killed(Upstream):

@@ -15,11 +15,12 @@ import peers
 class Listening:
     """A proxy with --listen on a free port. Its port is in the line that it prints."""
 
-    def __init__(self, *options, upstream=peers.UPSTREAM, port=0):
+    def __init__(self, *options, upstream=peers.UPSTREAM, port=0, program=peers.PROXY,
+                 **more):
         where = ["--", *upstream] if upstream else []
         self.process = subprocess.Popen(
-            [peers.PROXY, "--listen", f"127.0.0.1:{port}", *options, *where],
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            [program, "--listen", f"127.0.0.1:{port}", *options, *where],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
         self.before = []
         for line in self.process.stderr:
             match = re.match(r"segue-proxy: serving (http\S+)", line)
