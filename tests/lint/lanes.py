@@ -24,6 +24,8 @@ lane hangs all 0 1 - setsid sleep 777 & echo $! >"$PLACE/pid"; wait; sleep 777
 lane behind all 60 1 hangs touch "$PLACE/ran"
 lane ordered all 60 2 good test -n "$JOBS"
 lane slow all 1 1 - sleep 2
+lane apart all 60 1 - echo "no emulator, not tried"; exit 77
+lane part all 60 1 - echo "1 passed, 1 failed in 3.2s"; exit 77
 """
 WRONG = [
     "lane x all 5 1 - true",  # no such set
@@ -63,11 +65,14 @@ def check_runner():
         told = subprocess.run([lint.ROOT / ".ci/lane", "all"], capture_output=True,
                               text=True, timeout=120, env=environment)
         out = told.stdout
-        lint.expect(out.endswith("\n7 passed, 3 failed\n"), f"the count: {out}")
+        count = "\n8 passed, 4 failed, 1 skipped\n"
+        lint.expect(out.endswith(count), f"the count: {out}")
         lint.expect(told.returncode == 1, f"status {told.returncode}")
         for line in ("ok    good: 5 tests", "      kill matrix x: 3", "ends badly",
                      "FAIL  hangs: it hung and was ended",
                      "FAIL  behind: not run, as hangs failed",
+                     "skip  apart", "      no emulator, not tried\n",
+                     "FAIL  part: 1 of 2 tests",
                      "over budget: hangs, slow"):
             lint.expect(line in out, f"not told: {line}: {out}")
         lint.expect(not os.path.exists(os.path.join(place, "ran")), "ran in vain")
