@@ -28,7 +28,8 @@ typedef struct errand {
     int32_t refs;
     purpose purpose;
     char *principal;
-    segue_transport *there; /* the server's end of the pair */
+    /* the server's end of the pair, until the server asks for its principal; then NULL */
+    segue_transport *there;
     segue_session *session;
     segue_task *task;
     segue_request *request;
@@ -90,6 +91,7 @@ static void end_errand(errand *e)
         segue_session_close(e->session);
     segue_session_free(e->session);
     e->session = NULL;
+    e->there = NULL;
 }
 
 static bool open_session(errand *e)
@@ -131,11 +133,14 @@ static errand *begin_errand(proxy *p, purpose why, const char *principal)
     return NULL;
 }
 
-const char *handle_principal(const proxy *p, const segue_transport *transport)
+const char *handle_take_principal(proxy *p, const segue_transport *transport)
 {
-    for (const errand *e = p->errands; e; e = e->next)
-        if (e->there == transport)
-            return e->principal;
+    for (errand *e = p->errands; e; e = e->next) {
+        if (e->there != transport)
+            continue;
+        e->there = NULL;
+        return e->principal;
+    }
     return NULL;
 }
 

@@ -22,7 +22,9 @@ void handle_begin(relay *r);
  * true. */
 bool handle_adopt(const item *i, segue_call *call);
 /* Returns the principal of the proxy's conversation with its own server over this
- * transport; NULL when the transport is that of a client. */
-const char *handle_principal(const proxy *p, const segue_transport *transport);
+ * transport, once; NULL when the transport is that of a client. The address of a
+ * transport that has ended may be that of a client's transport later, so it counts only
+ * once. */
+const char *handle_take_principal(proxy *p, const segue_transport *transport);
 
 #endif

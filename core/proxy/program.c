@@ -131,6 +131,16 @@ static int run(proxy *p)
     return p->status;
 }
 
+/* At the start a file without a token is a mistake. */
+static bool read_tokens(proxy *p)
+{
+    p->tokens = tokens_read(p->config.tokens_file);
+    if (p->tokens && tokens_is_empty(p->tokens))
+        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "%s has no token",
+                  p->config.tokens_file);
+    return p->tokens && !tokens_is_empty(p->tokens);
+}
+
 int program_run(int argc, char **argv, const program_hooks *hooks)
 {
     proxy p = {.status = 0};
@@ -147,8 +157,7 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     if (status < 0 && p.config.file &&
         !config_read_file(&p.config, p.runtime, p.config.file))
         status = 2;
-    if (status < 0 && p.config.tokens_file &&
-        !(p.tokens = tokens_read(p.config.tokens_file)))
+    if (status < 0 && p.config.tokens_file && !read_tokens(&p))
         status = 2;
     if (status < 0 && hooks)
         hooks->begun(hooks->user, p.runtime);

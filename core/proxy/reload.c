@@ -101,7 +101,7 @@ static void read_certificates(proxy *p)
 
 static void read_tokens(proxy *p)
 {
-    token *fresh = tokens_read(p->config.tokens_file);
+    tokens *fresh = tokens_read(p->config.tokens_file);
     if (!fresh) {
         log_event(SEGUE_LOG_ERROR, "tokens_refused", NULL,
                   "%s is not used; the proxy goes on as before", p->config.tokens_file);
@@ -111,6 +111,9 @@ static void read_tokens(proxy *p)
     p->tokens = fresh;
     log_event(SEGUE_LOG_INFO, "tokens_read", NULL, "%s was read anew",
               p->config.tokens_file);
+    if (tokens_is_empty(fresh))
+        log_event(SEGUE_LOG_WARNING, "tokens_empty", NULL,
+                  "%s has no token any more: nobody is let in", p->config.tokens_file);
 }
 
 void reload(proxy *p)

@@ -47,8 +47,8 @@ void serve_drain(proxy *p)
 static segue_status on_principal(void *user, segue_transport *transport,
                                  const char **principal)
 {
-    const proxy *p = user;
-    *principal = handle_principal(p, transport);
+    proxy *p = user;
+    *principal = handle_take_principal(p, transport);
     if (!*principal && p->tokens)
         *principal = tokens_principal(p->tokens,
                                       segue_transport_header(transport, "authorization"));

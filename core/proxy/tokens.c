@@ -4,25 +4,38 @@
 #include "sha256.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-struct token {
-    token *next;
+typedef struct token {
+    struct token *next;
     char *principal;
     unsigned char digest[SHA256_SIZE];
+} token;
+
+struct tokens {
+    token *first; /* NULL = nobody is let in */
 };
 
-void tokens_free(token *list)
+void tokens_free(tokens *all)
 {
-    while (list) {
-        token *next = list->next;
-        free(list->principal);
-        free(list);
-        list = next;
+    while (all && all->first) {
+        token *next = all->first->next;
+        free(all->first->principal);
+        free(all->first);
+        all->first = next;
     }
+    free(all);
+}
+
+bool tokens_is_empty(const tokens *all)
+{
+    return !all->first;
 }
 
 /* ---- the file ---- */
@@ -47,8 +60,9 @@ static bool read_digest(const char *words, unsigned char digest[SHA256_SIZE])
     return !words[(size_t)2 * SHA256_SIZE];
 }
 
-/* Takes a line, and adds its token to the list. Returns false when the line is wrong. */
-static bool take_line(token **list, char *line)
+/* Takes a line, and adds its token to the others. Returns false when the line is
+ * wrong. */
+static bool take_line(tokens *all, char *line)
 {
     char *rest = NULL;
     char *principal = strtok_r(line, " \t\r\n", &rest);
@@ -58,41 +72,88 @@ static bool take_line(token **list, char *line)
     token *t = calloc(1, sizeof *t);
     if (!t)
         return false;
-    t->next = *list;
-    *list = t;
+    t->next = all->first;
+    all->first = t;
     t->principal = copy_string(principal);
     return t->principal && digits && read_digest(digits, t->digest) &&
            !strtok_r(NULL, " \t\r\n", &rest);
 }
 
-token *tokens_read(const char *path)
+static bool refuse(const char *path, const char *why)
 {
-    FILE *file = fopen(path, "re");
-    token *list = NULL;
-    char *line = NULL;
-    size_t room = 0;
-    int number = 0;
-    bool ok = true;
-    if (!file) {
-        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "cannot open %s: %s", path,
-                  strerror(errno));
-        return NULL;
+    log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "%s %s", path, why);
+    return false;
+}
+
+static bool refuse_system(const char *path, const char *what, int number)
+{
+    char why[200];
+    snprintf(why, sizeof why, "cannot be %s: %s", what, strerror(number));
+    return refuse(path, why);
+}
+
+/* Reads the rest of the file, at most the limit and one byte more. Returns the number of
+ * bytes; -1 = the system reports an error (errno). */
+static ssize_t read_bytes(int fd, char *to)
+{
+    size_t len = 0;
+    ssize_t more = 1;
+    while (len <= TOKENS_FILE_MAX && more) {
+        more = read(fd, to + len, TOKENS_FILE_MAX + 1 - len);
+        if (more < 0 && errno != EINTR)
+            return -1;
+        len += more > 0 ? (size_t)more : 0;
     }
-    while (ok && getline(&line, &room, file) >= 0) {
-        number++;
-        ok = take_line(&list, line);
+    return (ssize_t)len;
+}
+
+/* Reads an open file into `to`, which has room for the limit and one byte more, and ends
+ * the text. Returns false when the file cannot be used. */
+static bool read_text(const char *path, int fd, char *to)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return refuse_system(path, "read", errno);
+    if (!S_ISREG(about.st_mode))
+        return refuse(path, "is not a regular file");
+    ssize_t len = read_bytes(fd, to);
+    if (len < 0)
+        return refuse_system(path, "read", errno);
+    if (len > TOKENS_FILE_MAX)
+        return refuse(path, "is larger than 4 MiB");
+    to[len] = 0;
+    return strlen(to) == (size_t)len || refuse(path, "is not a text");
+}
+
+static bool take_lines(const char *path, tokens *all, char *rest)
+{
+    for (int number = 1; rest; number++) {
+        char why[100];
+        if (take_line(all, strsep(&rest, "\n")))
+            continue;
+        snprintf(why, sizeof why,
+                 "has a line %d that is not a principal and the SHA-256 of a token",
+                 number);
+        return refuse(path, why);
     }
-    if (!ok)
-        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL,
-                  "%s: line %d is not a principal and the SHA-256 of a token", path,
-                  number);
-    else if (!list)
-        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "%s has no token", path);
-    free(line);
-    fclose(file);
+    return true;
+}
+
+tokens *tokens_read(const char *path)
+{
+    tokens *all = calloc(1, sizeof *all);
+    char *room = malloc(TOKENS_FILE_MAX + 1);
+    /* a FIFO without a writer must not let the program wait */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool ok = fd < 0          ? refuse_system(path, "opened", errno)
+              : !all || !room ? refuse(path, "cannot be read: out of memory")
+                              : read_text(path, fd, room) && take_lines(path, all, room);
+    if (fd >= 0)
+        close(fd);
+    free(room);
     if (ok)
-        return list;
-    tokens_free(list);
+        return all;
+    tokens_free(all);
     return NULL;
 }
 
@@ -107,7 +168,7 @@ static bool is_same(const unsigned char *a, const unsigned char *b)
     return !difference;
 }
 
-const char *tokens_principal(const token *list, const char *authorization)
+const char *tokens_principal(const tokens *all, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
     unsigned char digest[SHA256_SIZE];
@@ -117,8 +178,8 @@ const char *tokens_principal(const token *list, const char *authorization)
     authorization += strspn(authorization, " ");
     sha256(authorization, strlen(authorization), digest);
     const char *principal = NULL;
-    for (; list; list = list->next)
-        if (is_same(list->digest, digest) && !principal)
-            principal = list->principal;
+    for (const token *t = all->first; t; t = t->next)
+        if (is_same(t->digest, digest) && !principal)
+            principal = t->principal;
     return principal;
 }

@@ -4,13 +4,17 @@
 #ifndef PROXY_TOKENS_H
 #define PROXY_TOKENS_H
 
-typedef struct token token;
+#include <stdbool.h>
+
+typedef struct tokens tokens;
 
 /* Reads the file. Returns NULL when it cannot be used, and reports why. */
-token *tokens_read(const char *path);
-void tokens_free(token *list);
+tokens *tokens_read(const char *path);
+void tokens_free(tokens *all);
+/* True when the file has no token, so that nobody is let in. */
+bool tokens_is_empty(const tokens *all);
 /* Returns the principal whose token the header Authorization has. Returns NULL when the
  * header has no valid token. authorization: NULL = the request has no such header. */
-const char *tokens_principal(const token *list, const char *authorization);
+const char *tokens_principal(const tokens *all, const char *authorization);
 
 #endif

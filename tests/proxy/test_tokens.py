@@ -1,6 +1,7 @@
 """Access tokens in a file (--tokens): who may call, and as whom."""
 
 import hashlib
+import os
 import signal
 import unittest
 import urllib.parse
@@ -104,12 +105,51 @@ class Tokens(stage.Stage):
 
     def test_a_file_that_cannot_be_used_changes_nothing(self):
         proxy = self.serve(ada="secret")
-        for words in ("ada\n", "# nobody\n", None):
+        for words in ("ada\n", None):
             self.tokens.write_text(words) if words else self.tokens.unlink()
             proxy.process.send_signal(signal.SIGHUP)
             proxy.wait_line("the proxy goes on as before")
             self.assertNotEqual(self.status(proxy, "Bearer secret"), 401)
             self.assertEqual(self.status(proxy), 401)
+
+    def test_the_last_token_can_be_withdrawn(self):
+        proxy = self.serve(ada="secret")
+        for words in ("# nobody\n", ""):
+            self.tokens.write_text(words)
+            proxy.process.send_signal(signal.SIGHUP)
+            proxy.wait_line("nobody is let in")
+            self.assertEqual(self.status(proxy, "Bearer secret"), 401)
+            self.assertEqual(self.status(proxy), 401)
+        self.write(ada="secret")
+        proxy.process.send_signal(signal.SIGHUP)
+        proxy.wait_line("was read anew")
+        self.assertNotEqual(self.status(proxy, "Bearer secret"), 401)
+
+    def refused(self, path):
+        """Returns what a proxy says that cannot use this file."""
+        told = test_stdio.run("--listen", "127.0.0.1:0", "--tokens", str(path), "--",
+                              *peers.UPSTREAM)
+        self.assertEqual(told.returncode, 2)
+        self.assertIn(str(path), told.stderr)
+        return told.stderr
+
+    def test_what_is_no_regular_file_is_refused(self):
+        pipe = self.place / "pipe"
+        os.mkfifo(pipe)
+        for path in (pipe, "/dev/zero", self.place):
+            self.assertIn("is not a regular file", self.refused(path))
+
+    def test_a_file_that_is_too_large_is_refused(self):
+        comment = "#" * (4 * 1024 * 1024 - 1) + "\n"
+        self.tokens.write_text(entry("ada", "secret") + comment)
+        self.assertIn("is larger than 4 MiB", self.refused(self.tokens))
+
+    def test_a_file_that_cannot_be_read_to_its_end_is_refused(self):
+        self.assertIn("Input/output error", self.refused("/proc/self/mem"))
+
+    def test_a_file_with_binary_bytes_is_refused(self):
+        self.tokens.write_text(entry("ada", "secret") + "\0" + entry("bob", "other"))
+        self.assertIn("is not a text", self.refused(self.tokens))
 
     def test_a_file_that_cannot_be_used_ends_the_proxy_at_the_start(self):
         digest = hashlib.sha256(b"x").hexdigest()
