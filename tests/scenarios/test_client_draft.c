@@ -124,6 +124,44 @@ static void pieces_of_a_later_round_are_not_shown_again(void **state)
 #undef PIECE
 }
 
+static record *call_with_logs(kit *k)
+{
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.log_level = "debug";
+    return kit_start(k, "tools/call", "{\"name\":\"t\"}", &options);
+}
+
+static void set_level(kit *k, const char *level)
+{
+    const char *wish = kit_expect(k, "logging/setLevel");
+    assert_at(wish, "params.level", level);
+    kit_result(k, wish, "\"_meta\":{}");
+}
+
+/* What the application sets while a call runs is not undone by the next round of the
+ * call. */
+static void a_later_log_level_holds_for_further_rounds(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options = offering();
+    kit_begin(&k, &options);
+    kit_shake_hands(&k, DRAFT, "{\"tools\":{},\"logging\":{}}");
+    call_with_logs(&k);
+    set_level(&k, "\"debug\"");
+    kit_result(&k, kit_expect(&k, "tools/call"), "\"content\":[]");
+    record *r = call_with_logs(&k);
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"resultType\":\"incomplete\",\"inputRequests\":{" QUESTION("q") "}");
+    kit_start(&k, "logging/setLevel", "{\"level\":\"critical\"}", NULL);
+    set_level(&k, "\"critical\"");
+    answer(r, "q", YES);
+    kit_run(&k);
+    kit_result(&k, kit_expect(&k, "tools/call"), "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
 /* ---- negotiation ---- */
 
 static void it_is_offered_only_when_switched_on(void **state)
@@ -769,6 +807,7 @@ int main(void)
         NAMED("AS-69 an end that was lost is not waited for",
               an_end_that_was_lost_is_not_waited_for),
         cmocka_unit_test(news_of_a_question_makes_it_look),
+        cmocka_unit_test(a_later_log_level_holds_for_further_rounds),
         cmocka_unit_test(progress_goes_on),
         NAMED("AS-54 a refused cancel is followed by tasks/get",
               a_refused_cancel_is_looked_into),

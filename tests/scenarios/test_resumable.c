@@ -543,6 +543,25 @@ static void log_level_changes(world *w)
     assert_int_equal(count_of(wire_history(c), "notifications/message"), 1);
 }
 
+/* A message that was kept while the client was away is passed over when the client comes
+ * back and wants no such messages any more. */
+static void a_later_log_level_holds_for_what_was_kept(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    wire_do_plain(c, "1", "logging/setLevel", "\"level\":\"info\"");
+    const char *token =
+        call_for_token(c, "123", "reporter", "\"n\":4,\"delayMs\":50", META);
+    wire_cut(c);
+    world_advance(w, 2000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    wire_do_plain(c, "1", "logging/setLevel", "\"level\":\"error\"");
+    ask_resume(c, "123", token);
+    world_advance(w, 10);
+    expect_progress(c, 1, 4);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+    assert_null(strstr(wire_history(c), "notifications/message"));
+}
+
 static void as_107_hard(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -687,6 +706,8 @@ static const scenario scenarios[] = {
     {"AS-105 a killed process", as_105_killed, ONLY_STDIO | ONLY_SQLITE, NULL},
     {"logging/setLevel holds for a resumable call that runs", log_level_changes,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"logging/setLevel holds for the messages that were kept",
+     a_later_log_level_holds_for_what_was_kept, ONLY_HERE, NULL},
     {"AS-107 progress gives way when the log is full", as_107, ONLY_HERE | ONE_DRIVE,
      tune_small},
     {"AS-107 a log that is full of segments", as_107_hard, ONLY_HERE | ONE_DRIVE,

@@ -69,9 +69,14 @@ bool sgi_request_prepare_log_level(segue_request *request)
     int32_t level =
         request->log_level ? sgi_log_level_parse(sgi_str_of(request->log_level)) : -1;
     if (level < 0 || sgi_facts(session->version)->has_log_level_in_meta ||
-        !session->server.logging || level >= session->log.level ||
-        request->wish_session == session->wire_session)
+        !session->server.logging || request->wish_session == session->wire_session)
         return true;
+    if (level >= session->log.level) {
+        /* the wish is granted; a later logging/setLevel of the application holds for the
+         * further rounds of this request */
+        request->wish_session = session->wire_session;
+        return true;
+    }
     if (session->log.wishing)
         /* another logging/setLevel is under way and may set the wanted level, so the
          * request waits for its end */

@@ -5,6 +5,7 @@
 #include "engine/dialect/resumable/resumable.h"
 
 #include "wire/json_copy.h"
+#include "wire/log_level.h"
 
 /* Appends the JSON-RPC id of the message that asks the client this question
  * (engine/input/question_id.h). The id is valid on every connection. */
@@ -33,6 +34,20 @@ void sgi_resumable_send_question(sgi_pieces *pieces, sgi_op_question *input)
     sgi_buf_free(&id);
 }
 
+/* True for a log message below the level that the session of this reply has now. The
+ * level may have been another one when the message was written, or the message may come
+ * from another server, which does not know the level. */
+static bool is_unwanted(const sgi_reply *reply, sgi_str members)
+{
+    static const char head[] = "\"method\":\"notifications/message\",\"params\":";
+    const size_t n = sizeof head - 1;
+    if (members.n <= n || memcmp(members.p, head, n) != 0)
+        return false;
+    sgi_json params = {members.p + n, members.n - n};
+    return sgi_log_level_parse_json(sgi_json_get(params, "level")) <
+           sgi_reply_log_level(reply);
+}
+
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry)
 {
     sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
@@ -50,7 +65,7 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
         sgi_resumable_send_question(pieces, input);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
         return;
-    if (is_new && entry->seq > r->notes.dropped)
+    if (is_new && entry->seq > r->notes.dropped && !is_unwanted(pieces->reply, text))
         sgi_send_notification_members(pieces->conn, text);
 }
 
