@@ -30,9 +30,10 @@
  * sent at the moment of such a close, the client cannot know whether the server received
  * it. */
 #define ONCE_IDLE_S 3
-/* The size of libcurl's read buffer. The buffer has space for everything that a peer
- * writes at once, if the peer collects its output up to 64 KiB. */
-#define READ_BYTES (256L * 1024)
+/* The size of libcurl's read buffer, of which each running fetch has one. The buffer has
+ * space for what a peer writes at once, if the peer collects its output up to 64 KiB. A
+ * larger buffer is not faster, and after a stall its pages stay in memory. */
+#define READ_BYTES (64L * 1024)
 
 /* ---- callbacks ---- */
 

@@ -125,7 +125,7 @@ class Readers:
     def __init__(self, place, directory, url, seed, tasks, shape, era):
         self.open = threading.Event()
         self.done = queue.Queue()  # items: (era, task, count, digest)
-        self.segments = 0
+        self.segments = self.allocated = 0
         self.refused = 0
         self.found = None
         self.gone = threading.Event()
@@ -141,7 +141,7 @@ class Readers:
         elif words[0] == "open":
             self.open.set()
         elif words[0] == "seen":
-            self.segments = int(words[1])
+            self.segments, self.allocated = int(words[1]), int(words[2])
         elif words[0] == "refused":
             self.refused += 1
         elif words[0] == "done":

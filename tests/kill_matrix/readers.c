@@ -7,8 +7,10 @@
  * TASKS run at any time, each of COUNT segments of up to SIZE bytes; ERA is modern,
  * legacy, or both. Standard output: "open" when the server was reached; "done ERA TASK
  * COUNT DIGEST" for each task (SHA-256 over its texts, each with a NUL behind it); "seen
- * SEGMENTS" now and then; "refused" when a call got an error instead of a task. On
- * SIGTERM it starts no more tasks, and when the last one has ended its last line is
+ * SEGMENTS BYTES" now and then, where BYTES is the memory that is allocated at that time,
+ * or 0 when the C library cannot tell; "refused" when a call got an error instead of a
+ * task. On SIGTERM it starts no more tasks, and when the last one has ended its last line
+ * is
  *
  *   found TASKS FAILED RESUMED SEGMENTS LOST DUPLICATED ALTERED
  *
@@ -20,6 +22,7 @@
 #include <segue/segue_ext.h>
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +137,18 @@ static segue_status open_sessions(crowd *c, segue_runtime *runtime, const char *
     return status;
 }
 
+/* Returns the number of bytes that are allocated. The memory that the allocator has from
+ * the kernel is more: it keeps freed pieces. */
+static size_t allocated(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+#else
+    return 0;
+#endif
+}
+
 static void tell_progress(const crowd *c)
 {
     static uint64_t told;
@@ -143,7 +158,7 @@ static void tell_progress(const crowd *c)
         return;
     told = c->found.segments;
     next_ms = now + 250;
-    printf("seen %" PRIu64 "\n", told);
+    printf("seen %" PRIu64 " %zu\n", told, allocated());
     fflush(stdout);
 }
 

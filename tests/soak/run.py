@@ -49,7 +49,10 @@ LEAST_MINUTES = 12
 # What is kept follows the segments of the last KEPT_MINUTES.
 KEPT_MINUTES = 6
 # What a series may grow by while it is judged, as a part of its mean and in its unit.
+# "kB" is what a process has from the kernel. "allocated kB" is what its code holds: the
+# allocator keeps pieces that were freed.
 ALLOWED = {"server kB": (0.05, 2048), "client kB": (0.05, 2048),
+           "client allocated kB": (0.05, 1024),
            "server fds": (0.1, 8), "client fds": (0.1, 8), "store kB": (0.3, 4096)}
 
 
@@ -121,7 +124,8 @@ class Sampler(threading.Thread):
                           for one in (self.soak.servers[0], self.soak.readers))
         at = (time.monotonic() - self.begin) / 60
         kept = self.kept(at)
-        values = (memory_of(server), memory_of(client), descriptors_of(server),
+        allocated = self.soak.readers.allocated / 1024 or None
+        values = (memory_of(server), memory_of(client), allocated, descriptors_of(server),
                   descriptors_of(client), self.soak.store_size())
         for series, value in zip(self.series.values(), values):
             if value is not None:
