@@ -48,7 +48,7 @@ node:
 # Packages that contain all libraries that Segue uses, in build/packages, and their test
 # in roots that have none of these libraries. The libraries are built once. TARGET is this
 # machine with glibc 2.28 by default, and may be another one (.ci/packages): then the
-# packages are tested in an emulator.
+# packages are tested in an emulator. TARGET=all is all of them, one after another.
 packages:
 	@.ci/setup packages
 	@.ci/packages $(TARGET) wheel npm archive symbols sdist check
