@@ -416,6 +416,24 @@ static void a_waiting_result_does_not_end_a_cancelled_task(void **state)
     }
 }
 
+/* A result that is no error shows that the task was completed before the cancel. */
+static void a_result_during_a_cancel_ends_the_request(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, SERVER_2025);
+    kit_result(&k, look(&k), TASK_2025("T", "completed"));
+    char *fetch = strdup(kit_expect(&k, "tasks/result"));
+    segue_request_cancel(r->request);
+    kit_expect(&k, "tasks/cancel");
+    kit_result(&k, fetch, BLOCKS);
+    kit_run(&k);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_OK);
+    free(fetch);
+    kit_end(&k);
+}
+
 static void a_cancel_that_comes_too_late_brings_the_result(void **state)
 {
     (void)state;
@@ -783,6 +801,7 @@ int main(void)
         cmocka_unit_test(cancelled_elsewhere),
         cmocka_unit_test(cancel_is_said_of_the_task),
         cmocka_unit_test(a_waiting_result_does_not_end_a_cancelled_task),
+        cmocka_unit_test(a_result_during_a_cancel_ends_the_request),
         cmocka_unit_test(a_cancel_that_comes_too_late_brings_the_result),
         cmocka_unit_test(a_task_that_is_gone_is_lost_once),
         cmocka_unit_test(failures_back_off),

@@ -394,6 +394,30 @@ static void cancelled_by_somebody(void **state)
     kit_end(&k);
 }
 
+/* The last answer to the call of a cancelled task looks like its result or its error. */
+static void a_pushed_end_does_not_end_a_cancelled_task(void **state)
+{
+    (void)state;
+    for (int is_result = 0; is_result < 2; is_result++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        segue_request_cancel(r->request);
+        const char *cancel = kit_expect(&k, "tasks/cancel");
+        if (is_result)
+            kit_result(&k, call, "\"content\":[" BLOCK("cancelled") "],\"isError\":true");
+        else
+            kit_error(&k, call, -32000, NULL);
+        kit_run(&k);
+        assert_int_equal(r->completed, 0);
+        kit_result(&k, cancel, TASK_2025("T", "cancelled"));
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_int_equal(r->completed, 1);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 /* A pull that ends with an error does not say whether the task was cancelled. */
 static void a_pulled_bad_end_is_looked_into(void **state)
 {
@@ -573,6 +597,7 @@ int main(void)
               expiry_told_twice_leaves_an_incomplete_stream),
         cmocka_unit_test(a_stream_whose_task_is_gone_is_incomplete),
         NAMED("AS-10 a stream that is cancelled", cancelled_by_somebody),
+        cmocka_unit_test(a_pushed_end_does_not_end_a_cancelled_task),
         cmocka_unit_test(a_pulled_bad_end_is_looked_into),
         NAMED("AS-11 an error behind segments keeps its code",
               an_error_behind_segments_keeps_its_code),

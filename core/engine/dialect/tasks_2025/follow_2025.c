@@ -378,6 +378,8 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_2025_response reply;
     bool is_error = outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone;
+    if (sgi_2025_may_be_cancelled(request, outcome))
+        return;
     if (is_error && !sgi_2025_is_refusal(request, outcome->json)) {
         sgi_2025_fail(request, outcome->json);
         return;

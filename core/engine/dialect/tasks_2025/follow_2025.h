@@ -227,6 +227,10 @@ void sgi_2025_pull(segue_request *request);
 /* Takes the result that a waiting tasks/result has brought, or sends tasks/result for the
  * whole result. */
 void sgi_2025_fetch(segue_request *request);
+/* True while the request is being cancelled, unless the outcome is a result that is no
+ * error. Such a result shows that the task was completed. Any other outcome may be that
+ * of the cancelled task, and only the answer to tasks/cancel says whether it is. */
+bool sgi_2025_may_be_cancelled(const segue_request *request, const sgi_outcome *outcome);
 /* True when the error is only a refusal to answer now. It can also be the result of a
  * failed task, because such an error can ask for a pause too. The reason in the error
  * decides. */

@@ -133,6 +133,15 @@ static void take_result_error(segue_request *request, sgi_json error)
         take_pull_error(request, error);
 }
 
+bool sgi_2025_may_be_cancelled(const segue_request *request, const sgi_outcome *outcome)
+{
+    sgi_2025_response reply = {0};
+    bool is_result = outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n;
+    if (request->cancel_due && is_result)
+        sgi_2025_response_read(outcome->json, &reply);
+    return request->cancel_due && (!is_result || reply.is_error);
+}
+
 static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
@@ -141,12 +150,10 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     task->asking = NULL;
     if (!sgi_2025_is_live(request))
         return;
-    if (request->cancel_due) {
-        /* This may be the outcome of the cancelled task, which looks like a result that
-         * is an error. Only the answer to tasks/cancel says whether it is. If the server
-         * refuses to cancel the task, the client asks for the result again. */
+    if (sgi_2025_may_be_cancelled(request, outcome))
+        /* if the server refuses to cancel the task, the client asks for the result
+         * again */
         return;
-    }
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
         sgi_tries_reset(&request->tries);
         task->refusals = 0;

@@ -38,7 +38,7 @@ static void ended(sgi_emitter *emitter, const sgi_outcome *outcome)
         outcome->kind == SGI_OUTCOME_RESULT || outcome->kind == SGI_OUTCOME_ERROR;
     task->waiting = NULL;
     sgi_session_2025_of(request->session)->waits.count--;
-    if (!sgi_2025_is_live(request) || request->cancel_due)
+    if (!sgi_2025_is_live(request) || sgi_2025_may_be_cancelled(request, outcome))
         return;
     if (!is_answer) {
         broke(request);
