@@ -1,13 +1,15 @@
 # The libraries of a bundled build (SEGUE_BUNDLED). The project core/deps builds them when
 # the library is configured, as static libraries in SEGUE_BUNDLED_DIR. A directory that
-# was built from the same files by the same compiler is used as it is. This file defines
-# the targets that the parts link, as the modules of find_package do.
+# was built from the same files by the same compiler is used as it is. A build that was
+# interrupted goes on. This file defines the targets that the parts link, as the modules
+# of find_package do.
 set(SEGUE_BUNDLED_DIR ${PROJECT_BINARY_DIR}/deps CACHE PATH
     "Directory of the libraries of a bundled build; several build trees can share it")
 set(SEGUE_ARCHIVES "" CACHE PATH "Folder that is searched for archives first")
 
 set(bundled_prefix ${SEGUE_BUNDLED_DIR}/prefix)
-set(bundled_stamp ${SEGUE_BUNDLED_DIR}/complete)
+set(bundled_begun ${SEGUE_BUNDLED_DIR}/begun)
+set(bundled_built ${SEGUE_BUNDLED_DIR}/complete)
 set(bundled_key "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${SEGUE_TARGET}\n")
 file(GLOB bundled_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/deps/*)
 list(FILTER bundled_files EXCLUDE REGEX "[.]c$") # a part of Segue, as other sources are
@@ -19,9 +21,12 @@ endforeach()
 
 function(build_bundled)
     set(built "")
-    if(EXISTS ${bundled_stamp})
-        file(READ ${bundled_stamp} built)
-    endif()
+    set(begun "")
+    foreach(name built begun)
+        if(EXISTS ${bundled_${name}})
+            file(READ ${bundled_${name}} ${name})
+        endif()
+    endforeach()
     if(built STREQUAL bundled_key)
         return()
     endif()
@@ -36,14 +41,18 @@ function(build_bundled)
     else()
         list(APPEND arguments -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER})
     endif()
-    file(REMOVE_RECURSE ${bundled_stamp} ${bundled_prefix} ${SEGUE_BUNDLED_DIR}/build)
+    set(place "${SEGUE_BUNDLED_DIR}\n${CMAKE_C_COMPILER} ${SEGUE_ZIG}\n")
+    if(NOT begun STREQUAL "${place}${bundled_key}")
+        file(REMOVE_RECURSE ${bundled_built} ${bundled_prefix} ${SEGUE_BUNDLED_DIR}/build)
+        file(WRITE ${bundled_begun} "${place}${bundled_key}")
+    endif()
     file(MAKE_DIRECTORY ${bundled_prefix}/lib ${bundled_prefix}/include)
     execute_process(COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR}
             -S ${PROJECT_SOURCE_DIR}/core/deps -B ${SEGUE_BUNDLED_DIR}/build ${arguments}
         COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND ${CMAKE_COMMAND} --build ${SEGUE_BUNDLED_DIR}/build
         COMMAND_ERROR_IS_FATAL ANY)
-    file(WRITE ${bundled_stamp} "${bundled_key}")
+    file(WRITE ${bundled_built} "${bundled_key}")
 endfunction()
 build_bundled()
 
