@@ -2,17 +2,20 @@
  * over, and it ends soon after the limit of the whole call. */
 #include "simulation/judge_state.h"
 
+static bool is_over(const judge_limits *limits, int64_t limit, int64_t now_ms)
+{
+    return limit && now_ms - limits->since_ms >= limit;
+}
+
 void judge_limits_begin(judge *j, judge_caller *c, const judge_words *l)
 {
+    /* The process may have died while it cancelled a call that took too long. */
+    if (c->op && is_over(&c->limits, c->limits.ms, j->now_ms))
+        c->op->overdue = true;
     c->limits = (judge_limits){.since_ms = j->now_ms,
                                .ms = (int64_t)judge_number(l, "ms"),
                                .wire_ms = (int64_t)judge_number(l, "wire"),
                                .grace_ms = (int64_t)judge_number(l, "grace")};
-}
-
-static bool is_over(const judge_limits *limits, int64_t limit, int64_t now_ms)
-{
-    return limit && now_ms - limits->since_ms >= limit;
 }
 
 const char *judge_limits_on_timeout(judge *j, const judge_caller *c, judge_operation *op)
