@@ -24,7 +24,6 @@
 #include <segue/segue.h>
 #include <segue/segue_auth.h>
 #include <segue/segue_ext.h>
-#include <segue/segue_util.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <uchar.h>

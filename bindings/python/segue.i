@@ -322,17 +322,20 @@ PyObject *sgpy_option_names(void);
 %ignore segue_call_send_text;
 %ignore segue_call_extend_text;
 %ignore segue_call_is_cancelled;
+%ignore segue_call_runtime; /* the host of a handle knows its runtime */
+%ignore segue_session_runtime;
+%ignore segue_status_text;
 %ignore segue_request_start;
 %ignore segue_request_grant;
 %ignore segue_request_cancel;
 %rename("$ignore", %$isclass) "";
 %rename("%(strip:[SEGUE_])s", %$isenumitem) "";
-%rename("$ignore", regextarget=1, %$isconstant) "^SEGUE_\w+_(INIT|SIZE)$";
+%rename("$ignore", regextarget=1, %$isconstant) "^SEGUE_\w+_(INIT|SIZE|TO_NUL)$";
 /* ignored, because store.py defines the constants SEGUE_STORE_... */
 %rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STORE_";
 %rename("%(strip:[segue_])s", %$isfunction) "";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_[a-z]+_free$";
-%rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error|json)_";
+%rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error)_";
 
 /* ---- the headers ---- */
 
@@ -348,5 +351,4 @@ PyObject *sgpy_option_names(void);
 %enddef
 %include "segue/segue.h"
 %include "segue/segue_auth.h"
-%include "segue/segue_util.h"
 %include "segue/segue_ext.h"

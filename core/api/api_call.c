@@ -5,6 +5,12 @@
 #include "engine/server/grant.h"
 #include "wire/log_level.h"
 
+/* Takes no lock, because a call keeps its runtime. */
+segue_runtime *segue_call_runtime(const segue_call *call)
+{
+    return call && call->handle.magic == SGI_MAGIC_CALL ? sgi_handle_runtime(call) : NULL;
+}
+
 const char *segue_call_method(const segue_call *call)
 {
     return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->served->kind->method
@@ -154,6 +160,7 @@ segue_status segue_call_replace(segue_call *call, segue_error **error)
 segue_status segue_call_set_field(segue_call *call, const char *name, const char *json,
                                   size_t len, segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_status status = sgi_enter(SGI_FN_segue_call_set_field, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
@@ -188,6 +195,7 @@ segue_status segue_call_progress(segue_call *call, double progress, double total
 segue_status segue_call_log(segue_call *call, const char *level, const char *json,
                             size_t len, segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_status status = sgi_enter(SGI_FN_segue_call_log, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
@@ -210,6 +218,7 @@ segue_status segue_call_require_input(segue_call *call, const char *key,
                                       segue_input_fn on_input, void *user,
                                       segue_free_fn free_user, segue_error **error)
 {
+    len = sgi_given_len(params, len);
     segue_status status =
         sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
@@ -283,6 +292,7 @@ segue_status segue_call_complete(segue_call *call, const segue_content *content,
 segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
                              const char *data, size_t len, segue_error **error)
 {
+    len = sgi_given_len(data, len);
     segue_status status = sgi_enter(SGI_FN_segue_call_fail, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
@@ -293,6 +303,7 @@ segue_status segue_call_fail(segue_call *call, int32_t code, const char *message
 segue_status segue_call_complete_json(segue_call *call, const char *json, size_t len,
                                       segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_status status =
         sgi_enter(SGI_FN_segue_call_complete_json, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
@@ -314,6 +325,7 @@ segue_status segue_call_fail_with(segue_call *call, const segue_error *why,
 segue_status segue_call_log_json(segue_call *call, const char *json, size_t len,
                                  segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_status status = sgi_enter(SGI_FN_segue_call_log_json, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
@@ -346,6 +358,7 @@ static segue_status check_text(const char *text, size_t len, segue_error **error
 segue_status segue_call_extend_text(segue_call *call, int64_t index, const char *text,
                                     size_t len, segue_error **error)
 {
+    len = sgi_given_len(text, len);
     segue_status status = check_text(text, len, error);
     if (status != SEGUE_OK)
         return status;
@@ -359,6 +372,7 @@ segue_status segue_call_extend_text(segue_call *call, int64_t index, const char 
 segue_status segue_call_send_text(segue_call *call, const char *text, size_t len,
                                   segue_error **error)
 {
+    len = sgi_given_len(text, len);
     segue_status status = check_text(text, len, error);
     if (status != SEGUE_OK)
         return status;

@@ -40,6 +40,7 @@ segue_status segue_client_updated(segue_server *server, uint64_t client, const c
 segue_status segue_client_log(segue_server *server, uint64_t client, const char *json,
                               size_t len, segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_status status = sgi_enter(SGI_FN_segue_client_log, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);

@@ -6,6 +6,7 @@
 segue_status segue_json_check(segue_runtime *runtime, const char *json, size_t len,
                               segue_error **error)
 {
+    len = sgi_given_len(json, len);
     sgi_json value;
     segue_status status = sgi_check_reentrancy(SGI_FN_segue_json_check, runtime);
     if (status == SEGUE_OK && !json)
@@ -20,6 +21,7 @@ segue_status segue_json_check(segue_runtime *runtime, const char *json, size_t l
 segue_status segue_json_get(const char *json, size_t len, const char *name,
                             const char **value, size_t *value_len)
 {
+    len = sgi_given_len(json, len);
     if (!json || !name || !value || !value_len)
         return SEGUE_E_INVALID;
     sgi_json object = sgi_json_trim((sgi_str){json, len});
@@ -45,6 +47,7 @@ static bool next_part(sgi_json json, size_t *at, sgi_json_member *member)
 segue_status segue_json_next(const char *json, size_t len, size_t *at, const char **key,
                              size_t *key_len, const char **value, size_t *value_len)
 {
+    len = sgi_given_len(json, len);
     sgi_json_member member = {.value = {0}};
     if (!json || !at || !value || !value_len || !key != !key_len)
         return SEGUE_E_INVALID;
@@ -62,6 +65,7 @@ segue_status segue_json_next(const char *json, size_t len, size_t *at, const cha
 
 segue_status segue_json_text(const char *json, size_t len, char *buf, size_t *buf_len)
 {
+    len = sgi_given_len(json, len);
     sgi_buf text;
     if (!json || !buf_len)
         return SEGUE_E_INVALID;
@@ -76,6 +80,7 @@ segue_status segue_json_text(const char *json, size_t len, char *buf, size_t *bu
 
 segue_status segue_json_int(const char *json, size_t len, int64_t *value)
 {
+    len = sgi_given_len(json, len);
     int64_t number;
     if (!json || !value ||
         !sgi_json_read_int(sgi_json_trim((sgi_str){json, len}), &number))
@@ -84,8 +89,32 @@ segue_status segue_json_int(const char *json, size_t len, int64_t *value)
     return SEGUE_OK;
 }
 
+segue_status segue_json_number(const char *json, size_t len, double *value)
+{
+    double number;
+    len = sgi_given_len(json, len);
+    if (!json || !value ||
+        !sgi_json_read_double(sgi_json_trim((sgi_str){json, len}), &number))
+        return SEGUE_E_INVALID;
+    *value = number;
+    return SEGUE_OK;
+}
+
+segue_status segue_json_bool(const char *json, size_t len, int32_t *value)
+{
+    len = sgi_given_len(json, len);
+    sgi_json_kind kind = json && value
+                             ? sgi_json_kind_of(sgi_json_trim((sgi_str){json, len}))
+                             : SGI_JSON_NULL;
+    if (kind != SGI_JSON_TRUE && kind != SGI_JSON_FALSE)
+        return SEGUE_E_INVALID;
+    *value = kind == SGI_JSON_TRUE;
+    return SEGUE_OK;
+}
+
 segue_status segue_json_quote(const char *text, size_t len, char *buf, size_t *buf_len)
 {
+    len = sgi_given_len(text, len);
     sgi_buf out;
     if ((!text && len) || !buf_len || !sgi_utf8_valid((sgi_str){text, len}, NULL))
         return SEGUE_E_INVALID;

@@ -12,6 +12,20 @@ const char *segue_status_name(segue_status status)
     return sgi_status_name(status);
 }
 
+const char *segue_status_text(segue_status status)
+{
+    return sgi_status_text(status);
+}
+
+segue_status segue_error_new(segue_status status, const char *message, segue_error **out)
+{
+    sgi_str text = sgi_str_of(message ? message : sgi_status_text(status));
+    if (!out || status >= SEGUE_OK || !sgi_utf8_valid(text, NULL))
+        return SEGUE_E_INVALID;
+    *out = sgi_error_new(&sgi_mem_libc, status, 0, text, (sgi_str){0});
+    return SEGUE_OK;
+}
+
 const segue_error_view *segue_error_read(const segue_error *error)
 {
     static const segue_error_view none = {.message = ""};

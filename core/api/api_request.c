@@ -83,6 +83,7 @@ segue_status segue_request_start(segue_session *session, const char *method,
                                  const segue_request_events *events, segue_request **out,
                                  segue_error **error)
 {
+    len = sgi_given_len(params, len);
     segue_request_options full;
     segue_request_events callbacks;
     segue_request *request;
@@ -203,6 +204,7 @@ static segue_status no_question(segue_request *request, const char *key,
 segue_status segue_request_answer(segue_request *request, const char *key,
                                   const char *json, size_t len, segue_error **error)
 {
+    len = sgi_given_len(json, len);
     sgi_json value = {0};
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer, request, SGI_MAGIC_REQUEST);
@@ -219,6 +221,7 @@ segue_status segue_request_answer_error(segue_request *request, const char *key,
                                         int32_t code, const char *message,
                                         const char *data, size_t len, segue_error **error)
 {
+    len = sgi_given_len(data, len);
     sgi_json value = {0};
     sgi_str text = sgi_str_of(message);
     segue_status status =

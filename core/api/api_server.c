@@ -46,6 +46,7 @@ static segue_status added(segue_content *content, segue_status status,
 segue_status segue_content_add_text(segue_content *content, const char *text, size_t len,
                                     segue_error **error)
 {
+    len = sgi_given_len(text, len);
     if (!is_content(content) || (!text && len))
         return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content, sgi_content_add_text(content, (sgi_str){text, len}), error);
@@ -82,6 +83,7 @@ static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
 segue_status segue_content_add_json(segue_content *content, const char *json, size_t len,
                                     segue_error **error)
 {
+    len = sgi_given_len(json, len);
     return add_read(SGI_FN_segue_content_add_json, content, sgi_content_add_json, json,
                     len, error);
 }
@@ -90,6 +92,7 @@ segue_status segue_content_add_resource_text(segue_content *content, const char 
                                              const char *mime_type, const char *text,
                                              size_t len, segue_error **error)
 {
+    len = sgi_given_len(text, len);
     if (!is_content(content) || !uri || (!text && len))
         return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content,
@@ -118,6 +121,7 @@ segue_status segue_content_set_role(segue_content *content, const char *role)
 segue_status segue_content_set_structured(segue_content *content, const char *json,
                                           size_t len, segue_error **error)
 {
+    len = sgi_given_len(json, len);
     return add_read(SGI_FN_segue_content_set_structured, content,
                     sgi_content_set_structured, json, len, error);
 }
@@ -412,6 +416,7 @@ segue_status segue_server_add(segue_server *server, int32_t item, const char *js
                               size_t len, const segue_item_options *options,
                               segue_error **error)
 {
+    len = sgi_given_len(json, len);
     segue_item_options full;
     segue_status status = sgi_enter(SGI_FN_segue_server_add, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)

@@ -152,6 +152,14 @@ segue_status segue_session_open(segue_runtime *runtime, segue_transport *transpo
     return sgi_leave_runtime(runtime, status, error);
 }
 
+/* Takes no lock, because a session keeps its runtime. */
+segue_runtime *segue_session_runtime(const segue_session *session)
+{
+    return session && session->handle.magic == SGI_MAGIC_SESSION
+               ? sgi_handle_runtime(session)
+               : NULL;
+}
+
 segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
 {
     segue_status status =
@@ -171,6 +179,7 @@ segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
 segue_status segue_session_notify(segue_session *session, const char *method,
                                   const char *params, size_t len, segue_error **error)
 {
+    len = sgi_given_len(params, len);
     segue_status status =
         sgi_enter(SGI_FN_segue_session_notify, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)

@@ -100,6 +100,13 @@ void sgi_handle_note_freed(sgi_engine *engine)
     engine->host.release(engine->host.user);
 }
 
+size_t sgi_given_len(const char *text, size_t len)
+{
+    if (len != SEGUE_TO_NUL)
+        return len;
+    return text ? strlen(text) : 0;
+}
+
 segue_status sgi_copy_struct_in(void *full, size_t full_size, const void *given)
 {
     size_t size = 0;

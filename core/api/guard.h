@@ -1,7 +1,7 @@
-/* api: the only folder that defines segue_ functions. Each of these functions checks its
- * arguments and makes one internal call. The guard checks the kind of the handle and
- * whether the call is allowed inside a callback, and takes the lock. The guard's table is
- * made from api.def. */
+/* api: the folder that defines the segue_ functions, except those of core/easy. Each of
+ * its functions checks its arguments and makes one internal call. The guard checks the
+ * kind of the handle and whether the call is allowed inside a callback, and takes the
+ * lock. The guard's table is made from api.def. */
 #ifndef SGI_GUARD_H
 #define SGI_GUARD_H
 
@@ -53,6 +53,10 @@ void sgi_handle_note_freed(sgi_engine *engine);
  * length of the text. buf may be NULL, to get only the length. Returns SEGUE_E_TOO_SMALL
  * when the text does not fit. */
 segue_status sgi_copy_text_out(sgi_str text, char *buf, size_t *len);
+
+/* Returns the length of a text of the application: `len`, or for SEGUE_TO_NUL the
+ * number of bytes before the NUL. text may be NULL. */
+size_t sgi_given_len(const char *text, size_t len);
 
 /* Copies the caller's struct into `full`, which has the newest form and full_size
  * bytes. Members that the caller's older, shorter struct lacks become zero. given may

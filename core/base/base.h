@@ -15,7 +15,7 @@
 #include <segue/segue.h>
 #include <segue/segue_auth.h>
 #include <segue/segue_ext.h>
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 /* ---- memory ---- */
 

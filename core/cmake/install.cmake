@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Segue)
 
 install(FILES core/include/segue/segue.h core/include/segue/segue_auth.h
-    core/include/segue/segue_ext.h core/include/segue/segue_util.h
+    core/include/segue/segue_ext.h core/include/segue/easy.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/segue)
 install(FILES LICENSE ${segue_sbom} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
 # Strips the libraries of a release build, as `cmake --install --strip` does. A build with

@@ -5,7 +5,6 @@
  *
  * Arguments: the port (default: a free port) and the address (default: 127.0.0.1). */
 #include <segue/segue.h>
-#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>

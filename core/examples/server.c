@@ -6,7 +6,6 @@
  * The handlers here finish quickly. Long work belongs on a thread of your own, which may
  * call every segue_call_ function. */
 #include <segue/segue.h>
-#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * members for the proxy. */
 #include "proxy.h"
 
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 #include <stdio.h>
 #include <stdlib.h>

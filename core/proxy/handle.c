@@ -10,7 +10,7 @@
 
 #include "limits.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 
 #include <stdio.h>
 #include <stdlib.h>

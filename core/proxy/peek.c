@@ -6,7 +6,7 @@
 
 #include "limits.h"
 
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 #include <errno.h>
 #include <fcntl.h>

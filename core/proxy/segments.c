@@ -20,7 +20,7 @@
 #include "limits.h"
 #include "relay.h"
 
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "text.h"
 
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "limits.h"
 #include "watch.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "tools.h"
 
 #include <pthread.h>
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 
 #include "bench.h"
 

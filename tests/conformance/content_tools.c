@@ -4,7 +4,6 @@
 #include "conformance/stage.h"
 
 #include <segue/segue_ext.h>
-#include <segue/segue_util.h>
 #include <string.h>
 
 const unsigned char red_dot[] = {

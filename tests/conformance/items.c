@@ -2,7 +2,7 @@
  * texts that the suite asks for. */
 #include "conformance/stage.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

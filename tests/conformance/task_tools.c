@@ -2,7 +2,7 @@
  * that ask their client are in input_tools.c. */
 #include "conformance/stage.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 
 static const char *text_of(segue_call *call, const char *name, const char *otherwise)

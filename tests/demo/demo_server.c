@@ -18,7 +18,6 @@
  * go, and the task goes on; SIGTERM ends the server. It reports on standard error:
  * "server start PID", "server listens at PORT", "server goes on after N". */
 #include <segue/segue.h>
-#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>

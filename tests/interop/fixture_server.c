@@ -13,7 +13,7 @@
 #include "interop/listening.h"
 #include "support/fixtures.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

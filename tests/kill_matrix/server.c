@@ -15,7 +15,6 @@
  * would: it stops listening, ends its streams so that clients go elsewhere, and leaves
  * its tasks to the other servers. */
 #include <segue/segue.h>
-#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>

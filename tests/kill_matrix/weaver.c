@@ -16,7 +16,7 @@
 #include "history.h"
 
 #include <inttypes.h>
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

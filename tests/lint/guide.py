@@ -16,7 +16,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
           "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
           "-Wno-unused-but-set-variable"]
 INCLUDES = ("segue/segue.h", "segue/segue_auth.h", "segue/segue_ext.h",
-            "segue/segue_util.h",
+            "segue/easy.h",
             "poll.h", "signal.h", "stdbool.h", "stdio.h", "string.h")
 NAMES = {
     "runtime": "segue_runtime *runtime",

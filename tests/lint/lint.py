@@ -63,10 +63,10 @@ def parse_table(text, pattern):
 
 
 PUBLIC_HEADERS = [
+    Path("core/include/segue/easy.h"),
     Path("core/include/segue/segue.h"),
     Path("core/include/segue/segue_auth.h"),
     Path("core/include/segue/segue_ext.h"),
-    Path("core/include/segue/segue_util.h"),
 ]
 
 

@@ -28,12 +28,10 @@ ELSEWHERE = {
     "timer_start": "asyncio.loop.call_later",
     "timer_cancel": "asyncio.TimerHandle.cancel",
     "timer_free": "asyncio.TimerHandle",
-    "json_check": "json.loads",
-    "json_get": "json.loads",
-    "json_next": "json.loads",
-    "json_text": "json.loads",
-    "json_int": "json.loads",
-    "json_quote": "json.dumps",
+    "call_runtime": "Host",
+    "session_runtime": "Host",
+    "status_text": "the message of an error",
+    "error_new": "an exception",
     "segment_read": "Segment.number",
     "segment_text": "Segment.text",
     "error_read": "ErrorInfo",
@@ -77,7 +75,10 @@ ARGUMENTS = {
 
 
 def public_functions() -> set[str]:
-    return set(re.findall(r"^SGI_API\(segue_(\w+),", API.read_text(), re.MULTILINE))
+    """All but those of easy.h, which is for C only."""
+    every = re.findall(r"^SGI_API\(segue_(\w+),", API.read_text(), re.MULTILINE)
+    easy = re.findall(r"\bsegue_(\w+)\(", (HEADERS / "easy.h").read_text())
+    return set(every) - set(easy)
 
 
 def module_functions() -> set[str]:

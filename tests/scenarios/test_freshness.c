@@ -4,7 +4,7 @@
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

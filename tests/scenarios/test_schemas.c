@@ -6,7 +6,6 @@
 #include "support/world.h"
 
 #include <segue/segue_ext.h>
-#include <segue/segue_util.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

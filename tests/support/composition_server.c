@@ -6,7 +6,7 @@
 
 #include "engine/server/server.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "support/fixture_job.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <string.h>
 

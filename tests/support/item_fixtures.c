@@ -1,6 +1,6 @@
 #include "support/item_fixtures.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "support/small_validator.h"
 #include "support/torture.h"
 
-#include <segue/segue_util.h>
+#include <segue/segue.h>
 #include <string.h>
 
 static void give(void *user, segue_call *call)

@@ -5,13 +5,14 @@
  * rules. */
 #include <segue/segue_ext.h>
 #include <segue/segue_auth.h>
-#include <segue/segue_util.h>
+#include <segue/easy.h>
 
 #include "support/test_mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
@@ -133,6 +134,8 @@ enum kind {
 
 STATUS(segue_version, ((void)h, *segue_version() ? SEGUE_E_INVALID : SEGUE_OK))
 STATUS(segue_status_name, ((void)h, *segue_status_name(0) ? SEGUE_E_INVALID : SEGUE_OK))
+STATUS(segue_status_text, ((void)h, *segue_status_text(0) ? SEGUE_E_INVALID : SEGUE_OK))
+STATUS(segue_error_new, segue_error_new(SEGUE_E_IO, NULL, h))
 EMPTY(segue_error_read, segue_error_read(h)->message)
 GIVES(segue_error_copy, segue_error, segue_error_copy(h, &out), segue_error_free(out))
 IGNORES(segue_error_free, segue_error_free(h))
@@ -155,6 +158,23 @@ PROBE(segue_json_next, const char *value; size_t len, at = 0;
       return segue_json_next(h, 2, &at, NULL, NULL, &value, &len);)
 PROBE(segue_json_text, size_t len = 0; return segue_json_text(h, 2, NULL, &len);)
 PROBE(segue_json_int, int64_t number; return segue_json_int(h, 1, &number);)
+PROBE(segue_json_number, double number; return segue_json_number(h, 1, &number);)
+PROBE(segue_json_bool, int32_t is_true; return segue_json_bool(h, 1, &is_true);)
+STATUS(segue_json_pairs, segue_json_pairs(h, "a=%d", 1))
+STATUS(segue_result_is_error, segue_result_is_error(h, 0) ? SEGUE_OK : SEGUE_E_INVALID)
+PROBE(segue_result_text, char *text; return segue_result_text(h, 2, &text);)
+PROBE(segue_result_get, const char *value; size_t len;
+      return segue_result_get(h, 2, "a", &value, &len);)
+PROBE(segue_request_run, char *out = NULL;
+      segue_status status = segue_request_run(h, "ping", NULL, 1, &out, NULL); free(out);
+      return status;)
+PROBE(segue_call_tool, char *out = NULL;
+      segue_status status = segue_call_tool(h, "t", NULL, 1, &out, NULL); free(out);
+      return status;)
+STATUS(segue_call_printf, segue_call_printf(h, "%s", "x"))
+STATUS(segue_call_send_lossy, segue_call_send_lossy(h, "x", 1, NULL, NULL))
+STATUS(segue_call_runtime, segue_call_runtime(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_session_runtime, segue_session_runtime(h) ? SEGUE_OK : SEGUE_E_INVALID)
 PROBE(segue_json_quote, size_t len = 0; return segue_json_quote(h, 1, NULL, &len);)
 STATUS(segue_runtime_stop, segue_runtime_stop(h))
 IGNORES(segue_runtime_free, segue_runtime_free(h))
@@ -349,10 +369,12 @@ static enum kind kind_of(const char *name)
         {"segue_server_new", RUNTIME},
         {"segue_server_", SERVER},
         {"segue_client_", SERVER},
+        {"segue_call_tool", SESSION},
         {"segue_call_", CALL},
         {"segue_session_open", RUNTIME},
         {"segue_session_", SESSION},
         {"segue_request_start", SESSION},
+        {"segue_request_run", SESSION},
         {"segue_request_resume", SESSION},
         {"segue_request_", REQUEST},
         {"segue_task_attach", SESSION},

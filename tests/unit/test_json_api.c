@@ -1,5 +1,5 @@
-/* The functions of segue_util.h that read and write JSON. */
-#include <segue/segue_util.h>
+/* The functions of easy.h that read and write JSON. */
+#include <segue/easy.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include <segue/segue.h>
 #include <segue/segue_auth.h>
-#include <segue/segue_util.h>
 
 typedef struct stage {
     segue_runtime *runtime;

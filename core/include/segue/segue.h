@@ -1,7 +1,7 @@
 /* Segue: MCP (Model Context Protocol) client and server. Results can stream, requests
  * survive a disconnect, and tasks survive a crash.
  *
- * Other headers: segue_util.h has conveniences, segue_auth.h has authorization over HTTP,
+ * Other headers: easy.h has conveniences for C, segue_auth.h has authorization over HTTP,
  * segue_ext.h has the interfaces for your own stores and transports and for language
  * bindings.
  *
@@ -30,7 +30,8 @@
  *     a handle while another thread frees it.
  *   - The library copies its inputs before it returns unless the text says "consumed".
  *     Names, ids and tokens are NUL-terminated UTF-8. Payloads and JSON are pointer and
- *     length and need no NUL. Text from accessors is NUL-terminated.
+ *     length and need no NUL. The length of a text that ends with a NUL may be given as
+ *     SEGUE_TO_NUL (-1). Text from accessors is NUL-terminated.
  *   - `buf, len`: *len is the size of buf and receives the length of the text, without
  *     its NUL. buf may be NULL to ask for the length. SEGUE_E_TOO_SMALL means that the
  *     text and its NUL do not fit into buf.
@@ -86,6 +87,10 @@ extern "C" {
 #else
 #define SEGUE_INIT(type) ((type){.struct_size = sizeof(type)})
 #endif
+
+/* The length of a text or JSON text that ends with a NUL. Lengths of bytes (const void *)
+ * are always numbers. */
+#define SEGUE_TO_NUL ((size_t)-1)
 
 /* ---- 0 Types ----------------------------------------------------------------------- */
 
@@ -160,6 +165,12 @@ SEGUE_API const char *segue_version(void);
  * Returns   a static string; "SEGUE_E_UNKNOWN" for a value this version does not know. */
 SEGUE_API const char *segue_status_name(segue_status status);
 
+/* Returns what a status means, for people: a few words such as "out of memory", in one
+ * line without a full stop.
+ *
+ * Returns   a static string; "unknown status" for a value this version does not know. */
+SEGUE_API const char *segue_status_text(segue_status status);
+
 /* ---- 2 Error ----------------------------------------------------------------------- */
 
 /* An error describes a failure. An error that is passed to a callback is valid until
@@ -186,6 +197,14 @@ SEGUE_API const segue_error_view *segue_error_read(const segue_error *error);
 
 /* Makes a copy of the error that outlives the callback. */
 SEGUE_API segue_status segue_error_copy(const segue_error *error, segue_error **out);
+
+/* Makes an error of the application, for code that reports failures as the library
+ * does.
+ *
+ * status    not SEGUE_OK. message: one line, UTF-8; NULL = segue_status_text.
+ * Returns   SEGUE_OK, also without memory: the error then is SEGUE_E_NOMEM. */
+SEGUE_API segue_status segue_error_new(segue_status status, const char *message,
+                                       segue_error **out);
 
 /* Frees an error that was copied or received from a synchronous call. */
 SEGUE_API void segue_error_free(segue_error *error);
@@ -576,6 +595,37 @@ SEGUE_API segue_status segue_content_add_text(segue_content *content, const char
  *           such an object. */
 SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
                                               size_t len, segue_error **error);
+
+/* Adds an image or audio block; the bytes are encoded as base64.
+ *
+ * type      "image" or "audio".
+ * mime_type such as "image/png".
+ * Returns   SEGUE_E_INVALID for another type. */
+SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char *type,
+                                              const char *mime_type, const void *data,
+                                              size_t len, segue_error **error);
+
+/* Adds text contents of a resource, for the result of resources/read.
+ *
+ * uri       the URI of the resource, or of a part of it.
+ * mime_type MIME type of the contents; NULL = none.
+ * text      UTF-8.
+ * Returns   SEGUE_E_INVALID when a text is not valid UTF-8. */
+SEGUE_API segue_status segue_content_add_resource_text(segue_content *content,
+                                                       const char *uri,
+                                                       const char *mime_type,
+                                                       const char *text, size_t len,
+                                                       segue_error **error);
+
+/* Adds binary contents of a resource; the bytes are encoded as base64.
+ *
+ * uri       the URI of the resource, or of a part of it.
+ * mime_type MIME type of the contents; NULL = none. */
+SEGUE_API segue_status segue_content_add_resource_blob(segue_content *content,
+                                                       const char *uri,
+                                                       const char *mime_type,
+                                                       const void *data, size_t len,
+                                                       segue_error **error);
 
 /* Makes each block that is added from now on a prompt message with this role.
  *
@@ -1087,6 +1137,11 @@ typedef struct segue_call_events {
 typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
                                const char *json, size_t len);
 
+/* Returns the runtime of a call, for handlers that start requests, timers or threads.
+ *
+ * Returns   NULL for NULL. */
+SEGUE_API segue_runtime *segue_call_runtime(const segue_call *call);
+
 /* Returns the method that runs the handler: "tools/call", "resources/read", "prompts/get"
  * or "completion/complete".
  *
@@ -1134,6 +1189,24 @@ SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
  * Returns   SEGUE_E_NOT_FOUND when the caller did not send this argument. */
 SEGUE_API segue_status segue_call_argument(const segue_call *call, const char *name,
                                            const char **json, size_t *len);
+
+/* Gives one string argument, decoded. The text may hold NUL bytes.
+ *
+ * text, len receive the text, which lives as long as the call.
+ * Returns   SEGUE_E_NOT_FOUND when the argument is absent, SEGUE_E_INVALID when it is not
+ *           a string.
+ */
+SEGUE_API segue_status segue_call_argument_text(segue_call *call, const char *name,
+                                                const char **text, size_t *len);
+
+/* Gives one integer argument.
+ *
+ * value     receives the number.
+ * Returns   SEGUE_E_NOT_FOUND when the argument is absent, SEGUE_E_INVALID when it is not
+ *           an integer of 64 bits.
+ */
+SEGUE_API segue_status segue_call_argument_int(const segue_call *call, const char *name,
+                                               int64_t *value);
 
 /* Sets the callbacks of the call, at most once per call.
  *
@@ -1454,6 +1527,11 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
                                           const segue_session_options *options,
                                           const segue_session_events *events,
                                           segue_session **out, segue_error **error);
+
+/* Returns the runtime of a session.
+ *
+ * Returns   NULL for NULL. */
+SEGUE_API segue_runtime *segue_session_runtime(const segue_session *session);
 
 /* Describes the peer as JSON: {"protocolVersion","serverInfo","capabilities",
  * "instructions","isStateless"}. isStateless is true in revisions in which the server
