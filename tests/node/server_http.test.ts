@@ -111,6 +111,20 @@ test("where it listens", { timeout }, async () => {
     rmSync(directory, { recursive: true, force: true });
 });
 
+test("a request about a task may lack its name if the listener is lenient", {
+    timeout,
+}, async () => {
+    const server = simple();
+    const strict = await server.listenHttp();
+    const lenient = await server.listenHttp({ lenientHeaders: true });
+    const refused = await post(strict.url, "tasks/get", { taskId: "none" });
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), /Mcp-Name is missing.*lenient_headers/);
+    const accepted = await post(lenient.url, "tasks/get", { taskId: "none" });
+    assert.notEqual((await answer(accepted)).error.code, -32020);
+    await server.close();
+});
+
 test("an address that cannot be had leaves nothing behind", { timeout }, async () => {
     const server = simple();
     const { url } = await server.listenHttp();
