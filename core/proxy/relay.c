@@ -15,7 +15,7 @@ void relay_unref(relay *r)
         return;
     upstream_leave(r->up);
     segments_free(&r->passage);
-    text_free(&r->former.answer);
+    relay_forget_former(r);
     text_free(&r->params);
     free(r->token);
     free(r);
@@ -173,6 +173,15 @@ void relay_finish(relay *r, json result)
     segue_error_free(error);
 }
 
+/* Ends a call that was cancelled, or whose former call was. The call itself may run on in
+ * the store, and nobody has its handle. */
+static void fail_cancelled(relay *r)
+{
+    if (r->call)
+        segue_call_fail(r->call, -32603, "The call was cancelled", NULL, 0, NULL);
+    end_call(r);
+}
+
 static void on_complete(void *user, segue_request *request, segue_status status,
                         const char *result, size_t len, const segue_error *error)
 {
@@ -190,7 +199,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
         segue_call_fail_with(r->call, error, NULL);
         end_call(r);
     } else if (r->cancelled)
-        end_call(r);
+        fail_cancelled(r);
     else if (r->up->source->proxy->ending)
         end_call(r); /* a task stays in the store, unfinished, for the next process */
     else if (is_lost(status) && relay_may_repeat(r))
@@ -264,7 +273,7 @@ static void on_cancel(void *user, segue_call *call)
     if (r->request)
         segue_request_cancel(r->request);
     else
-        end_call(r); /* the result waits for room in the log, and nobody wants it */
+        fail_cancelled(r); /* the result waits for room in the log; nobody wants it */
 }
 
 static void on_drain(void *user, segue_call *call)

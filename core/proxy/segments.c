@@ -324,7 +324,8 @@ void segments_hold_back(passage *is)
     if (is->waiting.block.n)
         is->number = is->waiting.number;
     is->blocks = is->stored = 0;
-    is->stale = is->grows = is->again.checked = false;
+    is->digest = is->next_digest = 0;
+    is->stale = is->grows = is->unsure = is->again.checked = false;
     is->late = true;
 }
 

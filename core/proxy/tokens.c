@@ -92,6 +92,13 @@ static bool refuse_system(const char *path, const char *what, int number)
     return refuse(path, why);
 }
 
+static bool refuse_size(const char *path)
+{
+    char why[80];
+    snprintf(why, sizeof why, "is larger than %d bytes", TOKENS_FILE_MAX);
+    return refuse(path, why);
+}
+
 /* Reads the rest of the file, at most the limit and one byte more. Returns the number of
  * bytes; -1 = the system reports an error (errno). */
 static ssize_t read_bytes(int fd, char *to)
@@ -120,7 +127,7 @@ static bool read_text(const char *path, int fd, char *to)
     if (len < 0)
         return refuse_system(path, "read", errno);
     if (len > TOKENS_FILE_MAX)
-        return refuse(path, "is larger than 4 MiB");
+        return refuse_size(path);
     to[len] = 0;
     return strlen(to) == (size_t)len || refuse(path, "is not a text");
 }

@@ -142,7 +142,7 @@ class Tokens(stage.Stage):
     def test_a_file_that_is_too_large_is_refused(self):
         comment = "#" * (4 * 1024 * 1024 - 1) + "\n"
         self.tokens.write_text(entry("ada", "secret") + comment)
-        self.assertIn("is larger than 4 MiB", self.refused(self.tokens))
+        self.assertIn("is larger than 4194304 bytes", self.refused(self.tokens))
 
     def test_a_file_that_cannot_be_read_to_its_end_is_refused(self):
         self.assertIn("Input/output error", self.refused("/proc/self/mem"))
