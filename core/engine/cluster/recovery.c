@@ -31,6 +31,14 @@ void sgi_recover_claimed_op(sgi_cluster *cluster, sgi_op *op)
     one_done(cluster);
 }
 
+void sgi_recover_leave_op(sgi_op *op)
+{
+    if (!op->shared->claimed)
+        return;
+    op->shared->claimed = false;
+    one_done(sgi_op_cluster(op));
+}
+
 static void drop_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     TAILQ_REMOVE(&cluster->claims, found, link);

@@ -16,6 +16,9 @@ void sgi_claims_free(sgi_cluster *cluster);
 /* Continues or ends a claimed operation. Called when the whole log of the operation was
  * read. Until this call cluster->recovering counts the operation. */
 void sgi_recover_claimed_op(sgi_cluster *cluster, sgi_op *op);
+/* Ends the take-over of an operation that this server forgets before it has read the
+ * log. The store gives the operation to another server. */
+void sgi_recover_leave_op(sgi_op *op);
 
 /* Called when the store has refused entries of an operation because their numbers do not
  * follow the log. Either the store has lost entries, or another server has owned the

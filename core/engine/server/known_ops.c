@@ -120,6 +120,7 @@ void sgi_server_take_from_maps(sgi_op *op)
     if (op->served->call)
         sgi_call_release_by_op(op->served->call);
     sgi_forwards_drop_all(op);
+    sgi_recover_leave_op(op);
     sgi_op_unref(op);
 }
 
