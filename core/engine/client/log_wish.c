@@ -122,7 +122,13 @@ bool sgi_requests_take_log_message(segue_session *session, sgi_json params)
     sgi_inbox_record_head head = {.kind = SGI_RECORD_LOG};
     int32_t level = sgi_log_level_parse_json(sgi_json_get(params, "level"));
     segue_request *request = session->hearing ? session->hearing->request : NULL;
-    if (!request || !wants(request, level))
+    /* since 2026-07-28, over HTTP, a message belongs to the request of its stream, and
+     * to no other one when the request has ended */
+    bool is_its_own =
+        session->conn->exchanging && sgi_facts(session->version)->has_log_level_in_meta;
+    if (request && !wants(request, level))
+        request = NULL;
+    if (!request && !is_its_own)
         TAILQ_FOREACH(request, &session->requests, link)
             if (wants(request, level))
                 break;
