@@ -90,7 +90,8 @@ static void an_answer_to_a_position_not_read_yet_is_put_off(void **state)
     (void)state;
     sgi_op *op = fake_task_new(log_server);
     sgi_peer peer = {.server = log_server, .who = op->served->who};
-    sgi_question_id_parts parts = {.operation = sgi_str_of(op->task_id), .position = 1};
+    sgi_question_id_parts parts = {
+        .whole = SGI_STR("id"), .operation = sgi_str_of(op->task_id), .position = 1};
     log_say(op, "1");
     fake_store_settle(&log_host);
     assert_int_equal(sgi_take_late_answer(&peer, &parts, false, SGI_STR("{}")),
