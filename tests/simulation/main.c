@@ -35,7 +35,7 @@
 #define JOBS_MAX 64
 #define HELD_MAX (4 << 20)   /* bytes in use between two runs */
 #define ARENA_MAX (64 << 20) /* bytes that the heap keeps between two runs */
-#define RARE_SEEDS 10000     /* a run of so many seeds has to see each rare event */
+#define RARE_SEEDS 10000     /* a run of this many seeds must see each rare event */
 #ifdef SGI_KNOBS
 #define RARE_COUNTED true
 #else
