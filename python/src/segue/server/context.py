@@ -124,6 +124,12 @@ class Context:
         return _segue.call_has_scope(self._call, scope)
 
     @property
+    def lifespan(self) -> Any:
+        """The value of the server's `lifespan`; None without one."""
+        life = self._host.life
+        return None if life is None else life.value
+
+    @property
     def method(self) -> str:
         """The method of the request: "tools/call", "resources/read", "prompts/get" or
         "completion/complete".

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _runtime
 
@@ -26,6 +26,8 @@ __all__ = ["run"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A loop that has not handled a signal for this long, in seconds, counts as blocked.
 _STUCK = 0.2
+# The time in seconds for the end of the lifespan after a second signal.
+_AT_ONCE = 1.0
 
 
 class _Signals:
@@ -69,7 +71,7 @@ class _Signals:
             self.loop.remove_signal_handler(number)
 
 
-async def _first(*events: asyncio.Event | asyncio.Task[None]) -> None:
+async def _first(*events: asyncio.Event | asyncio.Task[Any]) -> None:
     waits = [
         one if isinstance(one, asyncio.Task) else asyncio.ensure_future(one.wait())
         for one in events
@@ -87,7 +89,13 @@ async def _serve(server: Server, serving: Serving) -> int:
     or 0 when the input has ended."""
     signals = _Signals()
     try:
-        await serving.start()
+        starting = asyncio.ensure_future(serving.start())
+        await _first(signals.asked, starting)
+        if not starting.done():  # a signal has come while the lifespan begins
+            starting.cancel()
+            await asyncio.wait([starting])
+            return 0
+        starting.result()
         if serving.url:
             print(f"{server.name} {server.version}: {serving.url}", file=sys.stderr)
         closed = asyncio.ensure_future(serving.wait_closed())
@@ -96,9 +104,9 @@ async def _serve(server: Server, serving: Serving) -> int:
         await _first(signals.demanded, closing)
         if not closing.done():
             closing.cancel()
-        await asyncio.wait([closing])
+        await asyncio.wait([closing], timeout=_AT_ONCE)
         closed.cancel()
-        if not closing.cancelled():
+        if closing.done() and not closing.cancelled():
             closing.result()
         return signals.last if signals.demanded.is_set() else 0
     finally:

@@ -15,6 +15,7 @@ from .auth import Peer, principal_hook
 from .completion import Complete, Completer
 from .hosting import Hosting
 from .item import Item
+from .lifespan import Life, Lifespan
 from .listed import Completing, Prompt, Resource
 from .pool import Pool
 from .serving import Serving
@@ -56,6 +57,10 @@ class Server:
             must be quick. It cannot be combined with `BearerAuth`.
         list_ttl: how long clients may cache lists, in seconds (2026-07-28).
         list_scope: whether shared caches may use a cached list for other callers, too.
+        lifespan: a function that returns an async context manager, such as one of
+            `contextlib.asynccontextmanager`. It gets the server. The context manager is
+            entered before the first call and left after the last one, once in each event
+            loop. Handlers get its value as `Context.lifespan`.
         expose_errors: True = callers get the texts of all exceptions. By default callers
             only learn that the tool failed. `ToolError` and `McpError` are meant for
             callers, who always get their texts.
@@ -76,6 +81,7 @@ class Server:
         principal: Callable[[Peer], str | None] | None = None,
         list_ttl: float | None = None,
         list_scope: Literal["private", "public"] = "private",
+        lifespan: Lifespan | None = None,
         expose_errors: bool = False,
         options: _segue.ServerOptions | None = None,
     ) -> None:
@@ -88,6 +94,7 @@ class Server:
         self.max_calls = max_calls
         self.store = store_of(store)
         self.principal = principal
+        self.lifespan = lifespan
         self.expose_errors = expose_errors
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
@@ -105,6 +112,7 @@ class Server:
         self._stores: weakref.WeakValueDictionary[Store, OpenStore]
         self._stores = weakref.WeakValueDictionary()
         self._pool = Pool(self._threads)
+        self._lives: dict[int, Life] = {}
 
     def __repr__(self) -> str:
         return f"<segue.Server {self.name!r}, {len(self._items)} items>"
@@ -342,10 +350,14 @@ class Server:
 
         run(self, self.serving(http, **options))
 
-    def _attach(self, transport: _segue.Transport) -> None:
+    async def _attach(self, transport: _segue.Transport) -> None:
         """Serves the client at the other end of a transport. The transport must belong to
-        the runtime of the running loop.
+        the runtime of the running loop. The lifespan then lasts until the loop ends, as
+        the tasks of the server do.
         """
+        life = self._life()
+        if life is not None:
+            await life.enter()
         host = self._host(None)
         # counts the transport as a user of the native server (hosting), so that the
         # native server and its tasks stay when the transport ends
@@ -367,6 +379,17 @@ class Server:
 
     def _principal_hook(self) -> Callable[[_segue.Transport], str | None] | None:
         return None if self.principal is None else principal_hook(self.principal)
+
+    def _life(self) -> Life | None:
+        """Returns the lifespan of this server in the running event loop."""
+        if self.lifespan is None:
+            return None
+        runtime = _runtime.current()
+        life = self._lives.get(id(runtime))
+        if life is None:
+            life = self._lives[id(runtime)] = Life(self, self.lifespan)
+            runtime.before_close(lambda: self._lives.pop(id(runtime), None))
+        return life
 
     def _host(self, store: Store | None, own: object = None) -> Hosting:
         """Returns the native server (hosting) of this event loop for the store. With an

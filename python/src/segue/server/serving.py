@@ -24,6 +24,7 @@ from .stores import store_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
+    from .lifespan import Life
     from .server import Server
 
 __all__ = ["Serving", "address_of"]
@@ -126,6 +127,7 @@ class Serving:
         self._stdio: Stdio | None = None
         self._left: asyncio.Event | None = None
         self._closing: asyncio.Future[None] | None = None
+        self._life: Life | None = None
 
     async def start(self) -> Serving:
         """Begins to serve.
@@ -133,11 +135,25 @@ class Serving:
         Raises:
             InputOutputError: the address or a certificate cannot be used.
             StoreError: the store cannot be opened.
+            Exception: the lifespan of the server cannot begin.
         """
         if self._host is not None:
             raise RuntimeError(
                 "this Serving was started before: make a new one with server.serving()"
             )
+        life = self._server._life()
+        if life is not None:
+            await life.enter()
+        try:
+            self._start()
+        except BaseException:
+            if life is not None:
+                await life.leave()
+            raise
+        self._life = life
+        return self
+
+    def _start(self) -> None:
         own = object() if self._listen is None else None
         host = self._host = self._server._host(self._store, own)
         self._left = asyncio.Event()
@@ -154,7 +170,6 @@ class Serving:
             host.on_idle.remove(self._on_idle)
             self._leave(host)
             raise
-        return self
 
     def _start_stdio(self, host: Hosting) -> None:
         self._stdio = stdio = Stdio()
@@ -214,7 +229,11 @@ class Serving:
         except (asyncio.TimeoutError, errors.ClosedError):
             pass
         finally:
-            await self._finish(host)
+            try:
+                await self._finish(host)
+            finally:
+                if self._life is not None:
+                    await self._life.leave()
 
     async def _drained(self, host: Hosting) -> None:
         await host.drain(refuses=self._listener is None)
