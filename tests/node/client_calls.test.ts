@@ -332,6 +332,17 @@ test("environment, directory and standard error of a child", async () => {
     assert.deepEqual(lines, ["hello from /"]);
 });
 
+test("a child without an environment of its own has ours", async () => {
+    const lines: string[] = [];
+    const server = program("tools/fixture_server");
+    process.env["INHERITED"] = "from the parent";
+    const command = ["sh", "-c", `echo "$INHERITED" >&2; exec "${server}"`];
+    const session = await connect(command, { onStderr: (line) => lines.push(line) });
+    await session.close();
+    delete process.env["INHERITED"];
+    assert.deepEqual(lines, ["from the parent"]);
+});
+
 /** Node marks its descriptors close-on-exec. A child with that mark would start without a
  * standard error, and the first file that it opens would get its number. */
 test("a child without onStderr has our standard error", async () => {

@@ -196,11 +196,11 @@ class Track implements Line {
             throw new SpawnError(`cannot start ${command.command}: ${why}`);
         }
         const told: SpawnOptions = { argv: words, restart: options.restart ?? true };
-        const env = { ...options.env, ...command.env };
-        if (Object.keys(env).length > 0) {
-            const all = Object.entries({ ...process.env, ...env });
-            told.env = all.flatMap(([k, v]) => (v === undefined ? [] : [`${k}=${v}`]));
-        }
+        // Always given: with RTLD_DEEPBIND, libsegue finds an empty one, not that of Node.
+        const env = { ...process.env, ...options.env, ...command.env };
+        told.env = Object.entries(env).flatMap(([k, v]) =>
+            v === undefined ? [] : [`${k}=${v}`],
+        );
         told.workingDir = cwd;
         const { onStderr } = options;
         if (onStderr === undefined)
