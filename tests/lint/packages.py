@@ -43,10 +43,12 @@ def guards(place):
     guard, qemu = place / "guard", place / "qemu-machine-static"
     shutil.copy(shutil.which("cat"), guard)
     shutil.copy(shutil.which("bash"), qemu)
+    (place / "bin").mkdir()
     refused = (1, f"ask-proxy: {guard} does not run")
     for answering, wanted in (
         (f"'{guard}'", (0, "")),
         (f"'{qemu}' -c '{ECHO}' '{guard}'", (0, "")),
+        (f"'{qemu}' -c '{ECHO}' '{place}/bin/../guard'", (0, "")),
         ("cat", refused),
         (f"bash -c '{ECHO}' '{guard}'", refused),
         (f"'{qemu}' -c '{ECHO}' '{guard}.other'", refused),

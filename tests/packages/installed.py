@@ -61,8 +61,9 @@ async def pages(to: int, ctx: segue.Context) -> str:
 
 server.run(http=sys.argv[1], store=sys.argv[2])
 """
+# Without a vdso, as in qemu, the loader lists the file itself, too, without a name.
 INSIDE_LIBC = re.compile(
-    r"^(linux-vdso|/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)"
+    r"^(\(0x|linux-vdso|/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)"
 )
 DEADLINE = 60
 
