@@ -196,7 +196,7 @@ class Track implements Line {
             throw new SpawnError(`cannot start ${command.command}: ${why}`);
         }
         const told: SpawnOptions = { argv: words, restart: options.restart ?? true };
-        // Always given: with RTLD_DEEPBIND, libsegue finds an empty one, not that of Node.
+        // Always given: with RTLD_DEEPBIND, libsegue itself finds an empty one.
         const env = { ...process.env, ...options.env, ...command.env };
         told.env = Object.entries(env).flatMap(([k, v]) =>
             v === undefined ? [] : [`${k}=${v}`],
