@@ -37,7 +37,7 @@ void take_over_with_shared(world *w)
 
 void take_over_begin(world *w)
 {
-    take_over_other = (world){.tune = w->tune};
+    take_over_other = (world){.tune = w->tune, .furnish = w->furnish};
     if (take_over_place)
         take_over_open_instance(&take_over_other.custom, NULL);
     world_begin_beside(w, &take_over_other);

@@ -53,8 +53,7 @@ sgi_reply *sgi_call_find_carried_reply(const sgi_op *op)
     TAILQ_FOREACH(waiter, &op->waiters, link) {
         sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
         if (waiter->fire == end_came && reply->peer &&
-            sgi_conn_transport(reply->peer->conn) &&
-            !(reply->pieces && reply->pieces->begun))
+            sgi_conn_transport(reply->peer->conn))
             newest = reply;
     }
     return newest;

@@ -61,9 +61,12 @@ static void read_presence(sgi_op *op, sgi_json command)
     sgi_lasting_call *lasting = op->served->lasting;
     int64_t away = 0, at = INT64_MAX;
     sgi_json_read_int(sgi_json_get(command, "at"), &at);
-    if (lasting && sgi_json_read_int(sgi_json_get(command, "away"), &away) && at >= 0 &&
-        !is_ours(sgi_op_server(op), sgi_json_get(command, "by")))
-        lasting->form->elsewhere(lasting, away != 0, (uint64_t)at);
+    if (!lasting || !sgi_json_read_int(sgi_json_get(command, "away"), &away) || at < 0 ||
+        is_ours(sgi_op_server(op), sgi_json_get(command, "by")))
+        return;
+    lasting->form->elsewhere(lasting, away != 0, (uint64_t)at);
+    if (away)
+        sgi_lasting_call_offer_channel_soon(lasting);
 }
 
 segue_status sgi_forwarded_command_run(sgi_op *op, sgi_str command)

@@ -1,6 +1,7 @@
 #include "engine/server/lasting.h"
 
 #include "engine/conversation/replay.h"
+#include "engine/server/tool_call.h"
 
 static bool keep(sgi_op *op, sgi_lasting_call *lasting)
 {
@@ -35,6 +36,7 @@ void sgi_lasting_call_free(sgi_op *op)
         return;
     op->served->lasting = NULL;
     op->drops = false;
+    sgi_engine_clear_timer(op->engine, &lasting->offer);
     if (lasting->channel)
         sgi_lasting_call_leave_reply(lasting->channel);
     sgi_lasting_call_leave_peer(lasting);
@@ -72,20 +74,43 @@ void sgi_lasting_call_note_position(sgi_reply *reply, uint64_t seq)
         reply->peer->conn->replay->at = seq;
 }
 
+static void offer_channel(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_lasting_call, offer)->op;
+    sgi_op_ref(op); /* a reply that leaves the call may have the last reference */
+    sgi_rejoin_offer_channel(op);
+    sgi_op_unref(op);
+}
+
+void sgi_lasting_call_offer_channel_soon(sgi_lasting_call *lasting)
+{
+    const sgi_op *op = lasting->op;
+    if (sgi_call_find_carried_reply(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD)
+        sgi_engine_set_timer(op->engine, &lasting->offer, 0, offer_channel);
+}
+
 /* ---- the calls of a peer ---- */
 
 void sgi_lasting_calls_on_peer_parted(sgi_peer *peer)
 {
     sgi_lasting_call *lasting;
-    LIST_FOREACH(lasting, &peer->lasting, by_peer)
+    LIST_FOREACH(lasting, &peer->lasting, by_peer) {
         lasting->form->parted(lasting);
+        sgi_lasting_call_offer_channel_soon(lasting);
+    }
 }
 
 void sgi_lasting_calls_on_peer_rejoined(sgi_peer *peer)
 {
     sgi_lasting_call *lasting;
+    sgi_reply *reply;
     LIST_FOREACH(lasting, &peer->lasting, by_peer)
         lasting->form->rejoined(lasting);
+    LIST_FOREACH(reply, &peer->replies, by_peer) {
+        const sgi_op *op = sgi_reply_awaited_op(reply);
+        if (op && op->served->lasting)
+            sgi_lasting_call_offer_channel_soon(op->served->lasting);
+    }
 }
 
 void sgi_lasting_calls_on_peer_lost(sgi_peer *peer)
@@ -94,6 +119,7 @@ void sgi_lasting_calls_on_peer_lost(sgi_peer *peer)
     while ((lasting = LIST_FIRST(&peer->lasting))) {
         sgi_lasting_call_leave_peer(lasting);
         lasting->form->parted(lasting);
+        sgi_lasting_call_offer_channel_soon(lasting);
     }
 }
 

@@ -111,6 +111,7 @@ struct sgi_lasting_call {
      * channel; NULL = that peer was freed */
     sgi_peer *peer;
     LIST_ENTRY(sgi_lasting_call) by_peer;
+    sgi_timer offer; /* fires when a waiting reply can perhaps become the channel */
 };
 
 /* Makes the call of an operation a lasting call (its client can leave and come back) if
@@ -140,6 +141,11 @@ void sgi_lasting_call_leave_reply(sgi_reply *reply);
  * nothing when the reply does not carry the messages of a lasting call (is no
  * channel). */
 void sgi_lasting_call_note_position(sgi_reply *reply, uint64_t seq);
+
+/* Makes the newest waiting reply the channel, later in this turn of the loop, if the call
+ * has no channel then. Called when the channel may have gone, or when a transport carries
+ * a waiting reply again. */
+void sgi_lasting_call_offer_channel_soon(sgi_lasting_call *lasting);
 
 /* ---- functions called for a peer ---- */
 

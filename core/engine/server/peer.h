@@ -376,8 +376,8 @@ int32_t sgi_call_not_found_code(const sgi_op *op);
  * are such replies only in versions that begin with `initialize`. before: the previously
  * returned reply; NULL = return the first such reply. Returns NULL at the end. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);
-/* Returns the newest reply that waits for the end of the operation, that a transport
- * carries, and whose client has no pieces yet; NULL = no such reply. */
+/* Returns the newest reply that waits for the end of the operation and that a transport
+ * carries; NULL = no such reply. */
 sgi_reply *sgi_call_find_carried_reply(const sgi_op *op);
 /* Closes the connections of clients that wait for the end of an operation that this
  * server will not answer. The clients then ask another server. */

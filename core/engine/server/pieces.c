@@ -318,11 +318,14 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
         turned(reply, op);
 }
 
-void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
+/* Begins to send the messages of a lasting call. form: the form of the pieces; NULL = the
+ * client gets only the whole result. has: see sgi_pieces_resume. */
+static void send_messages(sgi_reply *reply, sgi_op *op, const sgi_pieces_ops *form,
+                          const uint64_t *has)
 {
     const sgi_lasting_call *lasting = op->served->lasting;
     sgi_pieces_drop(reply);
-    sgi_pieces *pieces = make(reply, lasting->pieces);
+    sgi_pieces *pieces = make(reply, form);
     if (!pieces) {
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR,
                        "out of memory: the connection of a client that resumes a call is "
@@ -331,20 +334,34 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
         return;
     }
     look_at(pieces, op);
-    reply->tells_void = lasting->pieces != NULL;
+    reply->tells_void = form != NULL;
     pieces->resumes = pieces->open = true;
     pieces->cursor.from = lasting->confirmed;
-    pieces->cursor.mute = !lasting->pieces;
+    pieces->cursor.mute = !form;
     pieces->cursor.other = lasting->form->send;
     if (has) {
         pieces->cursor.counts = true;
-        pieces->cursor.has = *has;
+        pieces->cursor.has = pieces->cursor.shown = *has;
     }
     /* `begun` is true when the client already has some segments, or when the log no
      * longer has the whole result. Otherwise the answer must have the whole result. */
-    pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_whole_result(op)
-                                            : lasting->confirmed > 0);
+    pieces->begun = form && (has ? *has > 0 || !sgi_op_log_has_whole_result(op)
+                                 : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
+}
+
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
+{
+    send_messages(reply, op, op->served->lasting->pieces, has);
+}
+
+void sgi_pieces_repeat(sgi_reply *reply, sgi_op *op)
+{
+    const sgi_pieces *own = reply->pieces;
+    uint64_t has = own ? own->cursor.shown : 0;
+    /* a request can want pieces and have none, when they could not begin */
+    const sgi_pieces_ops *wanted = reply->tells_void ? op->served->lasting->pieces : NULL;
+    send_messages(reply, op, own ? own->form : wanted, &has);
 }
 
 static void withdrawn(sgi_reply *reply)

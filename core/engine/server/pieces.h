@@ -94,6 +94,10 @@ void sgi_pieces_detach(sgi_reply *reply);
  * NULL = continue after the position that the client confirmed. When out of memory, the
  * conversation is closed and the client must resume again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
+/* The same for a client that has repeated the call, with or without pieces, as this
+ * request asks for. The client gets the segments behind those that were sent on this
+ * reply. */
+void sgi_pieces_repeat(sgi_reply *reply, sgi_op *op);
 /* Sends further pieces. Called when a transport carries the reply's conversation
  * again. */
 void sgi_pieces_continue(sgi_reply *reply);

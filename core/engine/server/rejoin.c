@@ -77,7 +77,6 @@ void sgi_rejoin_offer_channel(sgi_op *op)
     sgi_lasting_call *lasting = op->served->lasting;
     if (!lasting)
         return;
-    /* a client that has received pieces must not get the same pieces again */
     sgi_reply *reply = sgi_call_find_carried_reply(op);
     if (!reply || !can_be_channel(op, reply))
         return;

@@ -7,7 +7,7 @@ void sgi_segment_reader_init(sgi_segment_reader *cursor, sgi_op *op,
 {
     sgi_fold_init(&cursor->fields, &op->engine->env);
     cursor->fields.only_objects = op->served->only_objects;
-    cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
+    cursor->voided = cursor->replaced = cursor->from = cursor->has = cursor->shown = 0;
     cursor->mute = cursor->counts = cursor->just_voided = cursor->structured = false;
     cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
@@ -85,6 +85,7 @@ const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh)
 void sgi_segment_reader_advance(sgi_segment_reader *cursor)
 {
     sgi_reader_advance(&cursor->reader);
+    cursor->shown = cursor->reader.segment;
 }
 
 bool sgi_segment_reader_at_end(const sgi_segment_reader *cursor)

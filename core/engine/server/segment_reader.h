@@ -13,6 +13,8 @@ typedef struct sgi_segment_reader {
     /* number of the last void segment, if the client must still be informed; 0 = no void
      * segment has to be reported */
     uint64_t voided;
+    /* number of the last segment that was returned and passed; 0 = no such segment */
+    uint64_t shown;
     bool just_voided; /* no segment after the last void segment was read yet */
     /* number of the last segment that a replacement in the read part of the log made
      * void */

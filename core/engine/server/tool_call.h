@@ -35,10 +35,11 @@ void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *req
 /* Makes the reply join a call that an earlier request has made: as its channel if its
  * client has gone, otherwise beside the channel. */
 void sgi_rejoin_stored(sgi_reply *reply, sgi_op *op, uint32_t caps);
-/* A client that has repeated a lasting call waits only for the end while the call has a
- * channel. Called when that may have changed: the server has taken the call over, or has
- * read that the client has left the other server. Makes the newest waiting reply the
- * channel, so that its client gets the messages of the call, such as its questions. */
+/* A client that has repeated a lasting call gets only the result, perhaps in pieces,
+ * while the call has a channel. Called when that may have changed: the channel has gone,
+ * the server has taken the call over, or the server has read that the client has left
+ * another server. Makes the newest waiting reply the channel, so that its client gets the
+ * messages of the call, such as its questions. */
 void sgi_rejoin_offer_channel(sgi_op *op);
 /* Makes the reply wait for the stored operation that has the idempotency key of `op`.
  * Called when `op` could not be created because the store already has this key. */

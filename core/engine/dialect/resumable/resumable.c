@@ -324,16 +324,16 @@ static void created(sgi_lasting_call *lasting, sgi_reply *reply)
 }
 
 /* The client has the key of the call and no token: it lost its connection, or its process
- * died, before the token came. It is shown everything from the beginning on. */
+ * died, before the token came. It is shown everything from the beginning on, except what
+ * it was sent on this reply while the call had another channel. */
 static bool repeated(sgi_lasting_call *lasting, sgi_reply *reply)
 {
-    const uint64_t has = 0;
     sgi_resumable *r = sgi_resumable_at(lasting);
     sgi_op *op = lasting->op;
     if (!sgi_resumable_attach(r, reply))
         return false;
     sgi_send_open_event_stream(reply->peer->conn);
-    sgi_pieces_resume(reply, op, &has);
+    sgi_pieces_repeat(reply, op);
     sgi_reply_wait_for_op(reply, op);
     return true;
 }
