@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 
 import segue
@@ -567,6 +568,34 @@ def test_an_answer_to_a_schema_fits_it(given: Any, problem: str | None) -> None:
     else:
         with pytest.raises(msgspec.ValidationError, match=problem):
             form.decode(msgspec.json.encode(given))
+
+
+def test_a_schema_of_one_value_is_the_field_of_a_form() -> None:
+    field = {"type": "integer", "minimum": 1}
+    form = forms.Form[Any](field)
+    assert form.schema == {
+        "type": "object",
+        "properties": {"value": field},
+        "required": ["value"],
+    }
+    assert form.decode(b'{"value":2}') == 2
+    with pytest.raises(msgspec.ValidationError, match="Value must be >= 1"):
+        form.decode(b'{"value":0}')
+
+
+def test_an_answer_follows_the_rule_of_json_for_every_type() -> None:
+    class Model(pydantic.BaseModel):
+        n: int
+
+    class Struct(msgspec.Struct):
+        n: int
+
+    for tp in (Model, Struct):
+        form = forms.Form[Any](tp)
+        assert form.decode(b'{"n":5.0}').n == 5
+        for raw in (b'{"n":"5"}', b'{"n":5.5}'):
+            with pytest.raises(forms.Misfit):
+                form.decode(raw)
 
 
 def test_a_misfit_to_a_schema_is_no_answer(world: ServerWorld) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import math
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
 
 import msgspec
 import pydantic
@@ -61,7 +61,29 @@ class Pair(NamedTuple):
     b: str
 
 
-OBJECTS = [Point, Named, Model, Shape, dict, dict[str, int], Annotated[Point, "where"]]
+class Branch(pydantic.BaseModel):
+    """A model that has itself as a part."""
+
+    name: str
+    parts: list[Branch] = []
+
+
+Count = NewType("Count", int)
+Title = NewType("Title", str)
+Photo = NewType("Photo", segue.Image)
+
+
+OBJECTS = [
+    Branch,
+    NewType("Root", Branch),
+    Point,
+    Named,
+    Model,
+    Shape,
+    dict,
+    dict[str, int],
+    Annotated[Point, "where"],
+]
 WRAPPED = [
     int,
     bool,
@@ -79,6 +101,7 @@ WRAPPED = [
     Literal["m", "km"],
     Pair,
     Annotated[int, "how many"],
+    Count,
 ]
 NEITHER = [
     Any,
@@ -98,6 +121,10 @@ NEITHER = [
     dict[str, segue.Image],
     object,
     Annotated[str, "a text"],
+    Title,
+    Title | None,
+    Photo,
+    list[Photo],
 ]
 
 
@@ -293,6 +320,39 @@ class Tree(pydantic.BaseModel):
 )
 def test_the_value_inside_is_decoded_first(tp: Any, inner: Any, value: Any) -> None:
     assert segue.Result(structured={"result": inner}).decode(tp) == value
+
+
+class Level(msgspec.Struct):
+    height: int
+
+
+class Grade(pydantic.BaseModel):
+    height: int
+
+
+@pytest.mark.parametrize("tp", [Level, Grade])
+def test_a_result_is_decoded_by_the_rule_of_json(tp: Any) -> None:
+    assert segue.Result(structured={"height": 5.0}).decode(tp).height == 5
+    assert segue.Result(structured={"result": {"height": 5.0}}).decode(tp).height == 5
+    assert segue.Result('{"height":5.0}').decode(tp).height == 5
+    for height in ("5", 5.5):
+        with pytest.raises(ValueError):
+            segue.Result(structured={"height": height}).decode(tp)
+
+
+@pytest.mark.parametrize(
+    ("tp", "name"), [(int, "int"), (list[int], "list[int]"), (Branch, "Branch")]
+)
+def test_a_value_that_does_not_fit_is_told_with_the_declared_type(
+    tp: Any, name: str
+) -> None:
+    output = Output.of(tp, None)
+    assert output is not None
+    with pytest.raises(segue.McpError) as caught:
+        output.encode("told", None)
+    assert f"The result of told does not fit its declared type {name}: " in str(
+        caught.value
+    )
 
 
 def test_a_wrapped_value_is_decoded() -> None:

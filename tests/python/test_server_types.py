@@ -10,7 +10,7 @@ import decimal
 import enum
 import pathlib
 import uuid
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
 
 import msgspec
 import pydantic
@@ -260,6 +260,107 @@ def test_schemas_say_order_type_and_format() -> None:
     for part in (made["$defs"]["Size"], schema.json_schema(Typed)["$defs"]["Size"]):
         assert {**part, "title": ""} == {**sizes, "title": ""}
     assert made["$defs"]["Level"]["enum"] == [3, 1]
+
+
+def test_a_described_date_with_time_has_its_format_in_a_union() -> None:
+    told = Annotated[datetime.datetime, msgspec.Meta(description="when")]
+    made = schema.json_schema(told | None)["anyOf"][0]
+    assert made == {"type": "string", "format": "date-time", "description": "when"}
+
+
+def test_a_decimal_is_read_from_a_number_and_written_as_a_string() -> None:
+    class Price(msgspec.Struct):
+        amount: decimal.Decimal
+
+    def buy(price: Price, tip: decimal.Decimal | None = None) -> None: ...
+
+    buy.__annotations__.update(price=Price, tip=decimal.Decimal | None)
+    signature = Signature(buy)
+    read = {"type": ["string", "number"], "format": "decimal"}
+    assert signature.schema["properties"]["tip"]["anyOf"][0] == read
+    assert signature.schema["$defs"]["Price"]["properties"]["amount"] == read
+    price, tip = signature.decode(b'{"arguments":{"price":{"amount":"1.5"},"tip":2}}')
+    assert (price.amount, tip) == (decimal.Decimal("1.5"), 2)
+    written = {"type": "string", "format": "decimal"}
+    assert schema.json_schema(Price)["properties"]["amount"] == written
+    assert schema.form_schema(Price)["properties"]["amount"] == written
+
+
+Number = NewType("Number", int)
+NewModel = NewType("NewModel", Model)
+
+
+def test_a_new_type_is_read_as_the_type_behind_it() -> None:
+    def function(n: Any, model: Any, models: Any) -> None: ...
+
+    function.__annotations__.update(n=Number, model=NewModel, models=list[NewModel])
+    signature = Signature(function)
+    assert signature.schema["properties"]["n"] == {"type": "integer"}
+    n, model, models = signature.decode(
+        b'{"arguments":{"n":1,"model":{"n":2},"models":[{"n":3}]}}'
+    )
+    assert (n, model, models) == (1, Model(n=2), [Model(n=3)])
+
+
+def test_the_first_choice_of_an_alias_is_the_name_of_the_argument() -> None:
+    def function(size: Any, place: Any = 0) -> None: ...
+
+    choices = pydantic.AliasChoices(pydantic.AliasPath("sizes", 0), "breadth", "width")
+    field = pydantic.Field(validation_alias=choices)
+    function.__annotations__.update(size=Annotated[int, field], place=int)
+    signature = Signature(function, True)
+    assert list(signature.schema["properties"]) == ["breadth", "place"]
+    assert signature.schema["required"] == ["breadth"]
+    assert signature.decode(b'{"arguments":{"breadth":3}}') == (3, 0)
+    path = pydantic.Field(validation_alias=pydantic.AliasPath("sizes", 0))
+    function.__annotations__.update(size=Annotated[int, path])
+    with pytest.raises(TypeError, match="the alias of 'size' has to have a name"):
+        Signature(function)
+
+
+def test_the_problem_that_whole_numbers_leave_is_told(world: ServerWorld) -> None:
+    server = segue.Server("numbers")
+
+    @server.tool
+    def add(first: int, second: int) -> int:
+        return first + second
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.ToolError, match=r"got `str` - at `\$\.second`$"):
+            await session.call("add", first=5.0, second="x")
+        with pytest.raises(segue.ToolError, match=r"got `float` - at `\$\.first`$"):
+            await session.call("add", first=5.5, second="x")
+        assert (await session.call("add", first=5.0, second=1)).decode(int) == 6
+
+    world.run(server, work)
+
+
+def test_the_names_of_a_schema_are_those_of_its_branches_and_references(
+    world: ServerWorld,
+) -> None:
+    server = segue.Server("names")
+    written = {
+        "type": "object",
+        "properties": {"name": {}, "deep": {"properties": {"inner": {}}}},
+        "anyOf": [{"properties": {"first": {}}}, {"$ref": "#/$defs/Sec~1ond"}],
+        "if": {"properties": {"name": {"const": "x"}}},
+        "then": {"properties": {"third": {}}},
+        "dependentSchemas": {"first": {"properties": {"fourth": {}}}},
+        "$defs": {"Sec/ond": {"properties": {"second": {}}, "allOf": [{"$ref": "#"}]}},
+    }
+
+    @server.tool(input_schema=written, forbid_extra=True)
+    def told(**given: Any) -> str:
+        return " ".join(given)
+
+    async def work(session: Any) -> None:
+        for name in ("name", "deep", "first", "second", "third", "fourth"):
+            assert (await session.call("told", **{name: 1})).text == name
+        for name in ("inner", "fifth"):
+            with pytest.raises(segue.ToolError, match="unknown argument"):
+                await session.call("told", **{name: 1})
+
+    world.run(server, work)
 
 
 def test_types_over_the_wire(world: ServerWorld) -> None:

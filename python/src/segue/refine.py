@@ -1,19 +1,22 @@
 """Adds to the JSON Schemas of msgspec what msgspec leaves out.
 
 The values of enums and literals get their declared order and their JSON type. Dates with
-times, and times, get their format.
+times, and times, get their format. A decimal number that is read may be a number, too.
 """
 
 from __future__ import annotations
 
 import collections.abc
 import datetime
+import decimal
 import enum
 import types
 import typing
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
+
+from .hints import plain
 
 __all__ = ["refine"]
 
@@ -34,23 +37,28 @@ _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _TYPES = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
 
 
-def refine(tp: Any, made: JsonSchema, parts: dict[str, JsonSchema]) -> None:
+def refine(
+    tp: Any, made: JsonSchema, parts: dict[str, JsonSchema], *, is_read: bool
+) -> None:
     """Completes the schema of a type in place.
 
     Args:
         made: the schema that msgspec has made of the type.
         parts: the definitions to which references of the schema lead.
+        is_read: True = the schema tells all values that are read as the type, False =
+            only those that are written.
     """
-    _Refiner(parts).visit(tp, made)
+    _Refiner(parts, is_read).visit(tp, made)
 
 
 class _Refiner:
-    def __init__(self, parts: dict[str, JsonSchema]) -> None:
+    def __init__(self, parts: dict[str, JsonSchema], is_read: bool) -> None:
         self._parts = parts
+        self._is_read = is_read
         self._seen: set[str] = set()
 
     def visit(self, tp: Any, made: JsonSchema) -> None:
-        tp = _plain(tp)
+        tp = plain(tp)
         name = _reference(made)
         if name:
             part = self._parts.get(name)
@@ -63,6 +71,8 @@ class _Refiner:
             _order(made, values)
         elif tp in _FORMATS and made.get("type") == "string":
             made.setdefault("format", _FORMATS[tp])
+        elif tp is decimal.Decimal and self._is_read:
+            made["type"] = ["string", "number"]
         else:
             self._visit_parts(tp, made)
 
@@ -108,14 +118,16 @@ class _Refiner:
 
     def _fits(self, tp: Any, made: JsonSchema) -> bool:
         """Returns whether a schema is the one of this member of a union."""
-        tp = _plain(tp)
+        tp = plain(tp)
         part = self._parts.get(_reference(made), made)
         values = _values(tp)
         if values is not None:
             return _same(part.get("enum", ()), values)
         origin = get_origin(tp) or tp
         if origin in _FORMATS:
-            return part == {"type": "string"}
+            return part.get("type") == "string" and not {"enum", "format"} & set(part)
+        if origin is decimal.Decimal:
+            return part.get("format") == "decimal"
         if origin in _LISTS or origin is tuple:
             return part.get("type") == "array"
         if origin in _DICTS:
@@ -125,12 +137,6 @@ class _Refiner:
 
 def _reference(made: JsonSchema) -> str:
     return str(made.get("$ref", "")).rpartition("/")[2]
-
-
-def _plain(tp: Any) -> Any:
-    while get_origin(tp) is Annotated:
-        tp = get_args(tp)[0]
-    return getattr(tp, "__supertype__", tp)
 
 
 def _values(tp: Any) -> list[Any] | None:

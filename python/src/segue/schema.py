@@ -14,12 +14,14 @@ import dataclasses
 import sys
 import typing
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar, get_args, get_origin
+from urllib.parse import unquote
 
 import msgspec
 
+from .hints import unnamed
 from .refine import refine
 
 __all__ = [
@@ -31,8 +33,9 @@ __all__ = [
     "has_member",
     "is_object_type",
     "json_schema",
+    "member_names",
     "reason",
-    "whole_numbers",
+    "with_whole_numbers",
 ]
 
 T = TypeVar("T")
@@ -60,6 +63,7 @@ def uses_pydantic(tp: Any) -> bool:
 
 
 def _find_pydantic(tp: Any, seen: set[int]) -> bool:
+    tp = unnamed(tp)
     if id(tp) in seen:
         return False
     seen.add(id(tp))
@@ -128,8 +132,10 @@ def lax_converter(tp: Any) -> Callable[[Any], Any]:
 
 def _make_decoder(tp: Any) -> Callable[[bytes], Any]:
     if uses_pydantic(tp):
-        return typing.cast("Callable[[bytes], Any]", _adapter(tp).validate_json)
-    return strict_decoder(tp)
+        decode: Any = partial(_adapter(tp).validate_json, strict=True)
+    else:
+        decode = strict_decoder(tp)
+    return lambda raw: with_whole_numbers(decode, raw)[0]
 
 
 def _make_converter(tp: Any) -> Callable[[Any], Any]:
@@ -153,18 +159,7 @@ def _value_checker(validate: Callable[[Any], Any]) -> Callable[[Any, bytes], byt
 
 
 def _json_checker(decode: Callable[[bytes], Any]) -> Callable[[Any, bytes], bytes]:
-    def check(value: Any, raw: bytes) -> bytes:
-        try:
-            decode(raw)
-        except msgspec.ValidationError:
-            whole = whole_numbers(raw)
-            if whole is None:
-                raise
-            decode(whole)
-            return whole
-        return raw
-
-    return check
+    return lambda value, raw: with_whole_numbers(decode, raw)[1]
 
 
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
@@ -228,6 +223,22 @@ def whole_numbers(raw: bytes) -> bytes | None:
     return msgspec.json.encode(made) if has_any else None
 
 
+def with_whole_numbers(decode: Callable[[bytes], T], raw: bytes) -> tuple[T, bytes]:
+    """Decodes a JSON text, if need be with 5 in place of 5.0. Returns the value, and the
+    text that fits.
+
+    Raises:
+        msgspec.MsgspecError, ValueError: the text does not fit.
+    """
+    try:
+        return decode(raw), raw
+    except (msgspec.MsgspecError, ValueError):
+        whole = whole_numbers(raw)
+        if whole is None:
+            raise
+    return decode(whole), whole
+
+
 def reason(error: Exception) -> str:
     """Returns one line for the caller that says why a value does not fit."""
     errors: Any = getattr(error, "errors", None)
@@ -261,8 +272,12 @@ def _inline_top(schema: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
     return schema
 
 
-def json_schema(tp: Any) -> JsonSchema:
+def json_schema(tp: Any, *, is_read: bool = False) -> JsonSchema:
     """Returns the JSON Schema of a type.
+
+    Args:
+        is_read: True = the schema tells all values that are read as the type, such as
+            numbers for a Decimal. False = only those that are written.
 
     Raises:
         TypeError: the type has no JSON Schema, such as a class that neither msgspec nor
@@ -270,12 +285,11 @@ def json_schema(tp: Any) -> JsonSchema:
     """
     if uses_pydantic(tp):
         made: JsonSchema = _adapter(tp).json_schema(by_alias=True)
-        made.pop("title", None)
-        return made
+        return _inline_top(made, made.pop("$defs", {}))
     schemas, parts = msgspec.json.schema_components(
         (tp,), ref_template="#/$defs/{name}", schema_hook=_schema_other
     )
-    refine(tp, schemas[0], parts)
+    refine(tp, schemas[0], parts, is_read=is_read)
     return _inline_top(schemas[0], parts)
 
 
@@ -297,23 +311,47 @@ def is_object_type(tp: Any) -> bool:
         return False
 
 
+_BRANCHES = ("allOf", "anyOf", "oneOf", "then", "else", "if", "dependentSchemas")
+
+
+def member_names(schema: JsonSchema) -> list[str]:
+    """Returns the names of the members that a schema of objects declares: at the top, and
+    in its branches and references."""
+    names: dict[str, None] = {}
+    left, seen = [schema], set[str]()
+    while left:
+        one = left.pop(0)
+        if not isinstance(one, dict):  # the schemas `true` and `false` name nothing
+            continue
+        names.update(dict.fromkeys(one.get("properties", ())))
+        for keyword in _BRANCHES:
+            found = one.get(keyword, ())
+            if keyword == "dependentSchemas":
+                found = dict(found).values()
+            left += [found] if isinstance(found, dict) else found
+        place = str(one.get("$ref", ""))
+        if place not in seen:
+            seen.add(place)
+            left.append(_part_at(schema, place))
+    return list(names)
+
+
+def _part_at(schema: JsonSchema, place: str) -> Any:
+    """Returns the part of a schema to which a reference such as `#/$defs/Point` leads;
+    None if it leads nowhere."""
+    part: Any = schema if place[:1] == "#" else None
+    for step in place.split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        part = part.get(name) if isinstance(part, dict) else None
+    return part
+
+
 def _find_member(tp: Any, name: str) -> bool:
     try:
         schema = json_schema(tp)
     except (TypeError, ValueError, RuntimeError):
         return False
-    parts = schema.get("$defs", {})
-    left, seen = [schema], set[str]()
-    while left:
-        one = left.pop()
-        if name in one.get("properties", {}):
-            return True
-        left += [*one.get("anyOf", ()), *one.get("oneOf", ()), *one.get("allOf", ())]
-        part = one.get("$ref", "").rpartition("/")[2]
-        if part in parts and part not in seen:
-            seen.add(part)
-            left.append(parts[part])
-    return False
+    return name in member_names(schema)
 
 
 _members = _cached(lambda asked: _find_member(*asked))

@@ -36,7 +36,8 @@ class Misfit(msgspec.ValidationError):
 
 class Form(Generic[T]):
     """The form of a question, made from a type. A simple type or a choice becomes a form
-    with one field, `value`. A dict is used as the JSON Schema of the form.
+    with one field, `value`. A dict is used as the JSON Schema of the form, or of that
+    field if it is not the schema of an object.
     """
 
     def __init__(self, tp: Any) -> None:
@@ -44,7 +45,9 @@ class Form(Generic[T]):
         self.schema: dict[str, Any]
         self._decode: Callable[[bytes], Any]
         if isinstance(tp, dict):
-            self.schema, self._decode = tp, lambda content: _decode_form(tp, content)
+            self._wraps = "properties" not in tp and tp.get("type") != "object"
+            self.schema = _wrapped(tp) if self._wraps else tp
+            self._decode = lambda content: _decode_form(self.schema, content)
             return
         if not schema.is_object_type(tp):
             tp, self._wraps = msgspec.defstruct("Answer", [("value", tp)]), True
@@ -59,10 +62,16 @@ class Form(Generic[T]):
             raise
         except (msgspec.ValidationError, ValueError) as error:
             raise Misfit(schema.reason(error)) from error
-        return made.value if self._wraps else made  # type: ignore[no-any-return]
+        if not self._wraps:
+            return made  # type: ignore[no-any-return]
+        return made["value"] if isinstance(made, dict) else made.value  # type: ignore[no-any-return]
 
 
 # ---- the JSON Schema of a form
+
+
+def _wrapped(field: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"value": field}, "required": ["value"]}
 
 
 def _decode_form(form: dict[str, Any], content: bytes) -> Any:

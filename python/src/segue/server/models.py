@@ -40,6 +40,15 @@ def marked(hint: Any, default: Any) -> Any:
     return Annotated[hint, pydantic.Field()]
 
 
+def _name_of(alias: Any) -> str | None:
+    """Returns the name in JSON that an alias of pydantic means: a name, or the first name
+    of an `AliasChoices`. None if the alias has no name."""
+    for one in getattr(alias, "choices", [alias]):
+        if isinstance(one, str):
+            return one
+    return None
+
+
 class _Field(NamedTuple):
     """A parameter for pydantic: its place among all parameters, its name in the model,
     its name in JSON, and whether it has no default."""
@@ -82,8 +91,12 @@ class Models:
             member = f"argument{place}"
             if member in members:
                 info = self._model.model_fields[member]
-                alias = info.validation_alias or info.alias
-                name = alias if isinstance(alias, str) else one.name
+                name = _name_of(info.validation_alias or info.alias)
+                if name is None:
+                    raise TypeError(
+                        f"the alias of {one.name!r} has to have a name: the arguments of "
+                        "a tool are members of one object, which an AliasPath is not"
+                    )
                 required = info.is_required()
                 self.fields[one.name] = _Field(place, member, name, required)
 

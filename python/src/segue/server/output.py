@@ -12,7 +12,7 @@ import collections.abc
 import enum
 import types
 import typing
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -28,6 +28,7 @@ from ..content import (
     Unknown,
 )
 from ..failures import McpError
+from ..hints import plain
 
 __all__ = ["Output"]
 
@@ -50,20 +51,9 @@ _WRAPPED = "x-fastmcp-wrap-result"
 _CHECKED = (dict, list, tuple, str, int, float, bool, type(None))
 
 
-def _plain(tp: Any) -> Any:
-    """Returns the type behind `Annotated` and `type X = ...`."""
-    while True:
-        if get_origin(tp) is Annotated:
-            tp = get_args(tp)[0]
-        elif hasattr(tp, "__value__") and type(tp).__name__ == "TypeAliasType":
-            tp = tp.__value__
-        else:
-            return tp
-
-
 def _has_content(tp: Any) -> bool:
     """Returns whether a type is or contains content, which is not structured."""
-    tp = _plain(tp)
+    tp = plain(tp)
     if isinstance(tp, type) and issubclass(tp, _CONTENT):
         return True
     return any(_has_content(one) for one in get_args(tp))
@@ -71,7 +61,7 @@ def _has_content(tp: Any) -> bool:
 
 def _is_text(tp: Any) -> bool:
     """Returns whether all values of a type are texts or None."""
-    tp = _plain(tp)
+    tp = plain(tp)
     if get_origin(tp) in (typing.Union, types.UnionType):
         return all(_is_text(one) for one in get_args(tp))
     if tp in (None, type(None)):
@@ -82,7 +72,7 @@ def _is_text(tp: Any) -> bool:
 
 def _says_nothing(tp: Any) -> bool:
     """Returns whether a type says nothing of its values, such as Any and list."""
-    tp = _plain(tp)
+    tp = plain(tp)
     if tp in (Any, object) or isinstance(tp, (str, typing.TypeVar)):
         return True
     if tp in _SEQUENCES:
@@ -104,6 +94,7 @@ class Output:
         self.wraps = made.get("type") != "object"
         self.schema = _wrapped(made) if self.wraps else made
         self._check = schema.checker(tp)
+        self._name = _named(tp)
 
     @classmethod
     def of(cls, returns: Any, structured: bool | None) -> Output | None:
@@ -138,7 +129,7 @@ class Output:
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise McpError(
                 -32603,
-                f"The result of {tool} does not fit its declared type: "
+                f"The result of {tool} does not fit its declared type {self._name}: "
                 f"{schema.reason(error)}",
             ) from error
         return b'{"result":' + raw + b"}" if self.wraps else raw
@@ -152,6 +143,13 @@ class Output:
         made: bytes = msgspec.json.decode(structured, type=_Wrapper).result
         raw = bytes(made)
         return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else raw.decode()
+
+
+def _named(tp: Any) -> str:
+    """Returns a type as its program writes it."""
+    if get_args(tp) or not hasattr(tp, "__name__"):
+        return str(tp).replace("typing.", "")
+    return str(tp.__name__)
 
 
 class _Wrapper(msgspec.Struct):

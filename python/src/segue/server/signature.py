@@ -143,7 +143,7 @@ class Signature:
         models = self._models
         try:
             plain = self._struct(None)
-            made = schema.json_schema(plain)
+            made = schema.json_schema(plain, is_read=True)
             own = self._struct(msgspec.Raw) if models else plain
             self._unpack = schema.strict_decoder(self._params_of(own))
         except (TypeError, ValueError) as error:
@@ -171,21 +171,8 @@ class Signature:
         Raises:
             msgspec.MsgspecError, ValueError: an argument does not fit.
         """
-        try:
-            made = self._read(params)
-        except (msgspec.MsgspecError, ValueError):
-            whole = schema.whole_numbers(params)
-            again = None if whole is None else self._read_or_none(whole)
-            if again is None:
-                raise
-            made = again
+        made, _ = schema.with_whole_numbers(self._read, params)
         return made if self._extra is None else (*made, self._extras(params))
-
-    def _read_or_none(self, params: bytes) -> tuple[Any, ...] | None:
-        try:
-            return self._read(params)
-        except (msgspec.MsgspecError, ValueError):
-            return None
 
     def _struct(self, stands_for_model: Any) -> Any:
         """Makes the Struct of the arguments. A parameter for pydantic has the given type,

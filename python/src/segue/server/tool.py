@@ -11,6 +11,7 @@ import msgspec
 from .. import _segue, errors, schema
 from ..content import Icon, Result, Unknown
 from ..failures import ToolError
+from ..schema import member_names
 from .context import Context
 from .item import Item, named, safe_text
 from .names import unknown_names
@@ -57,10 +58,12 @@ def _known_names(
     """
     if not schema:
         return None
+    is_open = schema.get("additionalProperties") is not False
     if forbid_extra is None:
-        is_open = schema.get("additionalProperties") is not False
         forbid_extra = not (is_open or schema.get("patternProperties"))
-    return list(schema.get("properties", ())) if forbid_extra else None
+    if not forbid_extra:
+        return None
+    return member_names(schema) if is_open else list(schema.get("properties", ()))
 
 
 class Tool(Item):
