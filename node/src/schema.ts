@@ -20,7 +20,8 @@ export interface Issue {
     readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-type Verdict<T> =
+/** The outcome of a check: a value, or the reasons why the value does not fit. */
+export type Verdict<T> =
     | { readonly value: T; readonly issues?: undefined }
     | { readonly issues: readonly Issue[] };
 

@@ -1,7 +1,8 @@
 /**
  * A server as a process, for tests of its standard input and output, its signals and its
  * crash: `server_program.js [--http PORT] [--store STORE] [--lease MS] [--drain MS]
- * [--deaf]`.
+ * [--deaf] [--closes FILE]`. With `--closes`, the program writes to the file after the
+ * server has closed, before a signal ends the process.
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -18,6 +19,7 @@ const { values } = parseArgs({
         lease: { type: "string" },
         drain: { type: "string", default: "10000" },
         deaf: { type: "boolean", default: false },
+        closes: { type: "string" },
     },
 });
 
@@ -97,7 +99,15 @@ server.tool("parked_shortly", shortly, async function* ({ file }) {
 server.tool("parked_lost", { resumable: true }, begun);
 
 const drainMs = Number(values.drain);
-if (!values.deaf) server.closeOnSignals({ drainMs });
+const { closes } = values;
+/** Takes more than one turn of the event loop, as closing a database does. */
+async function onClosed(): Promise<void> {
+    if (closes === undefined) return;
+    appendFileSync(closes, `begins, ${server.stats().length} served\n`);
+    await new Promise(setImmediate);
+    appendFileSync(closes, "ends\n");
+}
+if (!values.deaf) server.closeOnSignals({ drainMs, onClosed });
 if (values.http === undefined) {
     await server.serveStdio({ drainMs });
     console.log("ended");

@@ -185,6 +185,19 @@ test("a signal lets calls end", { timeout }, () =>
     ),
 );
 
+test("what handlers share is closed after the server", { timeout }, () =>
+    inDirectory((directory) => {
+        const file = path.join(directory, "closed");
+        return overHttp(["--closes", file], async (url, child) => {
+            const session = await open(url);
+            await session.close();
+            child.kill("SIGTERM");
+            assert.equal(await ended(child), 0);
+            assert.equal(readFileSync(file, "utf8"), "begins, 0 served\nends\n");
+        });
+    }),
+);
+
 for (const [signal, number] of [
     ["SIGINT", 2],
     ["SIGTERM", 15],

@@ -1,6 +1,7 @@
 /** Tools of a Node server: their arguments, their results, their failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import {
     audio,
@@ -16,6 +17,7 @@ import {
     ToolError,
     text,
 } from "segue-mcp";
+import * as v from "valibot";
 import { z } from "zod";
 import { inEachWorld, serve } from "./server_worlds.js";
 
@@ -194,6 +196,22 @@ inEachWorld("unknown arguments are refused", async (world) => {
     server.tool("loose", { input: z.object({ color }), forbidExtra: false }, told);
     server.tool("rest", { input: z.looseObject({ color }) }, told);
     server.tool("none", told);
+    server.tool("all", { forbidExtra: false }, told);
+    const sizes = { color: v.string(), size: v.optional(v.number()) };
+    server.tool("valibot", { input: toStandardJsonSchema(v.object(sizes)) }, told);
+    const kept = toStandardJsonSchema(v.looseObject(sizes));
+    server.tool("kept", { input: kept }, told);
+    server.tool("kept_not", { input: kept, forbidExtra: true }, told);
+    const branches = {
+        type: "object",
+        properties: { name: {}, deep: { properties: { inner: {} } } },
+        anyOf: [{ properties: { first: {} } }, { $ref: "#/$defs/Sec~1ond" }],
+        if: { properties: { name: { const: "x" } } },
+        else: { properties: { third: {} } },
+        dependentSchemas: { first: { properties: { fourth: {} } } },
+        $defs: { "Sec/ond": { properties: { second: { $ref: "#" } } } },
+    };
+    server.tool("branches", { input: branches, forbidExtra: true }, told);
     server.tool("written", { input: written }, told);
     server.tool("forbidden", { input: written, forbidExtra: true }, told);
     server.tool("closed", { input: closed }, told);
@@ -218,13 +236,50 @@ inEachWorld("unknown arguments are refused", async (world) => {
         ["bare", { a: 1 }, 'unknown argument "a"; the tool takes no arguments'],
         ["forbidden", { nme: "x" }, 'unknown argument "nme", did you mean "name"?'],
         ["closed", { nme: "x" }, 'unknown argument "nme", did you mean "name"?'],
+        ["none", { a: 1 }, 'unknown argument "a"; the tool takes no arguments'],
+        [
+            "valibot",
+            { color: "red", what: 3 },
+            'unknown argument "what"; the arguments are "color", "size"',
+        ],
+        [
+            "valibot",
+            { colour: "red" },
+            'unknown argument "colour", did you mean "color"?; color: Invalid key: ' +
+                'Expected "color" but received undefined',
+        ],
+        [
+            "kept",
+            { size: "big", b: 1 },
+            'color: Invalid key: Expected "color" but received undefined; size: ' +
+                'Invalid type: Expected number but received "big"',
+        ],
+        [
+            "kept_not",
+            { color: "red", colour: 1 },
+            'unknown argument "colour", did you mean "color"?',
+        ],
     );
+    for (const name of ["inner", "fifth"]) {
+        const names = '"name", "deep", "first", "third", "fourth"';
+        refused.push([
+            "branches",
+            { [name]: 1 },
+            `unknown argument "${name}"; the arguments are ${names}, "second"`,
+        ]);
+    }
     const taken: [tool: string, args: Record<string, unknown>, seen?: object][] = [
         ["paint", { color: "red" }],
         ["bare", {}],
         ["loose", { color: "red", colour: 1 }, { color: "red" }],
         ["rest", { color: "red", colour: 1 }],
-        ["none", { a: 1 }],
+        ["none", {}],
+        ["all", { a: 1 }],
+        ["valibot", { color: "red" }],
+        ["kept", { color: "red", colour: 1 }],
+        ...["name", "deep", "first", "second", "third", "fourth"].map(
+            (name): [string, Record<string, unknown>] => ["branches", { [name]: {} }],
+        ),
         ["written", { nme: "x" }],
         ["closed", { later: 1 }],
     ];
@@ -232,9 +287,12 @@ inEachWorld("unknown arguments are refused", async (world) => {
         const schemas = new Map<string, Record<string, unknown>>();
         for (const { name, inputSchema } of await session.listTools())
             schemas.set(name, inputSchema as Record<string, unknown>);
-        for (const name of ["paint", "shape", "ark", "strict", "bare", "closed"])
+        for (const name of [
+            ...["paint", "shape", "ark", "strict", "bare", "closed", "none"],
+            "kept_not",
+        ])
             assert.equal(schemas.get(name)?.additionalProperties, false, name);
-        for (const name of ["loose", "none", "written"])
+        for (const name of ["loose", "all", "valibot", "kept", "written", "branches"])
             assert.ok(!("additionalProperties" in (schemas.get(name) ?? {})), name);
         for (const [name, args, text] of refused) {
             const found = await session.call(name, args, { throwOnError: false });

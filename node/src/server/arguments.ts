@@ -7,14 +7,17 @@
 
 import {
     isGenerated,
+    isStandard,
     type JsonSchema,
     type Schema,
     type SchemaLike,
     schemaOf,
+    type Verdict,
 } from "../schema.js";
-import { unknownNames } from "./names.js";
+import { nearest, unknownNames } from "./names.js";
 
 const ANYTHING: JsonSchema = { type: "object" };
+const NOTHING: JsonSchema = { ...ANYTHING, properties: {}, additionalProperties: false };
 
 /** Keywords with which a schema says itself which further members an object may have. */
 const OPENING = [
@@ -41,14 +44,25 @@ export function argumentsOf(
     forbidExtra: boolean | undefined,
     what: string,
 ): Schema {
-    const schema = withType(schemaOf(given ?? ANYTHING, "input", what));
+    const whole = given ?? (forbidExtra === false ? ANYTHING : NOTHING);
+    const schema = withType(schemaOf(whole, "input", what));
     const { json } = schema;
-    if (given === undefined || forbidExtra === false) return schema;
+    if (forbidExtra === false) return schema;
     const isClosed = json.additionalProperties === false && !json.patternProperties;
     if (isClosed) return withNames(schema, json);
-    if (isGenerated(given) && isPlain(json))
+    if (isGenerated(whole) && isPlain(json)) {
+        if (!forbidExtra && isUndecided(whole)) return withKept(schema);
         return withNames(schema, { ...json, additionalProperties: false });
+    }
     return forbidExtra ? withNames(schema, json) : schema;
+}
+
+/**
+ * Returns whether the JSON Schema of a schema does not say whether unknown members are
+ * allowed: valibot makes the same JSON Schema of `v.object` and `v.looseObject`.
+ */
+function isUndecided(given: SchemaLike): boolean {
+    return isStandard(given) && given["~standard"].vendor === "valibot";
 }
 
 /** Adds `type: object` to the schema of the arguments if the schema has no `type`. */
@@ -64,7 +78,8 @@ function isPlain(json: JsonSchema): boolean {
 
 /** Makes a schema that allows only the members that its properties name. */
 function withNames(schema: Schema, json: JsonSchema): Schema {
-    const known = Object.keys(json.properties ?? {});
+    const isClosed = json.additionalProperties === false;
+    const known = isClosed ? Object.keys(json.properties ?? {}) : namesOf(json);
     const names = new Set(known);
     return {
         json,
@@ -74,6 +89,66 @@ function withNames(schema: Schema, json: JsonSchema): Schema {
             return { issues: [{ message: unknownNames(unknown, known) }] };
         },
     };
+}
+
+/**
+ * Makes a schema that allows the unknown members that the value it makes still has. A
+ * schema that removes unknown members does not know them.
+ */
+function withKept(schema: Schema): Schema {
+    const known = Object.keys(schema.json.properties ?? {});
+    const judge = (given: unknown, verdict: Verdict<unknown>): Verdict<unknown> => {
+        const names = new Set(known);
+        if (!verdict.issues) for (const name of membersOf(verdict.value)) names.add(name);
+        let unknown = membersOf(given).filter((name) => !names.has(name));
+        // A misspelt name may be the cause of the other problems.
+        if (verdict.issues)
+            unknown = unknown.filter((name) => nearest(name, known) !== undefined);
+        if (!unknown.length) return verdict;
+        const message = unknownNames(unknown, known);
+        return { issues: [{ message }, ...(verdict.issues ?? [])] };
+    };
+    return {
+        json: schema.json,
+        check: (value) => {
+            const verdict = schema.check(value);
+            if (!(verdict instanceof Promise)) return judge(value, verdict);
+            return verdict.then((one) => judge(value, one));
+        },
+    };
+}
+
+const BRANCHES = ["allOf", "anyOf", "oneOf", "then", "else", "if"] as const;
+
+/**
+ * Returns the names of the members that a schema of objects declares: at the top, and in
+ * its branches and references.
+ */
+function namesOf(json: JsonSchema): string[] {
+    const names = new Set<string>();
+    const seen = new Set<unknown>();
+    const left: unknown[] = [json];
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+        if (typeof one !== "object" || one === null || seen.has(one)) continue;
+        seen.add(one);
+        const part = one as JsonSchema;
+        for (const name of membersOf(part.properties)) names.add(name);
+        for (const keyword of BRANCHES) left.push(...[part[keyword] ?? []].flat());
+        left.push(...Object.values(part.dependentSchemas ?? {}));
+        if (typeof part.$ref === "string") left.push(partAt(json, part.$ref));
+    }
+    return [...names];
+}
+
+/** Returns the part of a schema to which a reference such as `#/$defs/Point` leads. */
+function partAt(json: JsonSchema, place: string): unknown {
+    if (!place.startsWith("#")) return null;
+    let part: unknown = json;
+    for (const step of place.split("/").slice(1)) {
+        const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+        part = (part as JsonSchema | undefined)?.[name] ?? null;
+    }
+    return part;
 }
 
 function membersOf(value: unknown): string[] {

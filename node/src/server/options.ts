@@ -124,8 +124,9 @@ export interface ToolOptions<
     /**
      * Whether unknown arguments are an error. By default, they are an error if `input`
      * is an object of a Standard Schema or of members, unless the schema says otherwise
-     * (`z.looseObject`). A JSON Schema says so itself (`additionalProperties: false`).
-     * false = unknown arguments get past the names, and `input` decides.
+     * (`z.looseObject`), or if there is no `input`. A JSON Schema says so itself
+     * (`additionalProperties: false`). false = unknown arguments get past the names, and
+     * `input` decides. Without `input` the handler then gets all arguments.
      */
     forbidExtra?: boolean | undefined;
     /**

@@ -23,6 +23,11 @@ export interface SignalOptions {
     /** How long running calls may continue, in milliseconds. */
     drainMs?: number | undefined;
     /**
+     * Called when the server has closed, before the process ends. Closes what the
+     * handlers share, such as a database.
+     */
+    onClosed?: (() => void | PromiseLike<void>) | undefined;
+    /**
      * true = end the process (`process.exit`) when the server has closed; the default. A
      * second signal always ends the process.
      */
@@ -34,15 +39,18 @@ export interface SignalOptions {
  * signals.
  */
 export function closeOnSignals(server: Server, options: SignalOptions): () => void {
-    const { signals = ["SIGINT", "SIGTERM"], drainMs, exit = true } = options;
+    const { signals = ["SIGINT", "SIGTERM"], drainMs, onClosed, exit = true } = options;
     let isAsked = false;
     const onSignal = (signal: NodeJS.Signals): void => {
         if (isAsked) process.exit(128 + (NUMBERS[signal] ?? 0));
         isAsked = true;
-        void server.close({ drainMs }).then(() => {
-            restore();
-            if (exit) process.exit();
-        });
+        void server
+            .close({ drainMs })
+            .then(onClosed)
+            .finally(restore)
+            .then(() => {
+                if (exit) process.exit();
+            });
     };
     const restore = (): void => {
         for (const signal of signals) process.off(signal, onSignal);
