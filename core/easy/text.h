@@ -1,5 +1,6 @@
 /* easy: the functions of <segue/easy.h>, for programs in C. This folder uses only the
  * public headers and libc, as a program of an application does. Texts come from malloc.
+ * The proxy has the growing text, too: it compiles text.c for itself.
  *
  * A growing text: after a failed allocation it takes no more bytes and gives NULL. */
 #ifndef SGI_EASY_TEXT_H

@@ -1,7 +1,5 @@
 #include "text.h"
 
-#include <segue/easy.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,39 +7,12 @@
 
 void text_free(text *t)
 {
-    free(t->p);
-    *t = (text){.p = NULL};
-}
-
-static bool make_room(text *t, size_t more)
-{
-    if (t->failed || more > SIZE_MAX / 4 - t->len) {
-        t->failed = true;
-        return false;
-    }
-    if (t->len + more + 1 <= t->cap)
-        return true;
-    size_t cap = t->cap ? t->cap : 128;
-    while (cap < t->len + more + 1)
-        cap *= 2;
-    char *p = realloc(t->p, cap);
-    if (!p) {
-        t->failed = true;
-        return false;
-    }
-    t->p = p;
-    t->cap = cap;
-    return true;
+    sgi_easy_drop(t);
 }
 
 void text_add(text *t, const char *bytes, size_t len)
 {
-    if (!make_room(t, len))
-        return;
-    if (len)
-        memcpy(t->p + t->len, bytes, len);
-    t->len += len;
-    t->p[t->len] = 0;
+    sgi_easy_add(t, bytes, len);
 }
 
 void text_add_str(text *t, const char *str)
@@ -56,12 +27,7 @@ void text_add_json(text *t, json value)
 
 void text_add_quoted(text *t, const char *str, size_t len)
 {
-    size_t size = len * 6 + 3; /* in JSON one byte becomes at most six bytes */
-    if (!make_room(t, size))
-        return;
-    if (segue_json_quote(str, len, t->p + t->len, &size) == SEGUE_OK)
-        t->len += size;
-    else
+    if (sgi_easy_add_quoted(t, str, len) != SEGUE_OK)
         text_add_str(t, "\"?\"");
 }
 

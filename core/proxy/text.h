@@ -2,18 +2,13 @@
 #ifndef PROXY_TEXT_H
 #define PROXY_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "../easy/text.h" /* it uses public headers only, as the proxy does */
+
 #include <stdint.h>
 
 /* A text that grows and ends with a NUL. p is NULL while the text is empty. When out of
  * memory, `failed` is set, and the text is incomplete. */
-typedef struct text {
-    char *p;
-    size_t len;
-    size_t cap;
-    bool failed;
-} text;
+typedef sgi_easy_text text;
 
 /* A view of a JSON value. n is 0 when there is no value. */
 typedef struct json {

@@ -139,6 +139,28 @@ async def large(count: int, ctx: segue.Context):
     write_log("large", count)
 
 
+@server.tool
+async def endless(ctx: segue.Context):
+    try:
+        while True:
+            await ctx.send("0 " + LARGE)
+    finally:
+        write_log("endless ended")
+
+
+@server.tool
+async def full(size: int, ctx: segue.Context):
+    """So many bytes in a few segments, small segments, and then nothing."""
+    try:
+        for start in range(0, size, 4194304):
+            await ctx.send("x" * min(size - start, 4194304))
+        for _ in range(150):
+            await ctx.send("")
+        await asyncio.Event().wait()
+    finally:
+        write_log("full ended")
+
+
 def refuse_discovery():
     """Passes messages on to a server that does not hear of 2026-07-28."""
     inner = subprocess.Popen([sys.executable, "-B", __file__, LOG],

@@ -332,17 +332,19 @@ class Handles(Upstream):
         stream = Pieces(self.proxy.url).stream(name, **arguments)
         self.assertTrue(next(stream).startswith("0 x"))
         self.proxy.wait_line("until the client has read more")
-        reader = threading.Thread(target=self.proxy.process.stderr.read, daemon=True)
-        reader.start()  # the log goes on
         return stream
+
+    def let_time_pass(self, other):
+        for _ in range(21):
+            self.clock.advance(1)
+            other.call("ping")
 
     def test_a_slow_reader_gets_the_handle(self):
         """The call is to be answered with a handle while its log has no room."""
         stream = self.slow("large", count=200)
+        threading.Thread(target=self.proxy.process.stderr.read, daemon=True).start()
         other = web.Web(self.proxy.url)
-        for _ in range(21):
-            self.clock.advance(1)
-            other.call("ping")
+        self.let_time_pass(other)
         *_, told = stream
         self.assertEqual(told["_meta"]["mergeStrategy"], "replace")
         words = told["content"][-1]["text"]
@@ -350,6 +352,29 @@ class Handles(Upstream):
         result = other.tool("segue_proxy_result", handle)["result"]
         numbers = [text.split()[0] for text in texts(result["content"])]
         self.assertEqual(numbers, [str(number) for number in range(200)])
+
+    def test_a_slow_reader_that_leaves_before_the_handle_cancels_the_call(self):
+        stream = self.slow("endless")
+        self.let_time_pass(web.Web(self.proxy.url))
+        self.proxy.wait_line("of endless is created")
+        stream.close()
+        self.assertEqual(self.log.wait(1), ["endless ended"])
+        self.proxy.wait_line("of endless has failed")
+
+
+class Large(Upstream):
+    """The log of a call has no room."""
+
+    def test_a_result_that_is_too_large_ends_the_call_of_the_upstream(self):
+        """The log is full at a segment, or at the checkpoint before one, which is
+        larger."""
+        proxy = self.listen(self.serve(), upstream=[])
+        for count, less in (1, 0), (2, 40):
+            with self.subTest(less=less):
+                *_, last = events(web.Web(proxy.url).begin("tools/call", {
+                    "name": "full", "arguments": {"size": 67108864 - 16384 - less}}))
+                self.assertIn("max_log_bytes", str(last))
+                self.assertEqual(self.log.wait(count), ["full ended"])
 
 
 class Killed(Upstream):
@@ -423,7 +448,10 @@ class Killed(Upstream):
         self.assertEqual(told[-3:], ["right", "more", "last"])
 
     def test_an_upstream_that_has_forgotten_the_key_runs_again(self):
-        """The result is that of the second run, and has nothing of the first."""
+        """The result is that of the second run, and has nothing of the first. Where the
+        digest shows another run, its segments are held back until the result. The third
+        segment has no digest, because it continues a block before the last one. Then the
+        segments of the second run are shown."""
         for shown in range(1, 4):
             with self.subTest(shown=shown):
                 options = (*AT_ONCE, *self.sqlite(f"forgot{shown}.db"))
@@ -442,10 +470,13 @@ class Killed(Upstream):
                 self.upstream_url = self.serve(self.pipe(f"second{shown}"))
                 client = Events(self.front(*options).url)
                 self.let_all(4)
-                *_, result = client.follow(task)
+                *rest, result = client.follow(task)
                 name = f"second{shown}"
-                self.assertEqual(texts(result["content"]), [
-                    f"{name} 1 and more", f"{name} 2", f"{name} 3"])
+                whole = [f"{name} 1 and more", f"{name} 2", f"{name} 3"]
+                steps = [f"{name} 1", f"{name} 2", " and more", f"{name} 3"]
+                self.assertEqual(texts(result["content"]), whole)
+                self.assertEqual(self.texts_of(rest)[shown:],
+                                 steps if shown == 3 else whole)
 
 
 if __name__ == "__main__":

@@ -253,6 +253,38 @@ void sgi_send_begin_notification(sgi_sending *sending, sgi_conn *conn, const cha
     sending->depth = 2;
 }
 
+/* the parts of the members around the method */
+#define MEMBERS_HEAD "\"method\":\""
+#define MEMBERS_MIDDLE "\",\"params\":"
+
+void sgi_begin_notification_members(sgi_jw *w, const char *method)
+{
+    sgi_buf_add_lit(w->buf, MEMBERS_HEAD);
+    sgi_buf_add_str(w->buf, sgi_str_of(method));
+    sgi_buf_add_lit(w->buf, MEMBERS_MIDDLE);
+    sgi_jw_open(w, '{');
+}
+
+/* Removes a text from the beginning. Returns false when the beginning is another one. */
+static bool skip(sgi_str *from, sgi_str text)
+{
+    if (from->n < text.n || memcmp(from->p, text.p, text.n) != 0)
+        return false;
+    from->p += text.n;
+    from->n -= text.n;
+    return true;
+}
+
+bool sgi_read_notification_members(sgi_str members, const char *method, sgi_json *params)
+{
+    bool is_method = skip(&members, sgi_str_of(MEMBERS_HEAD)) &&
+                     skip(&members, sgi_str_of(method)) &&
+                     skip(&members, sgi_str_of(MEMBERS_MIDDLE));
+    if (is_method)
+        *params = members;
+    return is_method;
+}
+
 void sgi_send_notification_members(sgi_conn *conn, sgi_str members)
 {
     sgi_sending sending;

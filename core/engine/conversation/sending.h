@@ -40,8 +40,13 @@ void sgi_send_begin_request(sgi_sending *sending, sgi_conn *conn, int64_t id,
 /* Begins a request whose id is given as JSON text. */
 void sgi_send_begin_request_with_id(sgi_sending *sending, sgi_conn *conn, sgi_json id,
                                     sgi_str method);
-/* Sends a whole notification. members: the members of the notification as JSON, without
- * "jsonrpc" and without braces. */
+/* The members of a notification as JSON, without "jsonrpc" and without braces:
+ * "method":"<method>","params":{...}. A log keeps notifications in this form. `begin`
+ * writes everything up to the open params. `read` returns false when the method is not
+ * this one. */
+void sgi_begin_notification_members(sgi_jw *w, const char *method);
+bool sgi_read_notification_members(sgi_str members, const char *method, sgi_json *params);
+/* Sends a notification of these members. */
 void sgi_send_notification_members(sgi_conn *conn, sgi_str members);
 /* Closes all open objects and ends the message. Returns false when out of memory or
  * without a peer. When out of memory, also closes the conversation: a peer that sees the

@@ -71,9 +71,7 @@ static segue_status keep_note(sgi_op *op, const char *method, write_note_fn writ
     sgi_buf text;
     sgi_buf_init(&text, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_to(&text);
-    sgi_jw_member_string(&w, "method", sgi_str_of(method));
-    sgi_jw_key(&w, "params");
-    sgi_jw_open(&w, '{');
+    sgi_begin_notification_members(&w, method);
     write(&w, what);
     sgi_jw_close(&w, '}');
     segue_status status =

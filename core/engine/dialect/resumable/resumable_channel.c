@@ -39,13 +39,10 @@ void sgi_resumable_send_question(sgi_pieces *pieces, sgi_op_question *input)
  * from another server, which does not know the level. */
 static bool is_unwanted(const sgi_reply *reply, sgi_str members)
 {
-    static const char head[] = "\"method\":\"notifications/message\",\"params\":";
-    const size_t n = sizeof head - 1;
-    if (members.n <= n || memcmp(members.p, head, n) != 0)
-        return false;
-    sgi_json params = {members.p + n, members.n - n};
-    return sgi_log_level_parse_json(sgi_json_get(params, "level")) <
-           sgi_reply_log_level(reply);
+    sgi_json params;
+    return sgi_read_notification_members(members, "notifications/message", &params) &&
+           sgi_log_level_parse_json(sgi_json_get(params, "level")) <
+               sgi_reply_log_level(reply);
 }
 
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry)
