@@ -66,6 +66,16 @@ bool sgi_questions_are_open(const segue_request *request)
     return false;
 }
 
+bool sgi_questions_are_under_way(const segue_request *request)
+{
+    const sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions.list, link)
+        if (question->state == SGI_QUESTION_OPEN ||
+            question->state == SGI_QUESTION_ANSWERED)
+            return true;
+    return false;
+}
+
 bool sgi_questions_override_member(const segue_request *request,
                                    const sgi_json_member *member)
 {

@@ -91,6 +91,9 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
                                  sgi_json answer);
 /* True when at least one question of the request has no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
+/* True when the application has a question of the request that it has not answered, or
+ * when the server has not acknowledged an answer. */
+bool sgi_questions_are_under_way(const segue_request *request);
 /* True when an answer with this resultType asks questions in place of a result (a
  * round). */
 bool sgi_result_type_is_round(const segue_request *request, sgi_json type);

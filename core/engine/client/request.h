@@ -157,6 +157,8 @@ typedef struct sgi_request_spec {
     /* the texts of a resume token; members of this struct point into this buffer */
     sgi_buf *room;
     uint64_t next_event;
+    /* for a task with a stream, from a resume token: the task waits for answers */
+    bool asks;
     uint64_t next_segment;
     /* For a request that is made from a token: number of segments that the application
      * has already. These segments are not delivered again. */

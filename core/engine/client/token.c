@@ -1,11 +1,12 @@
 /* A resume token is "sg1." and a base64url text, which contains a checksum and a JSON
  * object. The token of a task has {"t":id,"e":next event,"s":next segment,"v":void
- * segments}. A task of 2025-11-25 adds "d":1 and has no events. A task of DRAFT-2026-v1
- * adds "d":2 and perhaps "r":requestState. The token of a call whose answer was not
- * delivered has {"m":method,"p":params,"k":idempotency key}. When the call is sent again,
- * the server finds its operation by the key. The token of a resumable call has
- * {"m":method,"z":token of the server,"i":id,"w":minWait,"l":last event}. Tokens of calls
- * also have "s" and "v" when pieces of the result were delivered.
+ * segments}. A task whose stream has reported questions adds "q":1. A task of 2025-11-25
+ * adds "d":1 and has no events. A task of DRAFT-2026-v1 adds "d":2 and perhaps
+ * "r":requestState. The token of a call whose answer was not delivered has
+ * {"m":method,"p":params,"k":idempotency key}. When the call is sent again, the server
+ * finds its operation by the key. The token of a resumable call has
+ * {"m":method,"z":token of the server,"i":id,"w":minWait,"l":last event}. Tokens of
+ * calls also have "s" and "v" when pieces of the result were delivered.
  *
  * An application may put segments into a queue of its own. A token that it then asks for
  * covers segments that are still in that queue. So the application stores the token, and

@@ -1,9 +1,10 @@
 /* The event stream (E, SEP-2694) of a task that a request of the client follows. The
- * stream brings segments, and its events show when tasks/get is due. A stream that breaks
- * is opened again after the last received event, with growing pauses. When
- * STREAM_TRIES_MAX streams in a row have broken without an event, the task is polled too,
- * until a stream brings an event again. The pauses are limited. If the server is gone, a
- * failed tasks/get ends the request. */
+ * stream brings segments, and its events show when tasks/get is due. A stream that
+ * breaks is opened again after the last received event, with growing pauses. When
+ * STREAM_TRIES_MAX streams in a row have broken without an event, the task is polled
+ * too, until a stream brings an event again. The task is also polled while the
+ * application lacks the questions that the stream has reported. The pauses are limited.
+ * If the server is gone, a failed tasks/get ends the request. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -21,12 +22,19 @@ static bool has_stream(const segue_request *request)
     return request->session->server.streams && !sgi_task_stream_of(request)->off;
 }
 
-/* True when the task must be polled, because it has no stream or its stream breaks too
- * often. */
+/* True when the task waits for answers, and the application has no question of the task.
+ * Another server may have answered tasks/get, which had not read the question from the
+ * store. */
+static bool lacks_questions(const segue_request *request)
+{
+    return sgi_task_stream_of(request)->asks && !sgi_questions_are_under_way(request);
+}
+
 bool sgi_task_stream_needs_polling(const segue_request *request)
 {
     return !has_stream(request) ||
-           sgi_task_stream_of(request)->tries.failures >= STREAM_TRIES_MAX;
+           sgi_task_stream_of(request)->tries.failures >= STREAM_TRIES_MAX ||
+           lacks_questions(request);
 }
 
 /* ---- streams that were dropped ---- */
@@ -300,6 +308,7 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_task_stream_new(request))
         return false;
     sgi_task_stream_of(request)->next = spec->next_event;
+    sgi_task_stream_of(request)->asks = spec->asks;
     return true;
 }
 

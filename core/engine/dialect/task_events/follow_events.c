@@ -34,6 +34,10 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
                    (unsigned long long)next_event - 1);
     sgi_task_stream_of(request)->next = next_event;
     lose_count(request);
+    sgi_task_stream_of(request)->asks = true;
+    if (!sgi_tries_is_waiting(&request->tries))
+        /* the task is polled unless the next events say that it works */
+        sgi_task_poll_later(request);
 }
 
 /* Handles an event that came although earlier events are missing. Returns true when the
@@ -150,6 +154,16 @@ static void lack_place(segue_request *request)
     lose_count(request);
 }
 
+static void take_status(segue_request *request, sgi_json payload)
+{
+    int32_t state = sgi_task_state_from_status(sgi_json_get(payload, "status"));
+    sgi_task_note_status(request, payload);
+    if (state != SEGUE_TASK_UNKNOWN)
+        sgi_task_stream_of(request)->asks = state == SEGUE_TASK_INPUT_REQUIRED;
+    if (request->follow->state == SEGUE_TASK_INPUT_REQUIRED)
+        sgi_follow_send_tasks_get_now(request);
+}
+
 static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
 {
     sgi_json type = event->type;
@@ -175,9 +189,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
             /* later segments get the numbers after the last delivered segment */
             sgi_task_stream_of(request)->numbering = SGI_NUMBERS_GO_ON;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
-        sgi_task_note_status(request, payload);
-        if (request->follow->state == SEGUE_TASK_INPUT_REQUIRED)
-            sgi_follow_send_tasks_get_now(request);
+        take_status(request, payload);
     }
 }
 

@@ -39,6 +39,9 @@ typedef struct sgi_task_stream {
     uint64_t gap_end; /* number of the last event that came after the missing events */
     /* true when tasks/get has reported the end of the task and the stream has not */
     bool end_seen;
+    /* true when the task waits for answers by what the stream says: the last status event
+     * said so, or missing events may have said so */
+    bool asks;
     uint64_t segment;        /* number of the last segment that came by the stream */
     sgi_numbering numbering; /* how the client numbers the segments */
     /* true when skipped events may have belonged to this stream and not to a dropped one
@@ -88,8 +91,8 @@ void sgi_task_stream_drop(segue_request *request);
 void sgi_task_stream_end(segue_request *request);
 /* Returns the exchange of the open stream; NULL when no stream is open. */
 sgi_emitter *sgi_task_stream_emitter(const segue_request *request);
-/* True when the task must be polled, because it has no stream or its stream breaks too
- * often. */
+/* True when the task must be polled, because it has no stream, its stream breaks too
+ * often, or the application lacks the questions that the stream has reported. */
 bool sgi_task_stream_needs_polling(const segue_request *request);
 /* Drops the stream and opens it again after the last received event. */
 void sgi_task_stream_reopen(segue_request *request);
@@ -110,7 +113,8 @@ typedef struct sgi_task_event {
 
 void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *event);
 /* Notes that the events before next_event will not come. The merged result is incomplete,
- * so the client fetches the whole result. */
+ * so the client fetches the whole result. The events may have reported questions, so the
+ * client also polls the task until a status event comes. */
 void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_event);
 
 #endif

@@ -140,6 +140,16 @@ static void end(segue_request *request)
     sgi_follow_end(request);
 }
 
+/* The event of a question can be in front of the segment behind which the stream is
+ * resumed. So the token says that there are questions. */
+static void write_token(const segue_request *request, sgi_jw *w)
+{
+    const sgi_task_stream *stream = sgi_task_stream_of(request);
+    sgi_follow_write_token(request, w);
+    if (stream && stream->asks)
+        sgi_jw_member_int(w, "q", 1);
+}
+
 static const sgi_cli_follow_ops following = {
     .answers_by = "tasks/update",
     .fits = fits,
@@ -154,7 +164,7 @@ static const sgi_cli_follow_ops following = {
     .is_held = sgi_follow_is_held,
     .cancel = sgi_follow_cancel,
     .end = end,
-    .write_token = sgi_follow_write_token,
+    .write_token = write_token,
     .keeps_call_token = sgi_follow_returns_false,
 };
 
@@ -162,6 +172,7 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
 {
     if (!sgi_follow_read_token(token, spec, status))
         return false;
+    spec->asks = sgi_json_get(token, "q").n > 0;
     spec->follower = &following;
     return true;
 }
