@@ -76,7 +76,7 @@ from .errors import (  # noqa: E402
 )
 
 if TYPE_CHECKING:
-    from . import adapters, sync, tokens
+    from . import adapters, middleware, sync, tokens
     from ._runtime import configure
     from .client import (
         Answers,
@@ -145,8 +145,11 @@ if TYPE_CHECKING:
     from .server import (
         AccessToken,
         BearerAuth,
+        Call,
         Complete,
         Context,
+        Middleware,
+        Proceed,
         Server,
         Store,
         SyncContext,
@@ -172,12 +175,12 @@ _LAZY = {
         ".questions": "ElicitRequest ElicitResult Root SampleMessage SampleRequest "
         "SampleResult",
         ".schema": "Header",
-        ".server": "AccessToken BearerAuth Complete Context Resumed Server Serving "
-        "Store SyncContext ToolAnnotations",
+        ".server": "AccessToken BearerAuth Call Complete Context Middleware Proceed "
+        "Resumed Server Serving Store SyncContext ToolAnnotations",
     }.items()
     for name in names.split()
 }
-_MODULES = ("adapters", "sync", "tokens")
+_MODULES = ("adapters", "middleware", "sync", "tokens")
 
 __all__ = [
     "AccessToken",
@@ -185,6 +188,7 @@ __all__ = [
     "Answers",
     "Audio",
     "BearerAuth",
+    "Call",
     "Change",
     "Changes",
     "ClosedError",
@@ -214,12 +218,14 @@ __all__ = [
     "LimitError",
     "LogMessage",
     "McpError",
+    "Middleware",
     "NegotiationError",
     "NotFoundError",
     "NotResumableError",
     "OAuth",
     "OutOfMemoryError",
     "Peer",
+    "Proceed",
     "Prompt",
     "PromptArgument",
     "PromptMessage",
@@ -288,6 +294,7 @@ __all__ = [
     "connect",
     "decode_block",
     "errors",
+    "middleware",
     "resume",
     "sync",
     "tokens",

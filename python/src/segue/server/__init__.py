@@ -7,6 +7,9 @@ from .completion import Complete as Complete
 from .context import Context as Context
 from .context import Resumed as Resumed
 from .context import SyncContext as SyncContext
+from .layers import Call as Call
+from .layers import Middleware as Middleware
+from .layers import Proceed as Proceed
 from .server import Server as Server
 from .serving import Serving as Serving
 from .stores import Store as Store
@@ -15,9 +18,12 @@ from .tool import ToolAnnotations as ToolAnnotations
 __all__ = [
     "AccessToken",
     "BearerAuth",
+    "Call",
     "Complete",
     "Context",
+    "Middleware",
     "Peer",
+    "Proceed",
     "Resumed",
     "Server",
     "Serving",

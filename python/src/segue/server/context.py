@@ -66,9 +66,11 @@ class Context:
         "__weakref__",
         "_call",
         "_cancelled",
+        "_change",
         "_convert",
         "_has_sent",
         "_host",
+        "_inner",
         "_room",
         "_task",
     )
@@ -85,14 +87,20 @@ class Context:
         self._host = host
         # the function that converts each value that the handler sends to a block
         self._convert = block
+        # the function of a middleware that changes each value before that
+        self._change: Callable[[Any], Any] | None = None
         self._has_sent = False
         self._cancelled = False
+        # the context of a plain function that runs inside a middleware
+        self._inner: SyncContext | None = None
         self._task: asyncio.Task[None] | None = None
         self._room = Room()
 
     # ---- events of the library, on the loop
 
     def _on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
+        if self._inner is not None:
+            self._inner._on_event(kind, a, b, c)
         if kind == _segue.CANCEL:
             self._cancelled = True
             if self._task is not None:
@@ -105,11 +113,19 @@ class Context:
     def _leave(self) -> None:
         """Frees the call because the server has ended. The handler may continue."""
         self._cancelled = True
+        if self._inner is not None:
+            self._inner._cancelled = True
         try:
             _segue.call_free(self._call)
         except errors.ClosedError:  # the reply has already freed the call
             pass
+        self._end()
+
+    def _end(self) -> None:
+        """Rejects the sends that still wait."""
         self._room.end()
+        if self._inner is not None:
+            self._inner._room.end()
 
     # ---- the caller and the request
 
@@ -244,11 +260,17 @@ class Context:
         return True
 
     def _send(self, value: Any) -> Attempt:
-        call, block = self._call, self._convert(value)
+        change = self._change
+        call, block = self._call, self._convert(change(value) if change else value)
         self._has_sent = True
         if isinstance(block, str):
             return lambda: _send_text(call, block)
         return lambda: _send_json(call, block)
+
+    def _extend(self, index: int, text: str) -> Attempt:
+        call, change = self._call, self._change
+        more = change(text) if change else text
+        return lambda: _segue.call_extend_text(call, index, more)
 
     def _replace(self, values: tuple[Any, ...]) -> Attempt:
         call = self._call
@@ -274,7 +296,8 @@ class Context:
         room = self._room
         self._has_sent = True
         for place, value in enumerate(values):
-            if type(value) is str and not room.queue and _send_text(self._call, value):
+            is_plain = type(value) is str and self._change is None
+            if is_plain and not room.queue and _send_text(self._call, value):
                 continue
             attempt = self._send(value)
             if room.queue or not attempt():
@@ -295,7 +318,7 @@ class Context:
             InvalidError: there is no such block yet, or the block is not a text.
             EndedError, LimitError: as in `send`.
         """
-        await self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
+        await self._room.take(self._extend(index, text))
 
     async def replace(self, *values: Any) -> None:
         """Discards everything sent so far, for every reader. The values begin a new
@@ -441,7 +464,7 @@ class SyncContext(Context):
 
     def extend(self, index: int, text: str) -> None:  # type: ignore[override]
         """As `Context.extend`, but blocks the calling thread."""
-        self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
+        self._room.take(self._extend(index, text))
 
     def replace(self, *values: Any) -> None:  # type: ignore[override]
         """As `Context.replace`, but blocks the calling thread."""

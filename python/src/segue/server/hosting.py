@@ -137,7 +137,7 @@ class Hosting:
     def ended(self, context: Context) -> None:
         """Records that a handler has ended. Called on any thread."""
         self.running.discard(context)
-        context._room.end()
+        context._end()
         quiet = self._quiet
         try:
             if self._waiting:

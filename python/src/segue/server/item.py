@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import _segue, errors
+from .. import _segue, errors, schema
 from ..failures import McpError, ToolError
+from . import layers
 from .context import Context, SyncContext
 from .docstring import unwrapped
 from .forms import Misfit
@@ -71,17 +72,26 @@ def named(function: Callable[..., Any]) -> str:
     return str(getattr(target, "__name__", type(target).__name__))
 
 
+class _Params(msgspec.Struct):
+    arguments: dict[str, Any] = {}
+
+
+decode_params = msgspec.json.Decoder(_Params).decode
+
+
 class Item(ABC):
     """A tool, a resource, a template of resources or a prompt.
 
     Attributes:
         item: the kind of item (`ITEM_TOOL`, ...).
         key: the name, the URI or the URI template of the item.
+        method: the method of a request for the item.
     """
 
     item: int
     key: str
     what: str
+    method: layers.Method
     expected: tuple[type[BaseException], ...] = (BadArguments, Misfit, errors.Error)
 
     def __init__(self, function: Callable[..., Any], thread: bool, forbid: bool) -> None:
@@ -101,6 +111,17 @@ class Item(ABC):
     def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
         """Returns the values of the handler's parameters. Raises BadArguments when the
         params do not fit."""
+
+    def given(self, call: _segue.Call, params: bytes) -> dict[str, Any]:
+        """Returns the arguments as the caller sent them; {} when they are no object."""
+        try:
+            return decode_params(params).arguments
+        except msgspec.ValidationError:
+            return {}
+
+    def arguments_of(self, call: _segue.Call, given: dict[str, Any]) -> tuple[Any, ...]:
+        """As `arguments`, for the arguments that a middleware has made."""
+        return self.arguments(call, schema.encode({"arguments": given}))
 
     @abstractmethod
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
@@ -128,7 +149,7 @@ class Item(ABC):
         """Makes the handler that receives the library's events for this item."""
         watch, running, limit = _segue.call_watch, host.running, host.max_calls
         is_async, thread = self.kind.is_async, self.thread
-        make = Context if is_async else SyncContext
+        around, method = host.server._layers.of, self.method
 
         def handle(kind: int, call: Any, params: bytes, name: Any) -> None:
             if kind == _segue.COMPLETION:
@@ -143,7 +164,8 @@ class Item(ABC):
                     refuse(call, host)
                     return
                 is_full = False
-            context = make(call, host, self.block)
+            on_loop = is_async or around[method]
+            context = (Context if on_loop else SyncContext)(call, host, self.block)
             watch(call, context._on_event)
             # This call is a task that was taken over from another server. Its client
             # knows the task as working, so the call is not refused but waits.
@@ -156,9 +178,11 @@ class Item(ABC):
 
         def begin(call: Any, params: bytes, context: Context) -> None:
             running.add(context)
-            if is_async:
-                task = host.begin(self._run_async(call, params, context))
-                context._task = task
+            if type(context) is Context:
+                work = self._run_async(call, params, context)
+                task = host.begin(work) if is_async else host.spawn(work)
+                if is_async:
+                    context._task = task
                 # before Python 3.12 an asyncio task may be cancelled before its first
                 # step
                 if sys.version_info < (3, 12):
@@ -181,8 +205,11 @@ class Item(ABC):
     ) -> None:
         replies = False
         try:
-            values = self.arguments(call, params)
-            if self.kind.is_async_generator:
+            around = context._host.server._layers.of[self.method]
+            values = () if around else self.arguments(call, params)
+            if around:
+                value = await layers.run(around, layers.Call(self, call, params, context))
+            elif self.kind.is_async_generator:
                 value = await self._drain(values, context)
             else:
                 value = await self.signature.call(values, context)
@@ -206,16 +233,18 @@ class Item(ABC):
         try:
             if context._cancelled:  # the call was cancelled while it waited for a thread
                 raise errors.RequestCancelledError()
-            values = self.arguments(call, params)
-            value = self.signature.call(values, context)
-            if self.kind.is_generator:
-                value = self._drain_sync(value, context)
+            value = self._value(self.arguments(call, params), context)
             replies = True
             self.reply(call, value, context)
         except BaseException as error:
             self._failed(call, error, context, replies)
         finally:
             context._host.ended(context)
+
+    def _value(self, values: tuple[Any, ...], context: Context) -> Any:
+        """Runs a plain function. Returns its value."""
+        value = self.signature.call(values, context)
+        return self._drain_sync(value, context) if self.kind.is_generator else value
 
     # ---- generators
 
@@ -227,9 +256,12 @@ class Item(ABC):
         # the waiting sends of the handler's other asyncio tasks
         waiting = context._room.queue
         sent, last = 0, None
+        is_changed = context._change is not None
         try:
             async for value in generator:
-                if type(value) is not str or waiting or not send_text(call, value):
+                context._has_sent = True
+                is_short = type(value) is str and not waiting and not is_changed
+                if not is_short or not send_text(call, value):
                     last = self.last_word(value, last)
                     await context.send(*self.pieces(value))
                 sent += 1

@@ -13,7 +13,15 @@ from ..content import Annotations, Icon
 from ..failures import McpError
 from .completion import Suggestions
 from .context import Context
-from .item import Item, log, message_of, named, rpc_error, safe_text
+from .item import (
+    Item,
+    decode_params,
+    log,
+    message_of,
+    named,
+    rpc_error,
+    safe_text,
+)
 from .tool import joined, seconds
 from .values import contents_of, messages_of, piece_of
 
@@ -71,6 +79,7 @@ class Resource(Completing):
     """A resource, or a template of resources if its URI has variables."""
 
     what = "resource"
+    method = "resources/read"
     expected = (*Item.expected, FileNotFoundError)
 
     def __init__(
@@ -132,11 +141,14 @@ class Resource(Completing):
         return self._options
 
     def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
-        if not self.variables:
-            return ()
-        given = {
+        return self.arguments_of(call, self.given(call, params))
+
+    def given(self, call: _segue.Call, params: bytes) -> dict[str, Any]:
+        return {
             name: _segue.call_argument_text(call, name) or "" for name in self.variables
         }
+
+    def arguments_of(self, call: _segue.Call, given: dict[str, Any]) -> tuple[Any, ...]:
         try:
             return self.signature.convert(given)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -146,7 +158,7 @@ class Resource(Completing):
         return piece_of(value)
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
-        if context._has_sent or self.kind.streams:
+        if context._has_sent or (self.kind.streams and value is None):
             if value is not None:
                 raise TypeError(
                     f"resource {self.key!r} has sent contents, and then returned a "
@@ -173,6 +185,7 @@ class Prompt(Completing):
 
     item = _segue.ITEM_PROMPT
     what = "prompt"
+    method = "prompts/get"
 
     def __init__(
         self,
@@ -220,16 +233,9 @@ class Prompt(Completing):
 
     def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
         try:
-            return self.signature.convert(_decode_params(params).arguments)
+            return self.signature.convert(decode_params(params).arguments)
         except (msgspec.MsgspecError, ValueError) as error:
             raise self.signature.bad(f"prompt {self.key}", error) from None
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
         _segue.call_reply(call, None, messages_of(value))
-
-
-class _Params(msgspec.Struct):
-    arguments: dict[str, Any] = {}
-
-
-_decode_params = msgspec.json.Decoder(_Params).decode

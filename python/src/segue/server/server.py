@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .. import _runtime, _segue
@@ -15,6 +15,7 @@ from .auth import Peer, principal_hook
 from .completion import Complete, Completer
 from .hosting import Hosting
 from .item import Item
+from .layers import Layers, Method, Middleware
 from .lifespan import Life, Lifespan
 from .listed import Completing, Prompt, Resource
 from .pool import Pool
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Server"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=Middleware)
 _SCOPES = {"private": 0, "public": 1}
 
 
@@ -100,6 +102,7 @@ class Server:
         self._options = options or {}
         self._items: dict[tuple[int, str], Item] = {}
         self._threads = threads
+        self._layers = Layers()
         self._begin()
         _servers.add(self)
 
@@ -252,6 +255,48 @@ class Server:
             return function
 
         return decorate
+
+    # ---- middleware
+
+    @overload
+    def use(self, function: M, /) -> M: ...
+    @overload
+    def use(self, function: M, /, *, methods: Iterable[Method]) -> M: ...
+    @overload
+    def use(self, /, *, methods: Iterable[Method]) -> Callable[[M], M]: ...
+
+    def use(
+        self, function: Any = None, /, *, methods: Iterable[Method] | None = None
+    ) -> Any:
+        """Puts a middleware around the calls of all items, and returns the middleware.
+
+            @server.use
+            async def timed(call: segue.Call, proceed: segue.Proceed):
+                begin = time.monotonic()
+                try:
+                    return await proceed()
+                finally:
+                    print(call.method, call.name, time.monotonic() - begin)
+
+        `await proceed()` runs the rest: the next middleware, or the handler. It returns
+        the value that the handler returned, and raises what the handler raised, also if
+        the arguments do not fit. The middleware may return another value, raise another
+        exception, not proceed, or proceed again. The middleware that was added first is
+        the outermost.
+
+        Segments go to the client while `proceed` runs. `Call.on_segment` changes them.
+        Lists and completions do not pass a middleware.
+
+        Args:
+            function: an async function of a `Call` and a `Proceed`; see
+                `segue.middleware` for some that are ready.
+            methods: the methods of the calls: "tools/call", "resources/read",
+                "prompts/get"; default: all of them.
+        """
+        if function is None:
+            return lambda made: self.use(made, methods=methods or ())
+        self._layers.add(function, methods)
+        return function
 
     # ---- adding and removing items
 

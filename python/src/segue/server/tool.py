@@ -71,6 +71,7 @@ class Tool(Item):
 
     item = _segue.ITEM_TOOL
     what = "tool"
+    method = "tools/call"
 
     def __init__(
         self,

@@ -1,0 +1,195 @@
+"""Middleware: functions of the application around the calls of a server's items.
+
+    CALL ──> middleware ──> middleware ──> arguments, handler
+    reply <── value ─────────── value ──────────┘  └──> segments, directly to the client
+
+A middleware runs on the event loop, also for a plain function, which then runs on its
+thread while the middleware waits. Segments do not pass the middleware on their way, so
+nothing is gathered. A middleware that wants to see them registers a function for them
+(`Call.on_segment`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .. import _segue, errors, schema
+from .context import Context, SyncContext
+
+if TYPE_CHECKING:
+    from .item import Item
+
+__all__ = ["METHODS", "Call", "Layers", "Method", "Middleware", "Proceed"]
+
+Method = Literal["tools/call", "resources/read", "prompts/get"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Proceed = Callable[[], Awaitable[Any]]
+"""Runs the rest: the next middleware, or the handler. Returns the handler's value."""
+
+
+class Call:
+    """A call of a tool or prompt, or a read of a resource, as a middleware gets it.
+
+    Attributes:
+        name: the name of the tool or prompt; for a resource, the URI that is read.
+        context: the context of the call: its caller, its log messages and its progress.
+    """
+
+    __slots__ = ("_arguments", "_before", "_call", "_item", "_params", "context", "name")
+
+    def __init__(
+        self, item: Item, call: _segue.Call, params: bytes, context: Context
+    ) -> None:
+        self._item = item
+        self._call = call
+        self._params = params
+        self._arguments: dict[str, Any] | None = None
+        self._before = b""
+        self.name = _segue.call_name(call)
+        self.context = context
+
+    def __repr__(self) -> str:
+        return f"<segue.Call {self.method} {self.name!r}>"
+
+    @property
+    def method(self) -> Method:
+        """The method of the request."""
+        return self._item.method
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as the caller sent them, decoded from JSON; for a resource, the
+        variables of its template. The handler gets the changes that a middleware
+        makes."""
+        if self._arguments is None:
+            self.arguments = self._item.given(self._call, self._params)
+            self._before = schema.encode(self._arguments)
+        assert self._arguments is not None
+        return self._arguments
+
+    @arguments.setter
+    def arguments(self, value: dict[str, Any]) -> None:
+        self._arguments = value
+        self._before = b""
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether the handler has sent a segment."""
+        context = self.context
+        inner = context._inner
+        return context._has_sent or (inner is not None and inner._has_sent)
+
+    def on_segment(self, change: Callable[[Any], Any]) -> None:
+        """Registers a function that gets each value that the handler yields or sends, and
+        returns the value that is sent. The functions of several middlewares run in the
+        order from the handler to the client. The value that the handler returns is the
+        value of `proceed`.
+        """
+        context, before = self.context, self.context._change
+        if before is None:
+            context._change = change
+        else:
+            # The middleware that registers later is nearer to the handler.
+            context._change = lambda value: before(change(value))
+
+    # ---- the handler
+
+    def _values(self) -> tuple[Any, ...]:
+        given = self._arguments
+        if given is None or self._before == schema.encode(given):
+            return self._item.arguments(self._call, self._params)
+        return self._item.arguments_of(self._call, given)
+
+    async def _handle(self) -> Any:
+        """Runs the handler. Returns its value."""
+        item, context = self._item, self.context
+        values = self._values()
+        if item.kind.is_async_generator:
+            return await item._drain(values, context)
+        if item.kind.is_async:
+            return await item.signature.call(values, context)
+        host = context._host
+        inner = SyncContext(self._call, host, item.block)
+        inner._change = context._change
+        inner._cancelled = context._cancelled
+        context._inner = inner
+        try:
+            if not item.thread:
+                return item._value(values, inner)
+            return await _on_thread(lambda: item._value(values, inner), context)
+        finally:
+            context._has_sent |= inner._has_sent
+
+
+async def _on_thread(work: Callable[[], Any], context: Context) -> Any:
+    """Runs a function on a thread of the pool. Returns its value."""
+    host, copied = context._host, contextvars.copy_context()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = host.loop.create_future()
+
+    def tell(value: Any, error: BaseException | None) -> None:
+        if not done.done():  # the middleware may have left
+            done.set_result((value, error))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            if context._cancelled:  # cancelled while the function waited for a thread
+                raise errors.RequestCancelledError()
+            value = copied.run(work)
+        except BaseException as why:
+            error = why
+        try:
+            host.loop.call_soon_threadsafe(tell, value, error)
+        except RuntimeError:  # the loop was closed before the function was done
+            pass
+
+    host.pool.submit(run)
+    value, error = await done
+    try:
+        if error is not None:
+            raise error
+    finally:
+        del error  # the traceback keeps this frame
+    return value
+
+
+Middleware = Callable[[Call, Proceed], Awaitable[Any]]
+
+
+class Layers:
+    """The middlewares of a server.
+
+    Attributes:
+        of: the middlewares around the calls of each method, the outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[str, tuple[Middleware, ...]] = dict.fromkeys(METHODS, ())
+
+    def add(self, function: Middleware, methods: Iterable[Method] | None) -> None:
+        target: Any = function if inspect.isroutine(function) else type(function).__call__
+        if not inspect.iscoroutinefunction(target):
+            raise TypeError(f"{function!r}: a middleware has to be an async function")
+        wanted = METHODS if methods is None else tuple(methods)
+        for method in wanted:
+            if method not in self.of:
+                names = ", ".join(METHODS)
+                raise ValueError(f"methods has to have some of {names}, not {method!r}")
+        for method in wanted:
+            self.of[method] += (function,)
+
+
+async def run(layers: tuple[Middleware, ...], call: Call) -> Any:
+    """Runs the middlewares around the handler of a call. Returns the value of the
+    outermost one."""
+
+    def rest(place: int) -> Proceed:
+        if place == len(layers):
+            return call._handle
+        return lambda: layers[place](call, rest(place + 1))
+
+    return await rest(0)()
