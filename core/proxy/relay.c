@@ -316,6 +316,8 @@ static void set_beat(relay *r)
 
 /* ---- handles ---- */
 
+static void set_wait(relay *r);
+
 /* Answers the call with a handle, because the call takes long and its client does not
  * support tasks. */
 static void answer_by_handle(void *user)
@@ -323,6 +325,8 @@ static void answer_by_handle(void *user)
     relay *r = user;
     segue_timer_free(r->wait);
     r->wait = NULL;
+    if (r->call && r->unsent)
+        set_wait(r);
     if (!r->call || !r->request || r->cancelled)
         return;
     if (segue_call_defer(r->call, 0, NULL) != SEGUE_OK)
@@ -406,7 +410,7 @@ void relay_send(relay *r)
         segments_begin_anew(r);
     free(r->token);
     r->token = NULL;
-    r->resumable = false;
+    r->resumable = r->unsent = false;
     start_request(r, NULL);
 }
 
@@ -427,6 +431,13 @@ static bool make_key(char key[RELAY_KEY + 1])
     return true;
 }
 
+static void on_checkpoint(void *user, segue_call *call)
+{
+    relay *r = user;
+    if (call == r->call && r->unsent)
+        relay_send(r);
+}
+
 static void watch(relay *r)
 {
     segue_call_events events = SEGUE_CALL_EVENTS_INIT;
@@ -434,6 +445,7 @@ static void watch(relay *r)
     events.free_user = unref;
     events.on_cancel = on_cancel;
     events.on_drain = on_drain;
+    events.on_checkpoint = on_checkpoint;
     r->refs++;
     if (segue_call_watch(r->call, &events) != SEGUE_OK)
         r->refs--;
@@ -447,8 +459,7 @@ bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms
         return false;
     r->call = call;
     segments_hold_back(&r->passage);
-    relay_checkpoint(r);
-    if (segue_call_defer(call, ttl_ms, NULL) != SEGUE_OK) {
+    if (relay_mark(r) != SEGUE_OK || segue_call_defer(call, ttl_ms, NULL) != SEGUE_OK) {
         r->call = call_before;
         r->passage = passage_before;
         return false;
@@ -496,8 +507,7 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
     if (r->is_tool && segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK) {
         relay_resume(r);
     } else {
-        relay_checkpoint(r);
-        relay_send(r);
+        relay_send_when_stored(r);
     }
     relay_unref(r);
 }

@@ -31,6 +31,7 @@ typedef struct relay {
     /* true when the request is a task of the upstream, or the upstream gave a token */
     bool resumable;
     bool is_tool;
+    bool unsent;      /* true while the request waits for the checkpoint of the call */
     bool cancelled;   /* true when the client has cancelled the call */
     int32_t attempts; /* number of requests that were started for the call */
     double progress;  /* the last progress value that was reported to the client */
@@ -81,11 +82,17 @@ bool relay_may_repeat(const relay *r);
 bool relay_has_key(const relay *r);
 /* Continues or ends a call that an earlier process of the proxy began. */
 void relay_resume(relay *r);
-/* Stores in the call's checkpoint what relay_resume needs, if the call is stored or may
- * become a task. A checkpoint before the change into a task is durable before the client
- * knows the task. Returns SEGUE_E_WOULD_BLOCK, and sets passage.checkpoint_due, when the
- * log has no room. */
+/* Stores the checkpoint of a call, if the call is stored or may become a task: {"key":K},
+ * {"token":T}, both or none of them, and the position in the segments. A checkpoint
+ * before the change into a task is durable before the client knows the task. Returns
+ * SEGUE_E_WOULD_BLOCK, and sets passage.checkpoint_due, when the log has no room. */
+segue_status relay_mark(relay *r);
+/* Like relay_mark, for a call whose request has sent something: stores nothing for a call
+ * without a token and without a key that the upstream supports. */
 segue_status relay_checkpoint(relay *r);
+/* Stores the first checkpoint of a call, and then sends the request. So a next process
+ * finds a checkpoint of each call that was sent, with the key that the request has. */
+void relay_send_when_stored(relay *r);
 /* Like relay_checkpoint, with the present token of the request. Does nothing when the
  * request has no token, and while a segment waits, because the present token covers this
  * segment, too. */

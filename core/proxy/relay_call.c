@@ -38,13 +38,19 @@ bool relay_has_key(const relay *r)
     return r->is_tool && r->item->repeat != REPEAT_NEVER;
 }
 
+/* True when the upstream runs the call once, however often it gets it. */
+static bool is_keyed(const relay *r)
+{
+    return relay_has_key(r) && r->up->source->can.keys;
+}
+
 bool relay_may_repeat(const relay *r)
 {
     if (r->attempts >= CALL_ATTEMPTS_MAX)
         return false;
     if (!r->is_tool)
         return true; /* reading changes nothing */
-    return (r->up->source->can.keys && relay_has_key(r)) || hints_allow(r);
+    return is_keyed(r) || hints_allow(r);
 }
 
 /* ---- a call that an earlier process began ---- */
@@ -65,19 +71,15 @@ static void take_token(relay *r)
     free(token);
 }
 
-/* Stores the checkpoint of a call: {"key":K}, {"token":T} or both members, and the
- * position in the segments. Stores nothing for a call without a token and without a key
- * that the upstream supports. */
-segue_status relay_checkpoint(relay *r)
+segue_status relay_mark(relay *r)
 {
     text data = {.p = NULL};
     segue_status status = SEGUE_OK;
-    bool keyed = relay_has_key(r) && r->up->source->can.keys;
     r->passage.checkpoint_due = false;
-    if (!r->call || !r->is_tool || (!keyed && !r->token))
+    if (!r->call || !r->is_tool)
         return SEGUE_OK;
     text_add_str(&data, "{");
-    if (keyed) {
+    if (is_keyed(r)) {
         text_add_key(&data, "key");
         text_add_quoted(&data, r->key, strlen(r->key));
     }
@@ -92,6 +94,23 @@ segue_status relay_checkpoint(relay *r)
     r->passage.checkpoint_due = status == SEGUE_E_WOULD_BLOCK;
     text_free(&data);
     return status;
+}
+
+segue_status relay_checkpoint(relay *r)
+{
+    if (is_keyed(r) || r->token || r->unsent)
+        return relay_mark(r);
+    r->passage.checkpoint_due = false;
+    return SEGUE_OK; /* the call is not continued, so its position says nothing */
+}
+
+void relay_send_when_stored(relay *r)
+{
+    bool stays = r->is_tool && r->up->source->proxy->store;
+    segue_status status = stays ? relay_mark(r) : SEGUE_E_STATE;
+    r->unsent = status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK;
+    if (!r->unsent) /* nothing is stored, so there is nothing to wait for */
+        relay_send(r);
 }
 
 void relay_renew_checkpoint(relay *r)
@@ -120,6 +139,10 @@ void relay_resume(relay *r)
     uint64_t segment = 0;
     json checkpoint = {NULL, 0};
     segue_call_resumed(r->call, &segment, &bytes, &checkpoint.n);
+    if (!checkpoint.n) { /* the call was never sent */
+        relay_send_when_stored(r);
+        return;
+    }
     checkpoint.p = bytes;
     segments_read_position(&r->passage, checkpoint, segment);
     char *token = json_string(json_get(checkpoint, "token"));

@@ -98,6 +98,12 @@ sgi_op_question *sgi_call_due_answer(const segue_call *call)
     return NULL;
 }
 
+bool sgi_call_checkpoint_is_due(const segue_call *call)
+{
+    return call->checkpoint && !call->lost && !sgi_op_is_broken(call->op) &&
+           call->checkpoint <= sgi_op_horizon(call->op);
+}
+
 /* True when the handler waits for the answer to a question. The question may not be sent
  * yet; the delivery of events sends the question. */
 static bool waits_for_answer(const sgi_op *op)
@@ -179,7 +185,8 @@ void sgi_call_on_room(segue_call *call)
         call->wants_drain = false;
         call->drain_due = true;
     }
-    if (call->drain_due || sgi_call_due_answer(call) || waits_for_answer(call->op))
+    if (call->drain_due || sgi_call_due_answer(call) ||
+        sgi_call_checkpoint_is_due(call) || waits_for_answer(call->op))
         sgi_call_queue_events(call);
 }
 

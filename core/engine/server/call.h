@@ -40,6 +40,9 @@ struct segue_call {
     bool cancel_due;
     bool wants_drain;
     bool drain_due;
+    /* position of the last checkpoint, until the handler hears that it is stored; 0 =
+     * there is none */
+    uint64_t checkpoint;
     /* this is a new run of the handler: a server rebuilt the operation after a restart */
     bool resumed;
     bool lost; /* another server runs the operation, or can take it over */
@@ -87,6 +90,9 @@ int32_t sgi_call_deliver_events(sgi_ready_object *ready, int32_t budget);
  * handler yet. The outcome is a durable answer, or the end of the call without an answer.
  * Returns NULL when the call has no such question. */
 sgi_op_question *sgi_call_due_answer(const segue_call *call);
+
+/* True when the handler has to hear that its last checkpoint is stored. */
+bool sgi_call_checkpoint_is_due(const segue_call *call);
 
 /* True when the handler cannot append to the operation any more. */
 static inline bool sgi_call_is_over(const segue_call *call)

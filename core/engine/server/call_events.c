@@ -1,7 +1,7 @@
 /* Delivers the events of a call one at a time in a fixed order: start of the handler,
- * check of the last entries, cancel, answers to questions, drain. free_user runs last,
- * when the handler gets no more events. When no event is due, the open questions of the
- * call are sent to the client. */
+ * check of the last entries, cancel, answers to questions, checkpoint, drain. free_user
+ * runs last, when the handler gets no more events. When no event is due, the open
+ * questions of the call are sent to the client. */
 #include "engine/server/call.h"
 
 #include "engine/cluster/following.h"
@@ -51,6 +51,17 @@ static void run_drain(segue_call *call)
         return;
     sgi_user_code_begin(engine);
     call->events.on_drain(call->events.user, call);
+    sgi_user_code_end(engine);
+}
+
+static void run_checkpoint(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    call->checkpoint = 0;
+    if (!call->events.on_checkpoint || !call->held)
+        return;
+    sgi_user_code_begin(engine);
+    call->events.on_checkpoint(call->events.user, call);
     sgi_user_code_end(engine);
 }
 
@@ -104,6 +115,8 @@ static bool deliver_one(segue_call *call)
         run_cancel(call);
     else if ((input = sgi_call_due_answer(call)))
         run_answer(call, input);
+    else if (sgi_call_checkpoint_is_due(call))
+        run_checkpoint(call);
     else if (call->drain_due)
         run_drain(call);
     else if (is_over(call) && call->watched && call->events.free_user)

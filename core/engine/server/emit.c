@@ -456,7 +456,8 @@ segue_status sgi_call_set_status(segue_call *call, const char *message)
                         sgi_task_append_status(call->op, NULL, sgi_str_of(message)));
 }
 
-segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
+/* Appends the checkpoint to the log. */
+static segue_status append_checkpoint(segue_call *call, const void *data, size_t len)
 {
     const sgi_op *op = call->op;
     segue_status status = may_emit(call);
@@ -477,6 +478,17 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
         return after_append(call, status);
     /* a checkpoint without room does not end a plain call */
     return sgi_refuse(call->handle.engine, status, "%s", tell_size(op).text);
+}
+
+segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
+{
+    segue_status status = append_checkpoint(call, data, len);
+    if (status != SEGUE_OK)
+        return status;
+    call->checkpoint = call->op->head.next_log - 1;
+    if (sgi_call_checkpoint_is_due(call))
+        sgi_call_queue_events(call);
+    return SEGUE_OK;
 }
 
 /* ---- ending the operation ---- */

@@ -1118,12 +1118,19 @@ typedef void (*segue_cancel_fn)(void *user, segue_call *call);
  * sent again. */
 typedef void (*segue_drain_fn)(void *user, segue_call *call);
 
+/* Runs after segue_call_checkpoint, when the bytes are stored: a crash does not lose them
+ * any more. Do what must not happen twice afterwards. Of checkpoints that follow each
+ * other closely, only the last one is reported. A crash ends a call that is not stored,
+ * so its checkpoints are reported at once. */
+typedef void (*segue_checkpoint_fn)(void *user, segue_call *call);
+
 typedef struct segue_call_events {
     size_t struct_size;
     void *user;
     segue_free_fn free_user;
     segue_cancel_fn on_cancel;
     segue_drain_fn on_drain;
+    segue_checkpoint_fn on_checkpoint;
 } segue_call_events;
 #define SEGUE_CALL_EVENTS_INIT SEGUE_INIT(segue_call_events)
 
@@ -1347,7 +1354,7 @@ SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
 
 /* Stores bytes of the application with the call. After a crash the next run of the tool
  * gets the last bytes stored. The bytes of a plain call that asks for a task are stored
- * when it becomes one.
+ * when it becomes one. on_checkpoint follows.
  *
  * Returns   as segue_call_send; SEGUE_E_STATE when the call is not stored and cannot
  *           become a task. */
