@@ -439,6 +439,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_UNREACHABLE;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
+    case CURLE_BAD_FUNCTION_ARGUMENT: /* of newer ones, for the client's key */
     case CURLE_SSL_CIPHER:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

@@ -213,6 +213,10 @@ static bool open_multi(sgi_fetch_pool *pool)
     curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
     curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+#if LIBCURL_VERSION_NUM >= 0x081400
+    /* the end does not wait for lookups; CURLOPT_QUICK_EXIT was enough before 8.20 */
+    curl_multi_setopt(pool->multi, CURLMOPT_QUICK_EXIT, 1L);
+#endif
     return true;
 }
 
