@@ -56,6 +56,14 @@ function(build_bundled)
 endfunction()
 build_bundled()
 
+# musl has no <sys/queue.h>. zig has the one of glibc, which fits every compiler.
+if(SEGUE_TARGET MATCHES "musl")
+    cmake_path(GET SEGUE_ZIG PARENT_PATH zig)
+    file(COPY ${zig}/lib/libc/include/generic-glibc/sys/queue.h
+        DESTINATION ${SEGUE_BUNDLED_DIR}/include/sys)
+    include_directories(SYSTEM ${SEGUE_BUNDLED_DIR}/include)
+endif()
+
 # bundled(TARGET FILE [LIBRARY...]): the static library FILE, and what it links.
 function(bundled target file)
     add_library(${target} STATIC IMPORTED)

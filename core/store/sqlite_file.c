@@ -33,10 +33,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/limit.h"
@@ -181,7 +183,8 @@ static void make_private(const char *path)
     if (fd < 0)
         return;
     close(fd);
-    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
+    /* musl 1.2.5 has no renameat2 */
+    if (syscall(SYS_renameat2, AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
         unlink(made);
 }
 
