@@ -266,10 +266,12 @@ static void turn_ending(cutting_line *line, int64_t now)
         close_sockets(line, false);
 }
 
+/* qemu has no SIOCOUTQNSD. SIOCOUTQ also counts what is sent and not acknowledged. */
 static bool has_unsent(int fd)
 {
     int count = 0;
-    return ioctl(fd, SIOCOUTQNSD, &count) == 0 && count > 0;
+    bool counted = !ioctl(fd, SIOCOUTQNSD, &count) || !ioctl(fd, SIOCOUTQ, &count);
+    return counted && count > 0;
 }
 
 static void turn_resetting(cutting_line *line, int64_t now)
