@@ -16,6 +16,8 @@
 #define LOGS "{\"tools\":{},\"logging\":{}}"
 #define LOGS_AND_TASKS                                                                   \
     "{\"tools\":{},\"logging\":{},\"tasks\":{\"requests\":{\"tools\":{\"call\":{}}}}}"
+#define LOGS_AND_KEYS                                                                    \
+    "{\"tools\":{},\"logging\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}"
 #define MESSAGE(level)                                                                   \
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":"   \
     "\"" level "\",\"data\":1}}"
@@ -153,6 +155,130 @@ static void a_task_hears_messages_too(void **state)
     kit_end(&k);
 }
 
+/* ---- a new wire session ---- */
+
+static void the_application_sets(kit *k, const char *level)
+{
+    char params[64];
+    snprintf(params, sizeof params, "{\"level\":\"%s\"}", level);
+    kit_start(k, "logging/setLevel", params, NULL);
+    kit_result(k, kit_expect(k, "logging/setLevel"), "\"_meta\":{}");
+    kit_run(k);
+}
+
+static void is_set_again(kit *k, const char *level)
+{
+    const char *wish = kit_expect(k, "logging/setLevel");
+    assert_at(wish, "params.level", level);
+    kit_result(k, wish, "\"_meta\":{}");
+}
+
+static void what_the_application_has_set_is_set_again(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    kit_begin_2025(&k, NULL, LOGS);
+    the_application_sets(&k, "critical");
+    for (int i = 0; i < 2; i++) {
+        kit_cut(&k);
+        kit_advance(&k, 5000);
+        kit_handshake_2025(&k, LOGS);
+        is_set_again(&k, "\"critical\"");
+        kit_expect_silence(&k);
+    }
+    kit_cut(&k);
+    kit_advance(&k, 5000);
+    kit_handshake_2025(&k, SERVER_PLAIN); /* this server does not log */
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+/* Begins a task that wants log messages from level info on. */
+static record *chatty_task(kit *k)
+{
+    kit_begin_2025(k, NULL, LOGS_AND_TASKS);
+    record *r = call(k, "info");
+    hears_level(k, "\"info\"");
+    kit_list_tools(k);
+    kit_result(k, kit_expect(k, "tools/call"), CREATED_2025("T"));
+    kit_run(k);
+    while (kit_heard(k))
+        continue;
+    return r;
+}
+
+static void what_a_task_wants_is_set_again(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    chatty_task(&k);
+    the_application_sets(&k, "error");
+    call(&k, "warning"); /* has ended when the connection is lost */
+    hears_level(&k, "\"warning\"");
+    kit_error(&k, kit_expect(&k, "tools/call"), -32603, NULL);
+    kit_cut(&k);
+    kit_handshake_2025(&k, LOGS_AND_TASKS);
+    is_set_again(&k, "\"error\""); /* the application has overruled the task */
+    kit_end(&k);
+
+    kit other = {.can_reopen = 1};
+    chatty_task(&other);
+    kit_cut(&other);
+    kit_handshake_2025(&other, LOGS_AND_TASKS);
+    is_set_again(&other, "\"info\"");
+    kit_end(&other);
+}
+
+/* A call that wants more than the application has set since is sent again. */
+static void an_overruled_call_sets_no_level_again(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    kit_begin_2025(&k, NULL, LOGS_AND_KEYS);
+    call(&k, "debug");
+    hears_level(&k, "\"debug\"");
+    kit_expect(&k, "tools/call");
+    the_application_sets(&k, "critical");
+    kit_cut(&k);
+    kit_handshake_2025(&k, LOGS_AND_KEYS);
+    is_set_again(&k, "\"critical\"");
+    ends(&k);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+/* Over HTTP the calls of the new wire session wait for the level. A message that is lost
+ * is sent again. */
+static void over_http_the_level_comes_before_the_calls(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    script_begin(&s, &options);
+    script_initialize_with(&s, "one", LOGS);
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    record *set = kit_start(&s.k, "logging/setLevel", "{\"level\":\"alert\"}", NULL);
+    script_result(script_expect(&s, "logging/setLevel"), "\"_meta\":{}");
+    script_until(&s, set->completed);
+    record *r = kit_call(&s.k, "t");
+    script_error(script_expect(&s, "tools/call"), "404 Not Found", -32001, NULL);
+    script_initialize_with(&s, "two", LOGS);
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    heard *again = script_expect(&s, "logging/setLevel");
+    assert_at(again->body, "params.level", "\"alert\"");
+    script_expect_silence(&s);
+    script_cut(again, false);
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    script_advance(&s, 1000);
+    again = script_expect(&s, "logging/setLevel");
+    assert_at(again->body, "params.level", "\"alert\"");
+    script_result(again, "\"_meta\":{}");
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
 /* Over HTTP a message belongs to the request on whose stream it comes. */
 static void over_http_a_message_is_its_streams(void **state)
 {
@@ -189,6 +315,10 @@ int main(void)
         cmocka_unit_test(a_wish_that_is_refused_is_not_repeated),
         cmocka_unit_test(what_the_application_sets_is_known),
         cmocka_unit_test(a_task_hears_messages_too),
+        cmocka_unit_test(what_the_application_has_set_is_set_again),
+        cmocka_unit_test(what_a_task_wants_is_set_again),
+        cmocka_unit_test(an_overruled_call_sets_no_level_again),
+        cmocka_unit_test(over_http_the_level_comes_before_the_calls),
         cmocka_unit_test(over_http_a_message_is_its_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

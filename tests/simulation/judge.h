@@ -54,7 +54,9 @@
  *     <ms> pace ms=T limit=N      from here on a process may send N messages for each of
  *                                 its open calls in T ms in which none of them has news
  *     <ms> sent P n=N             process P sends N messages
- *     <ms> hush P level=L         process P has asked for log messages from level L on
+ *     <ms> hush P level=L kept=0|1
+ *                                 process P has asked for log messages from level L on; 1
+ *                                 = each server knows that from its first message on
  *     <ms> size WHAT bytes=N limit=N
  *     <ms> over                   the end of the history
  *

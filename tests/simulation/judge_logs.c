@@ -31,14 +31,18 @@ const char *judge_logs_on_hush(judge *j, const judge_words *l)
 {
     judge_process *p = judge_pace_process(j, l->a);
     p->least_level = judge_number(l, "level");
+    p->keeps_level = judge_number(l, "kept") != 0;
     p->hushed_line = j->line;
     return NULL;
 }
 
+/* Over HTTP a client learns only later that another server has taken over its session,
+ * and sets the level there. Over a pipe it sets the level before anything else. */
 void judge_logs_on_fault(judge *j)
 {
     for (judge_process *p = j->processes; p; p = p->next)
-        p->least_level = 0;
+        if (!p->keeps_level)
+            p->least_level = 0;
 }
 
 /* Returns the index of the message; log_count = no handler gave it. */

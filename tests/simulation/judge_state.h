@@ -69,6 +69,7 @@ typedef struct judge_process {
     uint64_t sent;
     uint64_t least_level; /* its server sends no messages of lower levels... */
     uint64_t hushed_line; /* ...that handlers gave after this line */
+    bool keeps_level;     /* the next server knows the level too */
 } judge_process;
 
 typedef struct judge_limits {
@@ -147,7 +148,8 @@ const char *judge_logs_on_log(judge *j, judge_operation *op, const judge_words *
 void judge_logs_want(judge_caller *c, const judge_words *l);
 const char *judge_logs_on_heard(judge *j, judge_caller *c, const judge_words *l);
 const char *judge_logs_on_hush(judge *j, const judge_words *l);
-/* After a fault nobody knows which level a server has. */
+/* After a fault nobody knows which level a server has, unless the process sets it before
+ * anything else. */
 void judge_logs_on_fault(judge *j);
 /* Judges a line that begins with the name of a client's process. */
 const char *judge_on_client(judge *j, const judge_words *l);

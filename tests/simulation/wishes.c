@@ -83,8 +83,9 @@ static void on_hushed(void *user, segue_request *request, segue_status status,
     (void)len;
     (void)error;
     if (status == SEGUE_OK)
-        sim_tell(client->s, "hush k%d level=%d", client->index,
-                 (int)sgi_log_level_parse(SGI_STR("critical")));
+        sim_tell(client->s, "hush k%d level=%d kept=%d", client->index,
+                 (int)sgi_log_level_parse(SGI_STR("critical")),
+                 !sim_planned(client->s, SIM_http));
 }
 
 static bool all_have_heard(const sim_client *client)

@@ -304,7 +304,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
     sgi_cli_read_server_capabilities(session,
                                      sgi_json_get(outcome->json, "capabilities"));
-    sgi_session_set_first_log_level(session, sgi_json_get(outcome->json, "capabilities"));
+    sgi_session_forget_log_level(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
                    sgi_json_get(outcome->json, "capabilities"),
                    sgi_json_get(outcome->json, "instructions")) ||

@@ -325,7 +325,7 @@ static void send_call(segue_request *request)
     sgi_sending sending;
     sgi_json kept;
     sgi_buf extra;
-    if (sgi_cli_ask_answer_again(request))
+    if (sgi_session_awaits_log_level(session) || sgi_cli_ask_answer_again(request))
         return;
     if (request->task && !sgi_task_handle_check_session(request))
         return;

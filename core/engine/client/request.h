@@ -84,6 +84,9 @@ struct segue_request {
     int32_t pages;
     /* number of the wire session in which logging/setLevel was sent for this request */
     int32_t wish_session;
+    /* the application has set a level after logging/setLevel was sent for this request,
+     * so the level of the request does not count any more */
+    bool wish_overruled;
     /* true when the request was sent again because the server seemed to be of another
      * era; this is done only once */
     bool era_doubted;

@@ -92,6 +92,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_tool_headers_init(&session->tools.headers, engine);
     sgi_tool_schemas_init(&session->tools.schemas, engine, events && events->on_validate);
     sgi_result_cache_init(&session->cache, engine, options->cache_bytes);
+    sgi_session_init_log_level(session);
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->handshake.capabilities, mem);
     sgi_buf_init(&session->peer, mem);
@@ -452,6 +453,7 @@ void sgi_session_on_opened(segue_session *session)
     sgi_question_host_open(session);
     if (session->conn->exchanging && !sgi_facts(session->version)->is_stateless)
         sgi_exchange_open_session_stream(session);
+    sgi_session_restore_log_level(session);
     sgi_withdrawals_on_session_open(session);
     sgi_requests_on_session_open(session);
 }

@@ -164,8 +164,15 @@ typedef struct sgi_session_log_level {
     /* the exchange of logging/setLevel; NULL = no such exchange is under way */
     struct sgi_emitter *wishing;
     int32_t wish_level; /* the level that logging/setLevel asks for */
-    /* number of the wire session in which logging/setLevel was sent */
-    int32_t wish_session;
+    /* the level that the application itself has set; SGI_LOG_LEVELS = none */
+    int32_t chosen;
+    /* true while logging/setLevel is under way that sets the level of the last wire
+     * session again */
+    bool restoring;
+    /* number of times in a row that such a message was lost; `again` fires when it is
+     * sent once more */
+    int32_t failures;
+    sgi_timer again;
 } sgi_session_log_level;
 
 /* Notifications that belong to no request and wait for the application
@@ -331,9 +338,17 @@ static inline bool sgi_session_is_closed(const segue_session *session)
 /* Changes the stage. session_stage.c has the table of allowed moves. */
 void sgi_session_set_stage(segue_session *session, sgi_stage to);
 
-/* Sets the log level of the session's options. Called when the server has declared its
- * capabilities (log_wish.c). */
-void sgi_session_set_first_log_level(segue_session *session, sgi_json capabilities);
+/* sgi_session_init_log_level notes that the application has set no log level.
+ * sgi_session_forget_log_level notes that a server knows no level of this session yet;
+ * called when the server has declared its capabilities. sgi_session_restore_log_level
+ * sets the level that a new wire session needs: the level that the application has set,
+ * or a lower level that a running request has asked for since (log_wish.c). */
+void sgi_session_init_log_level(segue_session *session);
+void sgi_session_forget_log_level(segue_session *session, sgi_json capabilities);
+void sgi_session_restore_log_level(segue_session *session);
+/* True while requests have to wait, because the server does not know the log level
+ * yet. */
+bool sgi_session_awaits_log_level(const segue_session *session);
 /* Sets the log level again, because another server process has taken over the session. */
 void sgi_session_set_log_level_again(segue_session *session);
 

@@ -14,6 +14,7 @@ void sgi_session_free(segue_session *session)
     sgi_question_host_free(session);
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     sgi_engine_clear_timer(session->engine, &session->listening.again);
+    sgi_engine_clear_timer(session->engine, &session->log.again);
     sgi_map_free(&session->in_flight);
     sgi_tool_headers_free(&session->tools.headers);
     sgi_tool_schemas_free(&session->tools.schemas);
