@@ -5,9 +5,9 @@ HTTP with a server that is killed during a call.
 
 PROXY is the program of another package, which is then used, too. This program runs with
 the Python that has the package. tests/python/quick_start.py does the same over HTTP.
-`ldd`, or the command that SEGUE_LDD names, may name no library that is outside of the
-package, except those of the C library. An emulator may run the programs. Prints the time
-that `import segue` takes. Standard library and segue only.
+`ldd` may name no library that is outside of the package, except those of the C library.
+An emulator may run the programs. Prints the time that `import segue` takes. Standard
+library and segue only.
 """
 
 from __future__ import annotations
@@ -132,9 +132,8 @@ def check_libraries() -> None:
     place = Path(segue.__file__).parent
     files = [*place.glob("*.so*"), *place.glob("segue-proxy*")]
     assert len(files) == 4, files
-    ldd = os.environ.get("SEGUE_LDD", "ldd").split()
     for file in files:
-        asked = subprocess.run([*ldd, file], capture_output=True, text=True, check=True)
+        asked = subprocess.run(["ldd", file], capture_output=True, text=True, check=True)
         for line in asked.stdout.splitlines():
             name, _, found = line.strip().partition(" => ")
             assert INSIDE_LIBC.match(name) or found.startswith(f"{place}/"), line
