@@ -9,10 +9,12 @@
  * process. */
 #include "transport/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,6 +172,28 @@ static int plan_directory(posix_spawn_file_actions_t *files, const char *path)
     return posix_spawn_file_actions_addchdir_np(files, path);
 }
 
+/* Plans that the child has no descriptors but its standard streams. Where the C library
+ * cannot close all of them, those without close-on-exec are closed one by one. */
+static int plan_closing(posix_spawn_file_actions_t *files)
+{
+#ifdef __GLIBC__
+    if (posix_spawn_file_actions_addclosefrom_np) /* from 2.34 on */
+        return posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+#endif
+    DIR *all = opendir("/proc/self/fd");
+    const struct dirent *one;
+    int fault = 0;
+    while (!fault && all && (one = readdir(all))) {
+        int fd = (int)strtol(one->d_name, NULL, 10); /* 0 for "." and ".." */
+        int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+            fault = posix_spawn_file_actions_addclose(files, fd);
+    }
+    if (all)
+        closedir(all);
+    return fault;
+}
+
 static int plan_files(posix_spawn_file_actions_t *files, const sgi_child_command *command,
                       const far_ends *far)
 {
@@ -180,11 +204,7 @@ static int plan_files(posix_spawn_file_actions_t *files, const sgi_child_command
         fault = plan_errors(files, far);
     if (!fault && command->dir)
         fault = plan_directory(files, command->dir);
-#ifdef __GLIBC__
-    if (!fault && posix_spawn_file_actions_addclosefrom_np) /* from 2.34 on */
-        fault = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
-#endif
-    return fault;
+    return fault ? fault : plan_closing(files);
 }
 
 static int plan_signals(posix_spawnattr_t *attributes)

@@ -476,9 +476,10 @@ static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
     if (result != CURLE_COULDNT_CONNECT || !path || !fetch->easy)
         return;
     curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
-    snprintf(
-        fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s", path,
-        fault ? strerror_r((int)fault, text, sizeof text) : "no server listens there");
+    const char *reason = fault ? sgi_transport_describe((int)fault, text, sizeof text)
+                               : "no server listens there";
+    snprintf(fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s",
+             path, reason);
 }
 
 void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome)

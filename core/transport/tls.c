@@ -46,15 +46,15 @@ struct sgi_tls {
 /* ---- the files ---- */
 
 /* Writes an error with the reason that OpenSSL gives, without OpenSSL's numbers. For
- * system errors (such as a missing file) OpenSSL has no texts, so strerror_r gives these
- * texts. */
+ * system errors (such as a missing file) OpenSSL has no texts. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
 {
     char text[96];
     unsigned long fault = ERR_peek_error();
-    const char *reason = ERR_SYSTEM_ERROR(fault)
-                             ? strerror_r(ERR_GET_REASON(fault), text, sizeof text)
-                             : ERR_reason_error_string(fault);
+    const char *reason =
+        ERR_SYSTEM_ERROR(fault)
+            ? sgi_transport_describe(ERR_GET_REASON(fault), text, sizeof text)
+            : ERR_reason_error_string(fault);
     snprintf(why, SGI_WHY_SIZE, "%s %s: %s", what, path,
              reason ? reason : "unknown reason");
     return SEGUE_E_INVALID;

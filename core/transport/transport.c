@@ -132,8 +132,19 @@ void sgi_transport_free(segue_transport *transport)
     sgi_runtime_unlock(rt);
 }
 
+/* strerror_r of glibc returns the text. That of other C libraries writes it into room. */
+const char *sgi_transport_describe(int fault, char *room, size_t size)
+{
+#ifdef __GLIBC__
+    return strerror_r(fault, room, size);
+#else
+    return strerror_r(fault, room, size) ? "unknown reason" : room;
+#endif
+}
+
 void sgi_transport_explain(char why[SGI_WHY_SIZE], const char *what, int fault)
 {
     char text[96];
-    snprintf(why, SGI_WHY_SIZE, "%s: %s", what, strerror_r(fault, text, sizeof text));
+    snprintf(why, SGI_WHY_SIZE, "%s: %s", what,
+             sgi_transport_describe(fault, text, sizeof text));
 }

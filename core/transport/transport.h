@@ -108,6 +108,8 @@ void sgi_transport_end(segue_transport *transport);
  * writes "what: description of the errno" as such a text, for sgi_conn_on_lost. */
 #define SGI_WHY_SIZE 160
 void sgi_transport_explain(char why[SGI_WHY_SIZE], const char *what, int fault);
+/* Returns the description of an errno, which may stand in room. */
+const char *sgi_transport_describe(int fault, char *room, size_t size);
 
 static inline sgi_conn *sgi_transport_conn(const segue_transport *transport)
 {
