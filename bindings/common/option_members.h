@@ -203,6 +203,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, ready_path, TEXT),
                                         M(T, live_path, TEXT),
                                         M(T, lenient_headers, INT32),
+                                        M(T, tokens_file, TEXT),
                                         END};
 #undef T
 

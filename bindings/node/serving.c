@@ -238,6 +238,15 @@ static napi_value bearer_free(sgnode_frame *frame)
     return sgnode_release(frame, SGNODE_BEARER);
 }
 
+static napi_value tokens_check(sgnode_frame *frame)
+{
+    const char *path;
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    if (!runtime || !sgnode_name(frame, frame->arg[1], false, &path))
+        return NULL;
+    return sgnode_done(frame, segue_tokens_check(runtime, path, &frame->error));
+}
+
 const sgnode_row sgnode_server_rows[] = {
     {"serverNew", server_new},
     {"serverAdd", server_add},
@@ -257,5 +266,6 @@ const sgnode_row sgnode_server_rows[] = {
     {"bearerAccept", bearer_accept},
     {"bearerRefuse", bearer_refuse},
     {"bearerFree", bearer_free},
+    {"tokensCheck", tokens_check},
     {NULL, NULL},
 };

@@ -154,3 +154,12 @@ void segue_bearer_free(segue_bearer *bearer)
 {
     (void)bearer;
 }
+
+segue_status segue_tokens_check(segue_runtime *runtime, const char *path,
+                                segue_error **error)
+{
+    (void)runtime;
+    (void)path;
+    (void)error;
+    return SEGUE_E_INVALID;
+}

@@ -156,3 +156,20 @@ void segue_bearer_free(segue_bearer *bearer)
     sgi_handle_note_freed(engine);
     sgi_runtime_unlock(runtime);
 }
+
+segue_status segue_tokens_check(segue_runtime *runtime, const char *path,
+                                segue_error **error)
+{
+    char why[SGI_WHY_SIZE] = "";
+    sgi_bearer_tokens tokens;
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_tokens_check, runtime);
+    if (status == SEGUE_OK && !path)
+        status = SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(runtime));
+    sgi_bearer_tokens_init(&tokens, mem);
+    status = sgi_bearer_tokens_open(&tokens, path, why);
+    sgi_bearer_tokens_free(&tokens);
+    return status == SEGUE_OK ? status : sgi_error_return(error, mem, status, "%s", why);
+}

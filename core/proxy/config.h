@@ -65,7 +65,6 @@ typedef struct config {
     segue_listen_options http;
     /* the check of access tokens (segue_auth.h); NULL = clients need no token */
     segue_bearer_options *bearer;
-    const char *tokens_file; /* --tokens (tokens.h); NULL = no such file */
     char *store; /* the store: a file, or a URL such as redis://...; NULL = in memory */
     /* the key that proxies on the same store share, so that a session of one goes on at
      * another one */

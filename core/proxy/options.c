@@ -74,7 +74,7 @@ TEXT_OPTION(take_jwks_url, r->bearer.jwks_url)
 TEXT_OPTION(take_jwks_file, r->bearer.jwks_file)
 TEXT_OPTION(take_resource, r->bearer.resource)
 TEXT_OPTION(take_scopes, r->bearer.required_scopes)
-TEXT_OPTION(take_tokens, r->c->tokens_file)
+TEXT_OPTION(take_tokens, r->c->http.tokens_file)
 
 #define FLAG_OPTION(name, place)                                                         \
     static const char *name(reading *r, const char *value)                               \
@@ -361,11 +361,11 @@ static int take_upstream(reading *r, int argc, char **argv, int at)
 
 static int take_bearer(reading *r)
 {
-    if (r->c->tokens_file && !r->c->listen)
+    if (r->c->http.tokens_file && !r->c->listen)
         return usage("--tokens needs --listen", "");
     if (!r->bearer.authorization_servers)
         return -1;
-    if (r->c->tokens_file)
+    if (r->c->http.tokens_file)
         return usage("--tokens and --issuer exclude each other", "");
     if (!r->c->listen)
         return usage("--issuer needs --listen", "");

@@ -4,7 +4,8 @@
 #include "guard.h"
 #include "options.h"
 #include "peek.h"
-#include "tokens.h"
+
+#include <segue/segue_auth.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -131,14 +132,16 @@ static int run(proxy *p)
     return p->status;
 }
 
-/* At the start a file without a token is a mistake. */
-static bool read_tokens(proxy *p)
+static bool check_tokens(const proxy *p)
 {
-    p->tokens = tokens_read(p->config.tokens_file);
-    if (p->tokens && tokens_is_empty(p->tokens))
-        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "%s has no token",
-                  p->config.tokens_file);
-    return p->tokens && !tokens_is_empty(p->tokens);
+    segue_error *error = NULL;
+    segue_status status =
+        segue_tokens_check(p->runtime, p->config.http.tokens_file, &error);
+    if (status != SEGUE_OK)
+        log_event(SEGUE_LOG_ERROR, "tokens_invalid", NULL, "%s",
+                  segue_error_read(error)->message);
+    segue_error_free(error);
+    return status == SEGUE_OK;
 }
 
 int program_run(int argc, char **argv, const program_hooks *hooks)
@@ -157,7 +160,7 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     if (status < 0 && p.config.file &&
         !config_read_file(&p.config, p.runtime, p.config.file))
         status = 2;
-    if (status < 0 && p.config.tokens_file && !read_tokens(&p))
+    if (status < 0 && p.config.http.tokens_file && !check_tokens(&p))
         status = 2;
     if (status < 0 && hooks)
         hooks->begun(hooks->user, p.runtime);
@@ -171,7 +174,6 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     segue_timer_free(p.probe);
     clients_free(&p);
     sources_free(&p);
-    tokens_free(p.tokens);
     free(p.config.bearer);
     config_free(&p.config);
     return status;

@@ -145,7 +145,6 @@ struct proxy {
     const char *capabilities; /* JSON; declared to upstreams */
     struct errand *errands; /* the proxy's conversations with its own server (handle.c) */
     client *clients;
-    struct tokens *tokens; /* the tokens of --tokens (tokens.h); NULL = none are needed */
     bool serving;
     bool draining;
     bool ending;

@@ -2,7 +2,6 @@
  * upstreams start, those that the file no longer has end after their calls, and the tools
  * of the others are named and limited as the file now says. */
 #include "proxy.h"
-#include "tokens.h"
 
 #include <string.h>
 
@@ -88,32 +87,19 @@ static void read_file(proxy *p)
     log_event(SEGUE_LOG_INFO, "config_read", NULL, "%s was read anew", p->config.file);
 }
 
-static void read_certificates(proxy *p)
+static void read_certificates_and_tokens(proxy *p)
 {
     segue_error *error = NULL;
     segue_status status = segue_listener_reload(p->listener, &error);
     if (status != SEGUE_OK && status != SEGUE_E_STATE)
-        log_event(SEGUE_LOG_ERROR, "certificates_refused", NULL,
-                  "the certificates are not used; the proxy goes on as before: %s",
+        log_event(SEGUE_LOG_ERROR, "files_refused", NULL,
+                  "the certificates or tokens are not used; the proxy goes on as before: "
+                  "%s",
                   segue_error_read(error)->message);
+    else if (p->config.http.tokens_file)
+        log_event(SEGUE_LOG_INFO, "tokens_read", NULL, "%s was read anew",
+                  p->config.http.tokens_file);
     segue_error_free(error);
-}
-
-static void read_tokens(proxy *p)
-{
-    tokens *fresh = tokens_read(p->config.tokens_file);
-    if (!fresh) {
-        log_event(SEGUE_LOG_ERROR, "tokens_refused", NULL,
-                  "%s is not used; the proxy goes on as before", p->config.tokens_file);
-        return;
-    }
-    tokens_free(p->tokens);
-    p->tokens = fresh;
-    log_event(SEGUE_LOG_INFO, "tokens_read", NULL, "%s was read anew",
-              p->config.tokens_file);
-    if (tokens_is_empty(fresh))
-        log_event(SEGUE_LOG_WARNING, "tokens_empty", NULL,
-                  "%s has no token any more: nobody is let in", p->config.tokens_file);
 }
 
 void reload(proxy *p)
@@ -122,9 +108,7 @@ void reload(proxy *p)
     if (p->draining || p->ending || p->reload_due)
         return;
     if (p->listener)
-        read_certificates(p);
-    if (p->config.tokens_file)
-        read_tokens(p);
+        read_certificates_and_tokens(p);
     if (p->config.file)
         read_file(p);
 }

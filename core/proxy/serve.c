@@ -2,7 +2,6 @@
  * output, and the end of the program. */
 #include "client.h"
 #include "handle.h"
-#include "tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,17 +41,13 @@ void serve_drain(proxy *p)
     segue_timer_start(p->runtime, p->config.drain_ms, drain_is_over, p, NULL, NULL);
 }
 
-/* Determines the principal of a client; a segue_principal_fn. Without --tokens, clients
- * are anonymous. */
+/* Determines the principal of an errand; a segue_principal_fn. Other clients without a
+ * token are anonymous. */
 static segue_status on_principal(void *user, segue_transport *transport,
                                  const char **principal)
 {
-    proxy *p = user;
-    *principal = handle_take_principal(p, transport);
-    if (!*principal && p->tokens)
-        *principal = tokens_principal(p->tokens,
-                                      segue_transport_header(transport, "authorization"));
-    return *principal || !p->tokens ? SEGUE_OK : SEGUE_E_UNAUTHORIZED;
+    *principal = handle_take_principal(user, transport);
+    return SEGUE_OK;
 }
 
 bool serve_make(proxy *p, const source *only)
@@ -77,7 +72,7 @@ bool serve_make(proxy *p, const source *only)
     options.log_level = "debug";
     options.user = p;
     options.on_idle = on_idle;
-    options.principal = p->config.handle || p->tokens ? on_principal : NULL;
+    options.principal = p->config.handle ? on_principal : NULL;
     segue_status status = segue_server_new(p->runtime, &options, &p->server, &error);
     if (status != SEGUE_OK) {
         log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "%s",

@@ -249,7 +249,7 @@ sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
     sgi_challenge_add(out, "error_description", sgi_str_of(why));
     sgi_challenge_add(out, "scope", sgi_buf_str(scopes));
     sgi_challenge_add(out, "resource_metadata", sgi_buf_str(&gate->metadata_url));
-    return out->failed ? SGI_STR("Bearer") : sgi_buf_str(out);
+    return out->failed || !out->len ? SGI_STR("Bearer") : sgi_buf_str(out);
 }
 
 /* ---- making and freeing ---- */
@@ -264,6 +264,8 @@ static void free_gate(sgi_bearer_gate *gate)
     sgi_buf_free(&gate->paths);
     const sgi_mem *mem = gate->text.mem;
     sgi_buf_free(&gate->text);
+    sgi_bearer_tokens_free(&gate->tokens);
+    sgi_text_free(mem, gate->tokens_path);
     for (size_t i = 0; i < SGI_BEARER_TEXTS; i++)
         sgi_text_free(mem, gate->texts[i]);
     sgi_free(mem, gate, sizeof *gate);
@@ -300,18 +302,39 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
         unref(gate);
 }
 
+/* Replaces the tokens by those that the file has now. The gate's listener may end
+ * meanwhile. */
+static segue_status reload_tokens(segue_runtime *rt, sgi_bearer_gate *gate,
+                                  char why[SGI_WHY_SIZE])
+{
+    sgi_bearer_tokens fresh, old;
+    sgi_bearer_tokens_init(&fresh, gate->text.mem);
+    segue_status status = sgi_bearer_tokens_read(&fresh, gate->tokens_path, why);
+    sgi_runtime_lock(rt);
+    old = status == SEGUE_OK ? gate->tokens : fresh;
+    if (status == SEGUE_OK)
+        gate->tokens = fresh;
+    if (status == SEGUE_OK && !fresh.count)
+        sgi_engine_log(gate->engine, SEGUE_LOG_WARNING,
+                       "%s has no token any more: nobody is let in", gate->tokens_path);
+    sgi_runtime_unlock(rt);
+    sgi_bearer_tokens_free(&old);
+    return status == SEGUE_E_INVALID ? SEGUE_E_IO : status;
+}
+
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,
                                     char why[SGI_WHY_SIZE])
 {
     sgi_runtime_lock(rt);
     sgi_bearer_gate *mine = *gate;
-    bool has_file = mine && mine->keys.path;
+    bool has_file = mine && (mine->keys.path || mine->tokens_path);
     if (has_file)
         mine->refs++;
     sgi_runtime_unlock(rt);
     if (!has_file)
         return SEGUE_E_STATE;
-    segue_status status = sgi_bearer_keys_reload(&mine->keys, why);
+    segue_status status = mine->tokens_path ? reload_tokens(rt, mine, why)
+                                            : sgi_bearer_keys_reload(&mine->keys, why);
     sgi_runtime_lock(rt);
     /* The cache is cleared, because its tokens may be signed with a removed key. */
     if (status == SEGUE_OK)
@@ -342,6 +365,7 @@ static sgi_bearer_gate *make(segue_runtime *rt, segue_server *server,
     sgi_buf_init(&gate->metadata_url, mem);
     sgi_buf_init(&gate->paths, mem);
     sgi_buf_init(&gate->text, mem);
+    sgi_bearer_tokens_init(&gate->tokens, mem);
     sgi_bearer_cache_init(&gate->cache, engine, (size_t)options->max_tokens);
     return gate;
 }
@@ -372,6 +396,20 @@ static segue_status settle(sgi_bearer_gate *gate, const char *path,
     return status;
 }
 
+/* Gives the gate to the caller, or ends it when it could not be made. */
+static segue_status give(segue_runtime *rt, sgi_bearer_gate *gate, segue_status status,
+                         sgi_bearer_gate **out)
+{
+    if (status == SEGUE_OK) {
+        *out = gate;
+        return SEGUE_OK;
+    }
+    sgi_runtime_lock(rt);
+    sgi_bearer_gate_end(gate, false);
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
 segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,
                                  bool is_url, const char *path, sgi_bearer_gate **out,
@@ -397,12 +435,21 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
     if (!gate)
         return SEGUE_E_NOMEM;
     segue_status status = copy_texts(gate) ? settle(gate, path, why) : SEGUE_E_NOMEM;
-    if (status == SEGUE_OK) {
-        *out = gate;
-        return SEGUE_OK;
-    }
-    sgi_runtime_lock(rt);
-    sgi_bearer_gate_end(gate, false);
-    sgi_runtime_unlock(rt);
-    return status;
+    return give(rt, gate, status, out);
+}
+
+segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, segue_server *server,
+                                            const char *path, sgi_bearer_gate **out,
+                                            char why[SGI_WHY_SIZE])
+{
+    segue_bearer_options options = {.max_tokens = -1};
+    put_defaults(&options);
+    sgi_bearer_gate *gate = make(rt, server, &options);
+    if (!gate)
+        return SEGUE_E_NOMEM;
+    gate->tokens_path = sgi_text_dup(gate->text.mem, sgi_str_of(path));
+    segue_status status = gate->tokens_path
+                              ? sgi_bearer_tokens_open(&gate->tokens, path, why)
+                              : SEGUE_E_NOMEM;
+    return give(rt, gate, status, out);
 }

@@ -8,12 +8,14 @@
  *     bearer_check.c        checking one request
  *     bearer_application.c  asking the application
  *     bearer_keys.c         the keys that sign tokens
+ *     bearer_tokens.c       the tokens of a file
  *     bearer_cache.c        valid tokens seen before */
 #ifndef SGI_BEARER_H
 #define SGI_BEARER_H
 
 #include "transport/bearer_cache.h"
 #include "transport/bearer_keys.h"
+#include "transport/bearer_tokens.h"
 #include "wire/jwt.h"
 
 #define SGI_BEARER_WAITING_MAX 1024 /* maximum number of requests that wait for keys */
@@ -78,6 +80,10 @@ struct sgi_bearer_gate {
     sgi_jwt jwt;
     sgi_bearer_keys keys;
     sgi_bearer_cache cache;
+    /* the file of tokens and what it has; the path is NULL when tokens are checked in
+     * another way */
+    char *tokens_path;
+    sgi_bearer_tokens tokens;
     TAILQ_HEAD(, sgi_bearer_check) waiting; /* the checks that wait for keys */
     size_t waiting_count;
     sgi_buf metadata;     /* the protected resource metadata, as JSON */
@@ -95,10 +101,15 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,
                                  bool is_url, const char *path, sgi_bearer_gate **out,
                                  char why[SGI_WHY_SIZE]);
+/* Makes a gate for the tokens of a file. It has no metadata, because there is no
+ * authorization server. */
+segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, segue_server *server,
+                                            const char *path, sgi_bearer_gate **out,
+                                            char why[SGI_WHY_SIZE]);
 /* Ends the gate and frees its memory. taken: true = the listener was created with this
  * gate, so the application's free_user runs before the memory is freed. */
 void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken);
-/* Reads the key file again. Returns SEGUE_E_STATE when the keys do not come from a file.
+/* Reads the file of the keys or tokens again. Returns SEGUE_E_STATE when there is none.
  * *gate is the listener's pointer to its gate. The caller does not hold the lock, so the
  * gate can end during the call. */
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "base/crypto.h"
 #include "wire/form.h"
 #include "wire/http1_head.h"
 #include "wire/scopes.h"
@@ -192,6 +193,19 @@ void sgi_bearer_on_keys_fetched(sgi_bearer_keys *keys, bool changed)
     }
 }
 
+/* ---- the tokens of a file ---- */
+
+static sgi_bearer_verdict check_listed(sgi_bearer_gate *gate, sgi_bearer_check *check)
+{
+    uint8_t digest[SGI_DIGEST_SIZE];
+    if (!sgi_crypto_sha256(digest, check->token))
+        return SGI_BEARER_UNCHECKED;
+    const char *principal = sgi_bearer_tokens_find(&gate->tokens, digest);
+    return principal
+               ? sgi_bearer_make_grant(gate, check, principal, (sgi_str){0}, INT64_MAX)
+               : refuse(check, "The token is unknown");
+}
+
 /* ---- beginning and ending a check ---- */
 
 static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
@@ -205,6 +219,8 @@ static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_TOO_LARGE));
     if (!is_token(check->token))
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_MALFORMED));
+    if (gate->tokens_path)
+        return check_listed(gate, check);
     return gate->options.on_bearer ? sgi_bearer_ask_application(gate, check)
                                    : check_jwt(gate, check, false);
 }

@@ -237,8 +237,9 @@ void sgi_http_listener_release_handle(segue_listener *listener)
 static const char **text_slots(segue_listen_options *o, size_t i)
 {
     const char **const slots[SGI_LISTEN_TEXTS] = {
-        &o->address,        &o->path,  &o->health_path, &o->cert_file,  &o->key_file,
-        &o->client_ca_file, &o->hosts, &o->origins,     &o->ready_path, &o->live_path};
+        &o->address,    &o->path,           &o->health_path, &o->cert_file,
+        &o->key_file,   &o->client_ca_file, &o->hosts,       &o->origins,
+        &o->ready_path, &o->live_path,      &o->tokens_file};
     return slots[i];
 }
 
@@ -309,6 +310,8 @@ static const char *problem_of(const segue_listen_options *o)
     }
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
         return "key_file, client_ca_file and client_cert_required need cert_file";
+    if (o->bearer && o->tokens_file)
+        return "bearer and tokens_file exclude each other";
     if (o->client_cert_required && !o->client_ca_file)
         return "client_cert_required needs client_ca_file";
     return NULL;
@@ -437,7 +440,7 @@ static bool describe(segue_listener *listener)
     policy->origins = sgi_str_of(o->origins);
     policy->cors = o->cors != 0;
     policy->secure = o->cert_file != NULL;
-    policy->tokens = o->bearer != NULL;
+    policy->tokens = o->bearer || o->tokens_file;
     return listener->url != NULL;
 }
 
@@ -455,6 +458,9 @@ static segue_status make_gate(segue_runtime *rt, segue_server *server,
     sgi_str bound = listener->policy.bound;
     bool is_url = bound.n && !sgi_str_eq(bound, SGI_STR("0.0.0.0")) &&
                   !sgi_str_eq(bound, SGI_STR("::"));
+    if (o->tokens_file)
+        return sgi_bearer_gate_new_for_tokens(rt, server, o->tokens_file,
+                                              &listener->bearer, why);
     if (!o->bearer)
         return SEGUE_OK;
     segue_status status = sgi_bearer_gate_new(rt, server, o->bearer, listener->url,

@@ -364,6 +364,7 @@ export interface Native {
     ): void;
     bearerRefuse(bearer: Bearer, reason?: string | null): void;
     bearerFree(bearer: Bearer): void;
+    tokensCheck(runtime: Runtime, path: string): void;
 
     // ---- calls ----
     callMethod(call: Call): string;

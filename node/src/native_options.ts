@@ -164,6 +164,7 @@ export type ListenOptions = Members<{
     readyPath: string;
     livePath: string;
     lenientHeaders: boolean;
+    tokensFile: string;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

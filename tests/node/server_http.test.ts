@@ -2,7 +2,8 @@
  * sees. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
@@ -269,6 +270,22 @@ test("tokens that a function decides about", { timeout }, async () => {
     );
     await assert.rejects(server.listenHttp({ auth: { issuer: "https://x" } }), /verify/);
     await server.close();
+});
+
+test("tokens in a file", { timeout }, async () => {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    const tokensFile = path.join(directory, "tokens");
+    const digest = createHash("sha256").update("secret").digest("hex");
+    writeFileSync(tokensFile, `ada ${digest}\n`);
+    const server = simple();
+    const { url } = await server.listenHttp({ tokensFile });
+    assert.equal(await status(url, undefined), 401);
+    assert.equal(await status(url, "other"), 401);
+    const session = await connect(url, { auth: "secret", proxy: "" });
+    assert.equal((await session.call("who")).text, "ada");
+    await session.close();
+    await server.close();
+    rmSync(directory, { recursive: true });
 });
 
 test("TLS, and certificates that are read again", { timeout }, async () => {

@@ -31,7 +31,7 @@ class Tokens(stage.Stage):
         return self.listen("--tokens", str(self.tokens), "--log-level", "info", *options)
 
     def status(self, proxy, authorization=None):
-        """Returns the status of a request with this header."""
+        """Returns the status of a request with this header. A refusal has a challenge."""
         where = urllib.parse.urlsplit(proxy.url)
         connection = web.connect(where)
         headers = {"Content-Type": "application/json",
@@ -43,6 +43,8 @@ class Tokens(stage.Stage):
         response = connection.getresponse()
         response.read()
         connection.close()
+        challenge = response.headers.get("WWW-Authenticate", "")
+        self.assertEqual(challenge.startswith("Bearer"), response.status == 401)
         return response.status
 
     def test_a_caller_without_a_valid_token_is_refused(self):

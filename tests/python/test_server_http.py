@@ -4,6 +4,7 @@ once."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import subprocess
 import time
@@ -284,6 +285,29 @@ def test_tokens(nothing_left: None, caplog: pytest.LogCaptureFixture) -> None:
     assert {"ada", "reader", "eve", "broken"} <= set(asked)
     with pytest.raises(ValueError, match="verify="):
         segue.BearerAuth("https://as.example.org")
+
+
+def test_tokens_in_a_file(nothing_left: None, tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+
+    def write(principal: str) -> None:
+        path.write_text(f"{principal} {hashlib.sha256(b'secret').hexdigest()}\n")
+
+    async def work() -> None:
+        write("ada")
+        server = simple()
+        async with server.serving(http="127.0.0.1:0", tokens_file=str(path)) as serving:
+            async with segue.connect(serving.url, auth="secret") as session:
+                assert (await session.call("who")).text == "ada"
+            with pytest.raises(segue.UnauthorizedError):
+                async with segue.connect(serving.url, auth="other"):
+                    raise AssertionError
+            write("bob")
+            serving.reload()
+            async with segue.connect(serving.url, auth="secret") as session:
+                assert (await session.call("who")).text == "bob"
+
+    run(work)
 
 
 def test_an_era_that_was_chosen_is_that_of_its_session(nothing_left: None) -> None:

@@ -252,6 +252,7 @@ IGNORES(segue_listener_free, segue_listener_free(h))
 EMPTY(segue_bearer_token, segue_bearer_token(h, NULL))
 STATUS(segue_bearer_accept, segue_bearer_accept(h, "a", NULL, 0))
 STATUS(segue_bearer_refuse, segue_bearer_refuse(h, NULL))
+STATUS(segue_tokens_check, segue_tokens_check(h, "/", NULL))
 IGNORES(segue_bearer_free, segue_bearer_free(h))
 EMPTY(segue_call_method, segue_call_method(h))
 EMPTY(segue_call_name, segue_call_name(h))
@@ -384,6 +385,7 @@ static enum kind kind_of(const char *name)
         {"segue_timer_start", RUNTIME},
         {"segue_timer_", TIMER},
         {"segue_json_check", RUNTIME},
+        {"segue_tokens_check", RUNTIME},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))

@@ -1064,14 +1064,18 @@ typedef struct segue_listen_options {
     int32_t lenient_headers; /* 1 = requests about a task may lack the header Mcp-Name,
                                 which some clients leave out (FastMCP 4). Such a request
                                 is otherwise refused with 400 */
+    const char *tokens_file; /* the file that has the tokens of callers (segue_auth.h;
+                                segue_listener_reload reads it again). Every caller needs
+                                one of them, and the principal function does not run; NULL
+                                = none. Excludes bearer */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
 /* Serves clients over HTTP: one listening socket offers MCP at one path, in all revisions
  * of Streamable HTTP.
  *
- * Returns   SEGUE_E_IO when the address or a certificate cannot be used, SEGUE_E_INVALID
- *           for a malformed address or a limit out of range. */
+ * Returns   SEGUE_E_IO when the address or a file cannot be used, SEGUE_E_INVALID for a
+ *           malformed address or file of tokens, and for a limit out of range. */
 SEGUE_API segue_status segue_server_listen(segue_server *server,
                                            const segue_listen_options *options,
                                            segue_listener **out, segue_error **error);
@@ -1082,10 +1086,11 @@ SEGUE_API segue_status segue_server_listen(segue_server *server,
  * Returns   the text, which lives as long as the handle; "" for NULL. */
 SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 
-/* Reads the certificate files, for new connections, and the key set of jwks_file again.
+/* Reads the certificate files, for new connections, and the key set of jwks_file or the
+ * tokens of tokens_file again. A file without tokens lets nobody in then.
  *
  * Returns   SEGUE_E_IO when a file cannot be used: the previous files stay in use;
- *           SEGUE_E_STATE with neither TLS nor jwks_file. */
+ *           SEGUE_E_STATE with neither TLS nor jwks_file nor tokens_file. */
 SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
 

@@ -224,6 +224,23 @@ SEGUE_API segue_status segue_bearer_refuse(segue_bearer *bearer, const char *rea
  * 503. */
 SEGUE_API void segue_bearer_free(segue_bearer *bearer);
 
+/* ---- 3 Tokens in a file ------------------------------------------------------------ */
+
+/* A listener without an authorization server may require one of the tokens in a file
+ * (segue_listen_options.tokens_file). Each line of the file has the name of a principal,
+ * a blank, and the SHA-256 of its token in hexadecimal digits, so the file does not show
+ * the tokens. Empty lines and lines that begin with # are skipped. A principal may have
+ * several tokens. A caller without a valid token gets 401 with a challenge that names no
+ * authorization server. The tokens have no scopes and do not expire. A token has letters,
+ * digits and the characters - . _ ~ + / and =, which stands only at its end. */
+
+/* Checks a file of tokens, as segue_server_listen does.
+ *
+ * Returns   SEGUE_E_IO when the file cannot be read, SEGUE_E_INVALID when it has a wrong
+ *           line or no token, or is no regular file of at most 4 MiB. */
+SEGUE_API segue_status segue_tokens_check(segue_runtime *runtime, const char *path,
+                                          segue_error **error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -368,6 +368,7 @@ class ListenOptions(TypedDict, total=False):
     ready_path: str | None
     live_path: str | None
     lenient_headers: bool | None
+    tokens_file: str | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None
@@ -695,6 +696,7 @@ def bearer_accept(
 ) -> None: ...
 def bearer_refuse(bearer: Bearer, reason: str | None = None) -> None: ...
 def bearer_free(bearer: Bearer, /) -> None: ...
+def tokens_check(runtime: Runtime, path: str) -> None: ...
 
 # ---- calls ----
 

@@ -71,6 +71,7 @@ class ServeOptions(TypedDict, total=False):
     cert_file: str | None
     key_file: str | None
     client_ca_file: str | None
+    tokens_file: str | None
     hosts: Sequence[str] | str | None
     origins: Sequence[str] | str | None
     cors: bool

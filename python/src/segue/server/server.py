@@ -361,6 +361,8 @@ class Server:
             path: the path of the endpoint; default "/mcp".
             health_path: a path where GET answers 200.
             auth: a `BearerAuth` that checks the token of every caller.
+            tokens_file: a file with the tokens of callers: a line has the name of a
+                principal, a blank, and the SHA-256 of its token.
             cert_file, key_file: PEM files of the certificate and key for TLS.
             client_ca_file: a PEM file of certificate authorities. With this option,
                 client certificates are requested and verified.

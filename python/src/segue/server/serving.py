@@ -73,7 +73,14 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
     """Makes the options of a listener."""
     told: dict[str, Any] = {
         key: options.get(key)
-        for key in ("path", "health_path", "cert_file", "key_file", "client_ca_file")
+        for key in (
+            "path",
+            "health_path",
+            "cert_file",
+            "key_file",
+            "client_ca_file",
+            "tokens_file",
+        )
     }
     told["hosts"] = _joined(options.get("hosts"))
     told["origins"] = _joined(options.get("origins"))
