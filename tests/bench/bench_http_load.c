@@ -306,7 +306,7 @@ static void parse_calls(load *l, int argc, char **argv)
 
 /* ---- idle ---- */
 
-static void call_once(const load *l, size_t connections)
+static void call_one(const load *l, size_t connections)
 {
     char answer[ANSWER_SIZE];
     for (size_t i = 0; i < connections; i++) {
@@ -322,9 +322,9 @@ static void run_idle(load *l, size_t count, char **command)
     bench_child_start(&l->server, command);
     write_call(l);
     learn_length(l);
-    call_once(l, 16);
+    call_one(l, 16);
     double before = bench_resident_mib(l->server.pid);
-    call_once(l, count);
+    call_one(l, count);
     bench_say("idle_mib", bench_resident_mib(l->server.pid) - before);
     bench_say("server_mib", before);
     bench_child_end(&l->server);

@@ -17,7 +17,7 @@ static int ends_well(torture *t, asked *a, const char *in_result)
     return a->status == SEGUE_OK && strstr(a->result, in_result);
 }
 
-static int call_once(torture *t, const char *tool, const char *arguments,
+static int call_one(torture *t, const char *tool, const char *arguments,
                      const char *in_result)
 {
     segue_session *session;
@@ -27,58 +27,58 @@ static int call_once(torture *t, const char *tool, const char *arguments,
 
 static int plain_call(torture *t)
 {
-    return call_once(t, "greet", "{\"name\":\"you\"}", "Hello, you!");
+    return call_one(t, "greet", "{\"name\":\"you\"}", "Hello, you!");
 }
 
 static int many_blocks(torture *t)
 {
-    return call_once(t, "blocks", "{}", "18446744073709551616");
+    return call_one(t, "blocks", "{}", "18446744073709551616");
 }
 
 static int polled_task(torture *t)
 {
-    return call_once(t, "slow_compute", "{\"ms\":30}", "Computed");
+    return call_one(t, "slow_compute", "{\"ms\":30}", "Computed");
 }
 
 static int promoted_call(torture *t)
 {
-    return call_once(t, "promote", "{\"ms\":900}", "Computed");
+    return call_one(t, "promote", "{\"ms\":900}", "Computed");
 }
 
 static int streamed_task(torture *t)
 {
-    return call_once(t, "story", "{\"n\":4,\"delayMs\":7}", "segment 4") &&
+    return call_one(t, "story", "{\"n\":4,\"delayMs\":7}", "segment 4") &&
            t->asked[0].segments == 4;
 }
 
 static int fields_of_a_task(torture *t)
 {
-    return call_once(t, "fields", "{}", "right");
+    return call_one(t, "fields", "{}", "right");
 }
 
 static int input_round(torture *t)
 {
-    return call_once(t, "confirm_delete", "{}", "confirm");
+    return call_one(t, "confirm_delete", "{}", "confirm");
 }
 
 static int inputs_in_turn(torture *t)
 {
-    return call_once(t, "ask_in_turn", "{}", "asked 3 times");
+    return call_one(t, "ask_in_turn", "{}", "asked 3 times");
 }
 
 static int round_of_a_plain_call(torture *t)
 {
-    return call_once(t, "ask_once", "{}", "confirm");
+    return call_one(t, "ask_once", "{}", "confirm");
 }
 
 static int rounds_of_a_plain_call(torture *t)
 {
-    return call_once(t, "ask_rounds", "{}", "asked 3 times");
+    return call_one(t, "ask_rounds", "{}", "asked 3 times");
 }
 
 static int round_then_a_task(torture *t)
 {
-    return call_once(t, "test_tool_with_task", "{}", "\\\"name\\\":\\\"you\\\"");
+    return call_one(t, "test_tool_with_task", "{}", "\\\"name\\\":\\\"you\\\"");
 }
 
 static int failed_task(torture *t)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static int call_once(torture *t, const char *tool, const char *arguments,
+static int call_one(torture *t, const char *tool, const char *arguments,
                      const char *in_result)
 {
     segue_session *session = torture_serve(t) ? torture_open(t) : NULL;
@@ -17,12 +17,12 @@ static int call_once(torture *t, const char *tool, const char *arguments,
 
 static int streamed_task(torture *t)
 {
-    return call_once(t, "story", "{\"n\":3,\"delayMs\":7}", "segment 3");
+    return call_one(t, "story", "{\"n\":3,\"delayMs\":7}", "segment 3");
 }
 
 static int input_round(torture *t)
 {
-    return call_once(t, "confirm_delete", "{}", "confirm");
+    return call_one(t, "confirm_delete", "{}", "confirm");
 }
 
 int main(void)
