@@ -18,7 +18,7 @@ static int ends_well(torture *t, asked *a, const char *in_result)
 }
 
 static int call_one(torture *t, const char *tool, const char *arguments,
-                     const char *in_result)
+                    const char *in_result)
 {
     segue_session *session;
     return begin(t, &session) &&

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static int call_one(torture *t, const char *tool, const char *arguments,
-                     const char *in_result)
+                    const char *in_result)
 {
     segue_session *session = torture_serve(t) ? torture_open(t) : NULL;
     asked *a = session ? torture_call(t, session, tool, arguments) : NULL;
