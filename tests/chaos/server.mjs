@@ -111,6 +111,7 @@ const options = {
     incremental: true,
     ttlMs: TTL_MS,
     pollMs: 50,
+    forbidExtra: false, // all clients of the chaos send the same arguments
 };
 server.tool("weave", { ...options, restartable: true }, weave);
 server.tool("effect", options, effect);

@@ -147,7 +147,8 @@ const ASKING: Record<string, readonly Question[]> = {
 export function addTools(server: Server): void {
     const described = { description: "Asks its client" };
     const must = { ...described, task: "must" } as const;
-    server.tool("confirm_delete", must, (_, ctx) => askAll(ctx, [CONFIRM]));
+    const input = { type: "object", properties: { filename: { type: "string" } } };
+    server.tool("confirm_delete", { ...must, input }, (_, ctx) => askAll(ctx, [CONFIRM]));
     server.tool("multi_input", must, (_, ctx) => askAll(ctx, TWO));
     const later = { ...described, task: "may", promoteAfterMs: 24 * 3600_000 } as const;
     server.tool("test_tool_with_task", later, async (_, ctx) => {

@@ -16,7 +16,7 @@ const { Runtime } = internal<typeof import("segue-mcp/runtime")>("runtime");
 
 function texts(): Server {
     const server = new Server({ name: "large" });
-    server.tool("small", () => "x".repeat(50_000));
+    server.tool("small", { forbidExtra: false }, () => "x".repeat(50_000));
     server.tool("large", () => "x".repeat(200_000));
     return server;
 }

@@ -13,6 +13,7 @@ import {
     type Store,
     stores,
 } from "segue-mcp";
+import { z } from "zod";
 import { Gate } from "./server_worlds.js";
 import { internal } from "./tree.js";
 
@@ -258,7 +259,8 @@ test(
 /** Leaves five tasks that a server has begun; returns their tokens. */
 async function leaveFive(store: string): Promise<string[]> {
     const server = new Server({ name: "first", store });
-    const options = { task: "may", restartable: true, pollMs: 20 } as const;
+    const input = { number: z.number() };
+    const options = { input, task: "may", restartable: true, pollMs: 20 } as const;
     server.tool("wait", options, async function* () {
         yield "1 ";
         await new Promise(() => undefined);
@@ -279,11 +281,12 @@ async function leaveFive(store: string): Promise<string[]> {
 /** Makes a server that runs this many of them at once. */
 function taking(store: string, maxCalls: number, go: Promise<void>) {
     const server = new Server({ name: "next", store, maxCalls });
-    const options = { task: "may", restartable: true, pollMs: 20 } as const;
+    const input = { number: z.number() };
+    const options = { input, task: "may", restartable: true, pollMs: 20 } as const;
     const begun: number[] = [];
     const counts = { running: 0, most: 0 };
     server.tool("wait", options, async ({ number }) => {
-        begun.push(number as number);
+        begun.push(number);
         counts.most = Math.max(counts.most, ++counts.running);
         await go;
         counts.running--;

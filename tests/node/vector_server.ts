@@ -48,7 +48,8 @@ export function makeServer(isDraft: boolean, asksAsTasks: boolean): Server {
     });
     const resume = { resumable: true, resumeMinWaitMs: 1500, resumeMaxWaitMs: 10_000 };
     const add: Add = (name, options, run) => {
-        server.tool(name, { ...resume, ...options }, run);
+        // The vectors send arguments to every tool.
+        server.tool(name, { forbidExtra: false, ...resume, ...options }, run);
     };
     addPlain(server, add);
     addStreams(add);
