@@ -105,8 +105,12 @@ export class Context {
      */
     #room: Room | undefined;
     #meta: Meta | undefined;
-    /** @internal true = the handler has sent a value, or the handler is a generator. */
+    /** @internal true = the handler has sent a value. */
     hasSent = false;
+    /** @internal true = the handler is a generator. */
+    isStream = false;
+    /** @internal The function of a middleware that changes each value that is sent. */
+    change: ((value: unknown) => unknown) | undefined;
 
     /** @internal */
     constructor(call: Call, host: Hosting, item: Item) {
@@ -350,13 +354,15 @@ export class Context {
             : Promise.all(sent).then(() => undefined);
     }
 
-    #sendOne(value: Sendable): Promise<void> {
+    #sendOne(given: Sendable): Promise<void> {
         const call = this.#call;
         this.hasSent = true;
-        if (typeof value === "string") return this.#take(() => callSendText(call, value));
         try {
-            const result = resultOf(value);
+            const result = typeof given === "string" ? undefined : resultOf(given);
             if (result) return this.send(...result.content);
+            const value = this.change ? this.change(given) : given;
+            if (typeof value === "string")
+                return this.#take(() => callSendText(call, value));
             const { text, json } = this.#item.piece(value);
             if (json === undefined) return this.#take(() => callSendText(call, text));
             return this.#take(() => callSendJson(call, json));
@@ -376,7 +382,8 @@ export class Context {
      * not text; EndedError and LimitError as in `send`.
      */
     extend(index: number, text: string): Promise<void> {
-        return this.#take(() => native.callExtendText(this.#call, index, text));
+        const more = this.change ? String(this.change(text)) : text;
+        return this.#take(() => native.callExtendText(this.#call, index, more));
     }
 
     /**

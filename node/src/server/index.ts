@@ -7,6 +7,14 @@
 export type { AccessToken, BearerAuth, Caller, Verdict } from "./auth.js";
 export { Context, type LogLevelName, Resumed } from "./context.js";
 export type { AskOptions, Elicited, Sampled, SampleOptions } from "./forms.js";
+export {
+    Call,
+    type Method,
+    type Middleware,
+    type Proceed,
+    type UseOptions,
+} from "./layers.js";
+export * as middleware from "./middleware.js";
 export type {
     Completer,
     Failure,

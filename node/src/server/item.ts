@@ -22,39 +22,17 @@ import {
 import { RpcError, ToolError } from "../failures.js";
 import { type Call, type Handler, type ItemOptions, Kind, native } from "../native.js";
 import { Context } from "./context.js";
+import { type Run as CallRun, drain, isPromise, stepsOf } from "./drain.js";
 import type { Hosting } from "./hosting.js";
+import { type Method, runLayers } from "./layers.js";
 import { blocksOf, type Piece, pieceOf } from "./values.js";
 
-const { callFree, callSendText } = native;
+const { callFree } = native;
 
 /** Codes of JSON-RPC errors. */
 export const INVALID_PARAMS = -32602;
 export const INTERNAL = -32603;
 export const NOT_FOUND = -32002;
-
-/**
- * How long the generators of all calls together may run in one turn of the event loop, in
- * milliseconds.
- */
-const TURN_MS = 2;
-/** The number of segments between two readings of the clock. */
-const CLOCK_EVERY = 16;
-
-let isInTurn = false;
-let turnBegan = 0;
-
-/** Returns whether the generators must pause so that other work of the event loop can
- * run. */
-function isTurnOver(): boolean {
-    const now = performance.now();
-    if (isInTurn) return now - turnBegan > TURN_MS;
-    isInTurn = true;
-    turnBegan = now;
-    setImmediate(() => {
-        isInTurn = false;
-    });
-    return false;
-}
 
 /**
  * The arguments of a call do not fit the schema of the item. The message says what does
@@ -65,25 +43,6 @@ export class BadArguments extends Error {}
 /** The handler of an item: a function of the arguments and the context of a call. */
 // biome-ignore lint/suspicious/noExplicitAny: the item checks the arguments first
 export type Run = (args: any, ctx: Context) => unknown;
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-    return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
-}
-
-type Steps = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
-
-/**
- * Returns the iterator of a generator, plain or async, or of another async iterable.
- * Returns undefined for any other value. Lists and strings count as other values.
- */
-function stepsOf(value: unknown): Steps | undefined {
-    if (typeof value !== "object" || value === null) return undefined;
-    const asynchronous = (value as AsyncIterable<unknown>)[Symbol.asyncIterator];
-    if (typeof asynchronous === "function") return asynchronous.call(value);
-    const steps = value as Partial<Iterator<unknown> & Iterable<unknown>>;
-    const isIterator = typeof steps.next === "function" && Symbol.iterator in steps;
-    return isIterator ? (steps as Iterator<unknown>) : undefined;
-}
 
 /** Returns whether a function is a generator function, plain or async. */
 export function isGenerator(run: unknown): boolean {
@@ -97,6 +56,8 @@ export abstract class Item {
     abstract readonly kind: number;
     /** The kind of item, as a word for messages. */
     abstract readonly what: string;
+    /** The method of a request for the item. */
+    abstract readonly method: Method;
     /** The name of a tool or prompt, the URI of a resource, or the URI template. */
     readonly key: string;
     /** The description of the item that clients see in a list. */
@@ -117,11 +78,16 @@ export abstract class Item {
         this.run = run;
     }
 
+    /** Returns the arguments of a call as the caller sent them. */
+    given(_call: Call, params: string): Record<string, unknown> {
+        return (JSON.parse(params) as { arguments?: never }).arguments ?? {};
+    }
+
     /**
      * Returns the checked arguments of a call, or a promise of the arguments. @throws
      * BadArguments when the arguments do not fit the schema.
      */
-    abstract arguments(call: Call, params: string): unknown;
+    abstract check(given: Record<string, unknown>): unknown;
 
     /** Ends the call with the value that the handler returned, and frees the call. */
     abstract reply(call: Call, value: unknown, context: Context): void | Promise<void>;
@@ -179,7 +145,12 @@ export abstract class Item {
     #begin(host: Hosting, call: Call, params: string, context: Context): void {
         const run = new Running(this, host, call, context);
         try {
-            const args = this.arguments(call, params);
+            const around = host.server.layers.of(this.method);
+            if (around) {
+                run.given(runLayers(around, this, host, call, context, params));
+                return;
+            }
+            const args = this.check(this.given(call, params));
             if (!isPromise(args)) run.given(this.run(args, context));
             else
                 args.then((made) => run.given(this.run(made, context))).then(
@@ -210,10 +181,7 @@ export abstract class Item {
 
 /** One call whose handler runs or has run, until the call has ended. */
 class Running {
-    readonly #item: Item;
-    readonly #host: Hosting;
-    readonly #call: Call;
-    readonly #context: Context;
+    readonly #run: CallRun;
     /**
      * true = the handler has returned, so a later error comes from the reply and not from
      * the handler.
@@ -221,10 +189,7 @@ class Running {
     #replies = false;
 
     constructor(item: Item, host: Hosting, call: Call, context: Context) {
-        this.#item = item;
-        this.#host = host;
-        this.#call = call;
-        this.#context = context;
+        this.#run = { item, host, call, context };
     }
 
     /**
@@ -239,7 +204,7 @@ class Running {
         }
         const steps = stepsOf(value);
         if (steps)
-            this.#drain(steps)
+            drain(this.#run, steps)
                 .then((last) => this.#end(last))
                 .then(null, (error: unknown) => this.fail(error));
         else this.#end(value);
@@ -247,9 +212,13 @@ class Running {
 
     #end(value: unknown): void {
         this.#replies = true;
-        this.#host.runtime.cork();
+        this.#run.host.runtime.cork();
         try {
-            const replied = this.#item.reply(this.#call, value, this.#context);
+            const replied = this.#run.item.reply(
+                this.#run.call,
+                value,
+                this.#run.context,
+            );
             if (replied)
                 replied
                     .then(() => this.#ended())
@@ -261,43 +230,7 @@ class Running {
     }
 
     #ended(): void {
-        this.#host.ended(this.#context);
-    }
-
-    /**
-     * Sends the values that a generator yields. Returns the value with which the reply
-     * ends the result.
-     */
-    async #drain(steps: Steps): Promise<unknown> {
-        try {
-            this.#context.watch();
-            this.#context.hasSent = true;
-            return await this.#sendAll(steps);
-        } catch (error) {
-            await steps.return?.(); // runs the finally blocks of the generator
-            throw error;
-        }
-    }
-
-    async #sendAll(steps: Steps): Promise<unknown> {
-        const context = this.#context;
-        const call = this.#call;
-        let last: unknown;
-        for (let count = 1; !context.cancelled; count++) {
-            const step = steps.next();
-            const { value, done } = isPromise(step) ? await step : step;
-            if (done) return value === undefined ? last : value;
-            if (context.cancelled) break;
-            this.#host.runtime.cork();
-            const isShort = typeof value === "string" && !context.isWaiting;
-            if (!isShort || !callSendText(call, value)) {
-                last = this.#item.lastWord(value, last);
-                await context.send(value as object);
-            }
-            if (count % CLOCK_EVERY === 0 && isTurnOver())
-                await new Promise(setImmediate);
-        }
-        throw new RequestCancelledError();
+        this.#run.host.ended(this.#run.context);
     }
 
     // ---- failures
@@ -305,14 +238,14 @@ class Running {
     /** Ends a call with an error, and frees the call. */
     fail(error: unknown): void {
         try {
-            if (!this.#context.cancelled) this.#tell(error);
+            if (!this.#run.context.cancelled) this.#tell(error);
         } catch (why) {
-            if (!isUsual(why)) this.#host.report(why, this.#item);
+            if (!isUsual(why)) this.#run.host.report(why, this.#run.item);
         } finally {
             this.#ended();
         }
         try {
-            callFree(this.#call);
+            callFree(this.#run.call);
         } catch {
             // callFree throws when the call was freed before: by the reply of the
             // failure, or by the end of the runtime.
@@ -320,27 +253,27 @@ class Running {
     }
 
     #tell(error: unknown): void {
-        const { server } = this.#host;
-        const told = this.#item.explain(error, server.exposesErrors);
+        const { server } = this.#run.host;
+        const told = this.#run.item.explain(error, server.exposesErrors);
         if (this.#replies ? !isOfReplies(error) : !isMeant(error)) {
-            this.#host.report(error, this.#item);
+            this.#run.host.report(error, this.#run.item);
         }
         if (told instanceof ToolError) {
             const content = told.result?.content ?? [told.message];
             const { structured } = told.result ?? {};
             const json = structured === undefined ? null : JSON.stringify(structured);
-            native.callReply(this.#call, null, blocksOf(content), json, true);
+            native.callReply(this.#run.call, null, blocksOf(content), json, true);
             return;
         }
         const { rpcCode, message, dataJson } = told;
         try {
-            native.callFail(this.#call, rpcCode || INTERNAL, message, dataJson);
+            native.callFail(this.#run.call, rpcCode || INTERNAL, message, dataJson);
         } catch (why) {
             if (!(why instanceof InvalidError)) throw why;
             // InvalidError means that the protocol reserves the error code that the
             // handler used.
-            this.#host.report(why, this.#item);
-            native.callFail(this.#call, INTERNAL, message, dataJson);
+            this.#run.host.report(why, this.#run.item);
+            native.callFail(this.#run.call, INTERNAL, message, dataJson);
         }
     }
 }

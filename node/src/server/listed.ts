@@ -73,6 +73,7 @@ const VARIABLE = /\{\+?([^{}]*)\}/g;
 export class Resource extends Completing {
     readonly kind: number;
     readonly what = "resource";
+    readonly method = "resources/read";
     readonly told: object;
     readonly options: ItemOptions;
     readonly suggestions: Suggestions;
@@ -100,11 +101,15 @@ export class Resource extends Completing {
         });
     }
 
-    override arguments(call: Call): Record<string, string> {
+    override given(call: Call): Record<string, string> {
         const given: Record<string, string> = {};
         for (const name of this.#variables) {
             given[name] = native.callArgumentText(call, name) ?? "";
         }
+        return given;
+    }
+
+    override check(given: Record<string, unknown>): unknown {
         return given;
     }
 
@@ -113,8 +118,9 @@ export class Resource extends Completing {
     }
 
     override reply(call: Call, value: unknown, context: Context): void {
-        if (context.hasSent) {
-            if (value !== undefined && value !== null) {
+        const isNothing = value === undefined || value === null;
+        if (context.hasSent || (context.isStream && isNothing)) {
+            if (!isNothing) {
                 const why =
                     "has sent contents, and then returned a value: send that value " +
                     "too, and return nothing";
@@ -123,7 +129,7 @@ export class Resource extends Completing {
             native.callReply(call);
             return;
         }
-        if (value === undefined || value === null) {
+        if (isNothing) {
             throw new RpcError(NOT_FOUND, "Resource not found");
         }
         const uri = native.callName(call);
@@ -149,6 +155,7 @@ interface Argument {
 export class Prompt extends Completing {
     readonly kind = Sort.PROMPT;
     readonly what = "prompt";
+    readonly method = "prompts/get";
     readonly told: object;
     readonly options: ItemOptions;
     readonly suggestions: Suggestions;
@@ -177,8 +184,7 @@ export class Prompt extends Completing {
         });
     }
 
-    override arguments(_call: Call, params: string): unknown {
-        const given = (JSON.parse(params) as { arguments?: unknown }).arguments ?? {};
+    override check(given: Record<string, unknown>): unknown {
         if (!this.#input) return given;
         const verdict = this.#input.check(given);
         if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));

@@ -12,6 +12,7 @@ import type { JsonSchema, SchemaLike } from "../schema.js";
 import { principalHook } from "./auth.js";
 import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
+import { Layers, type Middleware, type UseOptions } from "./layers.js";
 import { Completing, Prompt, Resource } from "./listed.js";
 import type {
     ArgsOf,
@@ -60,6 +61,8 @@ export class Server {
     readonly nativeOptions: NativeOptions;
     /** @internal */
     readonly principalHook: Principal | null;
+    /** @internal */
+    readonly layers = new Layers();
     readonly #onError: (error: unknown, failure: Failure) => void;
     readonly #store: Store | string | undefined;
     readonly #items = new Map<string, Item>();
@@ -201,6 +204,37 @@ export class Server {
             host.remove(item);
             host.add(item);
         }
+    }
+
+    // ---- middleware
+
+    /**
+     * Puts a middleware around the calls of all items.
+     *
+     *     server.use(async (call, proceed) => {
+     *         const began = performance.now();
+     *         try {
+     *             return await proceed();
+     *         } finally {
+     *             console.error(call.method, call.name, performance.now() - began);
+     *         }
+     *     });
+     *
+     * `await proceed()` runs the rest: the next middleware, or the handler. It returns
+     * the value that the handler returned, and throws what the handler threw, also if the
+     * arguments do not fit. The middleware may return another value, throw another error,
+     * not proceed, or proceed again. The middleware that was added first is the
+     * outermost.
+     *
+     * Segments go to the client while `proceed` runs. `Call.onSegment` changes them.
+     * Lists and completions do not pass a middleware. The object `middleware` of the
+     * package has some middlewares that are ready.
+     *
+     * @returns this server.
+     */
+    use(middleware: Middleware, options: UseOptions = {}): this {
+        this.layers.add(middleware, options);
+        return this;
     }
 
     // ---- adding and removing items

@@ -38,6 +38,7 @@ const POLICIES = { never: 0, may: 1, must: 2 } as const;
 export class Tool extends Item {
     readonly kind = Sort.TOOL;
     readonly what = "tool";
+    readonly method = "tools/call";
     readonly completes = false;
     readonly told: object;
     readonly options: ItemOptions;
@@ -78,8 +79,7 @@ export class Tool extends Item {
 
     // ---- a call
 
-    override arguments(_call: Call, params: string): unknown {
-        const given = (JSON.parse(params) as { arguments?: unknown }).arguments ?? {};
+    override check(given: Record<string, unknown>): unknown {
         const verdict = this.#input.check(given);
         if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));
         return this.#checked(verdict);

@@ -1,0 +1,147 @@
+/**
+ * Middleware: functions of the application around the calls of a server's items.
+ *
+ *     CALL --> middleware --> middleware --> arguments, handler
+ *     reply <-- value ------------ value --------'  `--> segments, directly to the client
+ *
+ * Segments do not pass the middleware on their way, so nothing is gathered. A middleware
+ * that wants to see the segments registers a function for them (`Call.onSegment`).
+ *
+ * @module
+ */
+
+import { type Call as Handle, native } from "../native.js";
+import type { Context } from "./context.js";
+import { drain, type Run, stepsOf } from "./drain.js";
+import type { Hosting } from "./hosting.js";
+import type { Item } from "./item.js";
+
+/** The methods of the calls that pass a middleware. */
+export const METHODS = ["tools/call", "resources/read", "prompts/get"] as const;
+/** The method of a call that passes a middleware. */
+export type Method = (typeof METHODS)[number];
+
+/**
+ * Runs the rest: the next middleware, or the handler. Returns the value of the handler.
+ */
+export type Proceed = () => Promise<unknown>;
+
+/** A function around the calls of a server's items; see {@link Server.use}. */
+export type Middleware = (call: Call, proceed: Proceed) => unknown;
+
+/** The options of `Server.use`. */
+export interface UseOptions {
+    /** The methods of the calls; all of them by default. */
+    methods?: readonly Method[] | undefined;
+}
+
+/** A call of a tool or prompt, or a read of a resource, as a middleware gets it. */
+export class Call {
+    /** The method of the request. */
+    readonly method: Method;
+    /** The name of the tool or prompt; for a resource, the URI that is read. */
+    readonly name: string;
+    /** The context of the call: its caller, its log messages and its progress. */
+    readonly context: Context;
+    readonly #run: Run;
+    readonly #params: string;
+    #arguments: Record<string, unknown> | undefined;
+
+    /** @internal */
+    constructor(run: Run, params: string) {
+        this.#run = run;
+        this.#params = params;
+        this.method = run.item.method;
+        this.name = native.callName(run.call);
+        this.context = run.context;
+    }
+
+    /**
+     * The arguments as the caller sent them; for a resource, the variables of its
+     * template. The handler gets the changes that a middleware makes.
+     */
+    get arguments(): Record<string, unknown> {
+        const { item, call } = this.#run;
+        this.#arguments ??= item.given(call, this.#params);
+        return this.#arguments;
+    }
+
+    set arguments(value: Record<string, unknown>) {
+        this.#arguments = value;
+    }
+
+    /** Whether the handler has sent a segment. */
+    get hasSent(): boolean {
+        return this.context.hasSent;
+    }
+
+    /**
+     * Registers a function that gets each value that the handler yields or sends, and
+     * returns the value that is sent. The functions of several middlewares run in the
+     * order from the handler to the client. The value that the handler returns is the
+     * value of `proceed`.
+     */
+    onSegment(change: (value: unknown) => unknown): void {
+        const { context } = this;
+        const before = context.change;
+        // The middleware that registers later is nearer to the handler.
+        context.change = before ? (value) => before(change(value)) : change;
+    }
+
+    /** @internal Reports an error that the caller should not see. */
+    report(error: unknown): void {
+        this.#run.host.report(error, this.#run.item);
+    }
+
+    /** @internal Runs the handler. Returns its value. */
+    async handle(): Promise<unknown> {
+        const { item, context } = this.#run;
+        const value = await item.run(await item.check(this.arguments), context);
+        const steps = stepsOf(value);
+        return steps ? drain(this.#run, steps) : value;
+    }
+}
+
+/** The middlewares of a server. */
+export class Layers {
+    readonly #of = new Map<Method, readonly Middleware[]>();
+
+    /** Returns the middlewares around the calls of a method, the outermost first. */
+    of(method: Method): readonly Middleware[] | undefined {
+        return this.#of.get(method);
+    }
+
+    add(middleware: Middleware, { methods = METHODS }: UseOptions): void {
+        if (typeof middleware !== "function") {
+            throw new TypeError("a middleware has to be a function");
+        }
+        for (const method of methods) {
+            if (METHODS.includes(method)) continue;
+            const names = METHODS.join(", ");
+            throw new TypeError(`methods has to have some of ${names}, not "${method}"`);
+        }
+        for (const method of new Set(methods)) {
+            this.#of.set(method, [...(this.#of.get(method) ?? []), middleware]);
+        }
+    }
+}
+
+/**
+ * Runs the middlewares around the handler of a call. Returns the value of the outermost
+ * one.
+ */
+export function runLayers(
+    layers: readonly Middleware[],
+    item: Item,
+    host: Hosting,
+    handle: Handle,
+    context: Context,
+    params: string,
+): Promise<unknown> {
+    const call = new Call({ item, host, call: handle, context }, params);
+    const rest = async (place: number): Promise<unknown> => {
+        const layer = layers[place];
+        return layer ? layer(call, () => rest(place + 1)) : call.handle();
+    };
+    return rest(0);
+}

@@ -1,0 +1,228 @@
+/**
+ * Middlewares that are ready for `Server.use`.
+ *
+ *     server.use(middleware.logCalls());
+ *     server.use(middleware.limitRate(10, { burst: 20 }), { methods: ["tools/call"] });
+ *
+ * The first that is added is the outermost. So `logCalls` sees what `limitRate` refuses.
+ *
+ * @module
+ */
+
+import { SegueError } from "../errors.js";
+import { RpcError, ToolError } from "../failures.js";
+import { SchemaError } from "../schema.js";
+import { BadArguments, INTERNAL, isMissing } from "./item.js";
+import type { Call, Middleware } from "./layers.js";
+
+/** Classes of errors, or a function that tells whether an error belongs to them. */
+export type ErrorKinds =
+    // biome-ignore lint/suspicious/noExplicitAny: constructors have all sorts of arguments
+    readonly (abstract new (...args: any[]) => Error)[] | ((error: unknown) => boolean);
+
+function isOf(kinds: ErrorKinds, error: unknown): boolean {
+    if (typeof kinds === "function") return kinds(error);
+    return kinds.some((one) => error instanceof one);
+}
+
+/** The options of the middlewares that measure time. */
+export interface ClockOptions {
+    /** Returns the time in milliseconds; `performance.now` by default. */
+    clock?: (() => number) | undefined;
+}
+
+const now = (): number => performance.now();
+
+/** The options of {@link logCalls}. */
+export interface LogOptions extends ClockOptions {
+    /** Writes a line; `console.error` by default. */
+    log?: ((line: string) => void) | undefined;
+    /** true = the arguments are logged, too. */
+    arguments?: boolean | undefined;
+}
+
+/** Logs the end of each call, with its time. */
+export function logCalls(options: LogOptions = {}): Middleware {
+    const { log = console.error, arguments: isWhole = false, clock } = options;
+    return timeCalls(
+        (call, ms, error) => {
+            const given = isWhole ? ` ${JSON.stringify(call.arguments)}` : "";
+            const name = error instanceof Error ? error.name : typeof error;
+            const end = error === undefined ? "ended" : `failed (${name})`;
+            const what = `${call.method} ${call.name}${given}`;
+            log(`${what} ${end} after ${(ms / 1000).toFixed(3)} s`);
+        },
+        { clock },
+    );
+}
+
+/**
+ * Measures each call, until its handler has ended.
+ *
+ * @param report - gets the call, its time in milliseconds, and the error with which the
+ * call failed; undefined if it did not fail.
+ */
+export function timeCalls(
+    report: (call: Call, ms: number, error: unknown) => void,
+    { clock = now }: ClockOptions = {},
+): Middleware {
+    return async (call, proceed) => {
+        const began = clock();
+        let value: unknown;
+        try {
+            value = await proceed();
+        } catch (error) {
+            report(call, clock() - began, error);
+            throw error;
+        }
+        report(call, clock() - began, undefined);
+        return value;
+    };
+}
+
+/** The options of {@link limitRate}. */
+export interface RateOptions extends ClockOptions {
+    /**
+     * How many calls a caller may begin at once; by default the calls per second, at
+     * least 1.
+     */
+    burst?: number | undefined;
+    /**
+     * Returns the name of the caller; the principal by default. All anonymous callers
+     * together are one caller.
+     */
+    key?: ((call: Call) => string) | undefined;
+}
+
+/** Maximum number of callers whose rates are kept. */
+const CALLERS = 65_536;
+
+/**
+ * Refuses the calls of a caller who calls too often (-32603, `{"reason": "limit"}`). The
+ * error says when the caller may try again.
+ *
+ * @param perSecond - how many calls a caller may begin per second, over time.
+ */
+export function limitRate(perSecond: number, options: RateOptions = {}): Middleware {
+    const { clock = now, key = (call) => call.context.principal } = options;
+    const most = options.burst ?? Math.max(1, perSecond);
+    if (!(perSecond > 0) || !(most >= 1)) {
+        throw new RangeError("perSecond has to be above 0, and burst at least 1");
+    }
+    const each = 1000 / perSecond;
+    // For each caller, the time at which all of the burst is available again. Callers are
+    // in the order of their last calls.
+    const fullAt = new Map<string, number>();
+    return (call, proceed) => {
+        const at = clock();
+        const name = key(call);
+        const full = Math.max(fullAt.get(name) ?? at, at) + each;
+        const wait = full - at - most * each;
+        if (wait > 1e-6) {
+            throw new RpcError(
+                INTERNAL,
+                `Too many calls: at most ${perSecond} a second`,
+                {
+                    reason: "limit",
+                    limit: "calls_per_second",
+                    value: perSecond,
+                    retryAfterMs: Math.max(1, Math.round(wait)),
+                },
+            );
+        }
+        fullAt.delete(name);
+        fullAt.set(name, full);
+        for (const [other, time] of fullAt) {
+            if (fullAt.size <= CALLERS && time > at) break;
+            fullAt.delete(other);
+        }
+        return proceed();
+    };
+}
+
+/** The options of {@link maskErrors}. */
+export interface MaskOptions {
+    /** The errors whose own messages the caller gets, such as `[RangeError]`. */
+    show?: ErrorKinds | undefined;
+    /** Gets each error that is masked, in place of the server's `onError`. */
+    onError?: ((call: Call, error: unknown) => void) | undefined;
+}
+
+/**
+ * Says which errors callers see. By default, callers of a tool get "The tool NAME failed"
+ * for every error that is no `SegueError`; this middleware sets the text.
+ *
+ * @param text - what the caller gets for an error that is masked.
+ */
+export function maskErrors(
+    text = "The call failed",
+    { show = [], onError = (call, error) => call.report(error) }: MaskOptions = {},
+): Middleware {
+    return async (call, proceed) => {
+        try {
+            return await proceed();
+        } catch (error) {
+            if (isTold(call, error)) throw error;
+            if (isOf(show, error)) {
+                throw new ToolError(
+                    error instanceof Error ? error.message : String(error),
+                );
+            }
+            onError(call, error);
+            throw new ToolError(text);
+        }
+    };
+}
+
+/** Returns whether the message of an error is written for the caller. */
+function isTold(call: Call, error: unknown): boolean {
+    const isWritten = error instanceof BadArguments || error instanceof SchemaError;
+    if (isWritten || error instanceof SegueError) return true;
+    return call.method === "resources/read" && isMissing(error);
+}
+
+const TRANSIENT = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
+
+function isTransient(error: unknown): boolean {
+    if (!(error instanceof Error)) return false;
+    const { code, name } = error as NodeJS.ErrnoException;
+    return name === "TimeoutError" || TRANSIENT.has(String(code));
+}
+
+/** The options of {@link retry}. */
+export interface RetryOptions {
+    /**
+     * The errors after which the handler runs again; by default a lost or refused
+     * connection, and time that is over.
+     */
+    on?: ErrorKinds | undefined;
+    /**
+     * The time before the second run, in milliseconds; 100 by default. It doubles with
+     * each run.
+     */
+    delayMs?: number | undefined;
+    /** Waits; `setTimeout` by default. */
+    sleep?: ((ms: number) => Promise<unknown>) | undefined;
+}
+
+/**
+ * Runs a handler again that failed before it sent a segment.
+ *
+ * @param times - how often the handler runs again at most.
+ */
+export function retry(times = 2, options: RetryOptions = {}): Middleware {
+    const { on = isTransient, delayMs = 100 } = options;
+    const { sleep = (ms) => new Promise((done) => setTimeout(done, ms)) } = options;
+    return async (call, proceed) => {
+        for (let run = 0; run < times; run++) {
+            try {
+                return await proceed();
+            } catch (error) {
+                const isOver = call.hasSent || call.context.cancelled;
+                if (isOver || !isOf(on, error)) throw error;
+            }
+            await sleep(delayMs * 2 ** run);
+        }
+        return proceed();
+    };
+}
