@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+import types
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -68,3 +70,26 @@ def test_a_socket(nothing_left: None) -> None:
             assert await child.wait() == 0
 
     run(work)
+
+
+def test_a_thread_without_a_loop_of_asyncio_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """trio tells its name by sniffio."""
+
+    async def serve() -> None:
+        async with make_server().serving(http="127.0.0.1:0"):
+            pass
+
+    async def connect() -> None:
+        await segue.connect(make_server())
+
+    for begin in (serve, connect):
+        with pytest.raises(RuntimeError, match=r"inside asyncio\.run\(\), or use segue"):
+            begin().send(None)
+    running = types.SimpleNamespace(name="trio")
+    sniffio = types.SimpleNamespace(thread_local=running)
+    monkeypatch.setitem(sys.modules, "sniffio", sniffio)
+    for begin in (serve, connect):
+        with pytest.raises(RuntimeError, match=r"runs trio: use segue\.sync on a thread"):
+            begin().send(None)

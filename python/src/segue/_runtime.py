@@ -29,6 +29,7 @@ import atexit
 import logging
 import os
 import select
+import sys
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -395,9 +396,12 @@ def current() -> Runtime:
     runtime.
 
     Raises:
-        RuntimeError: No loop runs in this thread.
+        RuntimeError: No loop of asyncio runs in this thread.
     """
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(_no_loop()) from None
     runtime = _open.get(id(loop))
     if runtime is not None and runtime._loop() is loop:
         return runtime
@@ -408,6 +412,22 @@ def current() -> Runtime:
     runtime._end = _close_with_loop(runtime)
     _first_step(runtime._end)
     return runtime
+
+
+def _no_loop() -> str:
+    """Returns what to do in a thread in which no loop of asyncio runs."""
+    sniffio = sys.modules.get("sniffio")  # trio imports it
+    other = getattr(getattr(sniffio, "thread_local", None), "name", None)
+    if other:
+        return (
+            f"segue needs an event loop of asyncio, and this thread runs {other}: use "
+            "segue.sync on a thread, or run asyncio in place of "
+            f"{other}"
+        )
+    return (
+        "segue needs a running event loop of asyncio: call it inside asyncio.run(), or "
+        "use segue.sync"
+    )
 
 
 async def _close_with_loop(runtime: Runtime) -> AsyncGenerator[None, None]:
