@@ -17,7 +17,7 @@ import type { Call, Middleware } from "./layers.js";
 
 /** Classes of errors, or a function that tells whether an error belongs to them. */
 export type ErrorKinds =
-    // biome-ignore lint/suspicious/noExplicitAny: constructors have all sorts of arguments
+    // biome-ignore lint/suspicious/noExplicitAny: constructors have various arguments
     readonly (abstract new (...args: any[]) => Error)[] | ((error: unknown) => boolean);
 
 function isOf(kinds: ErrorKinds, error: unknown): boolean {
