@@ -172,6 +172,17 @@ static napi_value listener_url(sgnode_frame *frame)
     return listener ? sgnode_string(frame->env, segue_listener_url(listener)) : NULL;
 }
 
+static napi_value listener_add(sgnode_frame *frame)
+{
+    const char *path;
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    segue_server *server =
+        listener ? sgnode_unwrap(frame, frame->arg[1], SGNODE_SERVER) : NULL;
+    if (!server || !sgnode_name(frame, frame->arg[2], false, &path))
+        return NULL;
+    return sgnode_done(frame, segue_listener_add(listener, server, path, &frame->error));
+}
+
 static napi_value listener_reload(sgnode_frame *frame)
 {
     segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
@@ -258,6 +269,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverFree", server_free},
     {"serverListen", server_listen},
     {"listenerUrl", listener_url},
+    {"listenerAdd", listener_add},
     {"listenerReload", listener_reload},
     {"listenerSetReady", listener_set_ready},
     {"listenerClose", listener_close},

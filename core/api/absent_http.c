@@ -100,6 +100,16 @@ const char *segue_listener_url(const segue_listener *listener)
     return "";
 }
 
+segue_status segue_listener_add(segue_listener *listener, segue_server *server,
+                                const char *path, segue_error **error)
+{
+    (void)listener;
+    (void)server;
+    (void)path;
+    (void)error;
+    return SEGUE_E_INVALID;
+}
+
 segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
 {
     (void)listener;

@@ -48,6 +48,28 @@ const char *segue_listener_url(const segue_listener *listener)
     return is_one ? listener->url : "";
 }
 
+segue_status segue_listener_add(segue_listener *listener, segue_server *server,
+                                const char *path, segue_error **error)
+{
+    char why[SGI_WHY_SIZE] = "the server belongs to another runtime";
+    segue_status status = guard_listener(SGI_FN_segue_listener_add, listener);
+    if (status == SEGUE_OK && !path)
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_enter(SGI_FN_segue_listener_add, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    segue_runtime *runtime = sgi_handle_runtime(server);
+    sgi_leave(server);
+    status = runtime == listener->carrier.runtime
+                 ? sgi_http_listener_add(listener, server, path, why)
+                 : SEGUE_E_INVALID;
+    return status == SEGUE_OK
+               ? status
+               : sgi_error_return(error, sgi_engine_mem(sgi_runtime_engine(runtime)),
+                                  status, "%s", why);
+}
+
 segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
 {
     char why[SGI_WHY_SIZE] = "";

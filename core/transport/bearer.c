@@ -344,8 +344,7 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
     return status;
 }
 
-static sgi_bearer_gate *make(segue_runtime *rt, segue_server *server,
-                             const segue_bearer_options *options)
+static sgi_bearer_gate *make(segue_runtime *rt, const segue_bearer_options *options)
 {
     sgi_engine *engine = sgi_runtime_engine(rt);
     const sgi_mem *mem = sgi_engine_mem(engine);
@@ -355,7 +354,6 @@ static sgi_bearer_gate *make(segue_runtime *rt, segue_server *server,
     gate->refs = 1;
     gate->runtime = rt;
     gate->engine = engine;
-    gate->server = server;
     gate->options = *options;
     gate->ready.run = run_free_user;
     gate->keys.done = sgi_bearer_on_keys_fetched;
@@ -410,10 +408,9 @@ static segue_status give(segue_runtime *rt, sgi_bearer_gate *gate, segue_status 
     return status;
 }
 
-segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
-                                 const segue_bearer_options *options, const char *url,
-                                 bool is_url, const char *path, sgi_bearer_gate **out,
-                                 char why[SGI_WHY_SIZE])
+segue_status sgi_bearer_gate_new(segue_runtime *rt, const segue_bearer_options *options,
+                                 const char *url, bool is_url, const char *path,
+                                 sgi_bearer_gate **out, char why[SGI_WHY_SIZE])
 {
     segue_bearer_options full = *options;
     put_defaults(&full);
@@ -431,20 +428,19 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
         snprintf(why, SGI_WHY_SIZE, "bearer: %s", problem);
     if (problem || !check_numbers(&full, why))
         return SEGUE_E_INVALID;
-    sgi_bearer_gate *gate = make(rt, server, &full);
+    sgi_bearer_gate *gate = make(rt, &full);
     if (!gate)
         return SEGUE_E_NOMEM;
     segue_status status = copy_texts(gate) ? settle(gate, path, why) : SEGUE_E_NOMEM;
     return give(rt, gate, status, out);
 }
 
-segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, segue_server *server,
-                                            const char *path, sgi_bearer_gate **out,
-                                            char why[SGI_WHY_SIZE])
+segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, const char *path,
+                                            sgi_bearer_gate **out, char why[SGI_WHY_SIZE])
 {
     segue_bearer_options options = {.max_tokens = -1};
     put_defaults(&options);
-    sgi_bearer_gate *gate = make(rt, server, &options);
+    sgi_bearer_gate *gate = make(rt, &options);
     if (!gate)
         return SEGUE_E_NOMEM;
     gate->tokens_path = sgi_text_dup(gate->text.mem, sgi_str_of(path));

@@ -48,7 +48,8 @@ typedef struct sgi_bearer_check {
     /* the application's handle of the question about the token; NULL = no question is
      * open */
     segue_bearer *asked;
-    sgi_str token; /* the token, as a view of the request's bytes */
+    segue_server *server; /* the server that the request asks */
+    sgi_str token;        /* the token, as a view of the request's bytes */
     sgi_bearer_verdict verdict;
     sgi_grant *grant; /* the rights that the token gives, as a counted reference; set
                          when the verdict is IN or LACKS */
@@ -70,7 +71,6 @@ struct sgi_bearer_gate {
     int32_t refs;
     segue_runtime *runtime;
     sgi_engine *engine;
-    segue_server *server;
     /* the options with defaults filled in; the texts of the options are copies in
      * `texts` */
     segue_bearer_options options;
@@ -97,14 +97,13 @@ struct sgi_bearer_gate {
 
 /* Makes a gate. url and path are those of the listener's endpoint. On failure `why`
  * receives the reason. The caller does not hold the lock. */
-segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
-                                 const segue_bearer_options *options, const char *url,
-                                 bool is_url, const char *path, sgi_bearer_gate **out,
-                                 char why[SGI_WHY_SIZE]);
+segue_status sgi_bearer_gate_new(segue_runtime *rt, const segue_bearer_options *options,
+                                 const char *url, bool is_url, const char *path,
+                                 sgi_bearer_gate **out, char why[SGI_WHY_SIZE]);
 /* Makes a gate for the tokens of a file. It has no metadata, because there is no
  * authorization server. */
-segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, segue_server *server,
-                                            const char *path, sgi_bearer_gate **out,
+segue_status sgi_bearer_gate_new_for_tokens(segue_runtime *rt, const char *path,
+                                            sgi_bearer_gate **out,
                                             char why[SGI_WHY_SIZE]);
 /* Ends the gate and frees its memory. taken: true = the listener was created with this
  * gate, so the application's free_user runs before the memory is freed. */

@@ -33,10 +33,13 @@ void sgi_bearer_cache_clear(sgi_bearer_cache *cache)
     sgi_map_init(&cache->by_digest, sgi_engine_env(cache->engine));
 }
 
-sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,
+sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, const segue_server *server,
+                                 sgi_str token, int64_t wall_ms,
                                  uint8_t digest[SGI_DIGEST_SIZE], bool *known)
 {
-    *known = cache->most && sgi_engine_digest(cache->engine, digest, &token, 1);
+    /* a grant belongs to one server */
+    const sgi_str parts[] = {{(const char *)&server, sizeof server}, token};
+    *known = cache->most && sgi_engine_digest(cache->engine, digest, parts, 2);
     if (!*known)
         return NULL;
     sgi_map_node *node =

@@ -19,10 +19,12 @@ typedef struct sgi_bearer_cache {
 
 void sgi_bearer_cache_init(sgi_bearer_cache *cache, sgi_engine *engine, size_t most);
 void sgi_bearer_cache_clear(sgi_bearer_cache *cache);
-/* Returns the grant of a token, or NULL when the token is not in the cache or has
- * expired. The grant is not a new reference. digest receives the token's digest. *known
- * becomes false when there is no digest, because the cache is off or memory is out. */
-sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,
+/* Returns the grant of a token at a server, or NULL when the token is not in the cache or
+ * has expired. The grant is not a new reference. digest receives the digest of both.
+ * *known becomes false when there is no digest, because the cache is off or memory is
+ * out. */
+sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, const segue_server *server,
+                                 sgi_str token, int64_t wall_ms,
                                  uint8_t digest[SGI_DIGEST_SIZE], bool *known);
 /* Adds a token to the cache. When out of memory, does not add the token. */
 void sgi_bearer_cache_put(sgi_bearer_cache *cache, const uint8_t digest[SGI_DIGEST_SIZE],

@@ -86,7 +86,7 @@ sgi_bearer_verdict sgi_bearer_make_grant(sgi_bearer_gate *gate, sgi_bearer_check
     sgi_scopes_join(all, scopes);
     sgi_scopes_add_implied(all, sgi_str_of(gate->options.implied_scopes));
     sgi_grant *grant = all->failed ? NULL
-                                   : sgi_serve_new_grant(gate->server, principal,
+                                   : sgi_serve_new_grant(check->server, principal,
                                                          sgi_buf_str(all), expires_ms);
     return grant ? judge(gate, check, grant) : SGI_BEARER_UNCHECKED;
 }
@@ -147,8 +147,8 @@ static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *che
     bool known;
     int64_t now_ms = sgi_wall_now(sgi_engine_env(gate->engine));
     sgi_bearer_keys_refresh(&gate->keys);
-    sgi_grant *grant =
-        sgi_bearer_cache_find(&gate->cache, check->token, now_ms, digest, &known);
+    sgi_grant *grant = sgi_bearer_cache_find(&gate->cache, check->server, check->token,
+                                             now_ms, digest, &known);
     if (grant) {
         sgi_grant_ref(grant);
         return judge(gate, check, grant);

@@ -42,6 +42,8 @@ struct sgi_http_conn {
     /* the first member; callbacks that ask about the caller get a pointer to it */
     segue_transport transport;
     segue_listener *listener;
+    /* the endpoint that the last request asked; the first one until then */
+    sgi_http_endpoint *endpoint;
     TAILQ_ENTRY(sgi_http_conn) in_listener;
     sgi_link *link; /* the byte stream of the socket; NULL = the stream has ended */
     sgi_http1 parser;

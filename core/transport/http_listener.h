@@ -1,6 +1,6 @@
-/* A listener: one listening socket that serves one server over HTTP, and the connections
- * of this socket. Any thread may create, close and free a listener. Everything else is
- * done on the loop thread with the lock held.
+/* A listener: one listening socket that serves servers over HTTP, each at its path, and
+ * the connections of this socket. Any thread may create, close and free a listener.
+ * Everything else is done on the loop thread with the lock held.
  *
  *     waiting --the server has recovered--> open --close--> returns
  *     returns --no client can come back, or deadline--> shut --last connection--> gone
@@ -33,17 +33,26 @@ typedef enum sgi_listener_stage {
     SGI_LISTENER_SHUT /* the listener is closing and accepts nothing */
 } sgi_listener_stage;
 
+/* A server and the path at which a listener serves it. */
+typedef struct sgi_http_endpoint {
+    STAILQ_ENTRY(sgi_http_endpoint) link;
+    segue_listener *listener;
+    segue_server *server;
+    sgi_server_listener server_listener;
+    char *path;
+    bool is_added; /* true = server_listener is in the list of the server */
+    bool is_open;  /* true = the server has recovered its operations from the store */
+} sgi_http_endpoint;
+
 struct segue_listener {
     /* the first member, because a pointer to the carrier is converted to this struct */
     sgi_carrier carrier;
     /* number of references: the loop has one, and the application's handle has one */
     int32_t refs;
-    segue_server *server;
-    sgi_server_listener server_listener;
-    bool has_listener;
-    bool may_open; /* true = the server has recovered its operations from the store */
-    bool closing;  /* closing was requested */
-    bool unready;  /* the application has said that it is not ready */
+    /* the first one is that of segue_server_listen */
+    STAILQ_HEAD(, sgi_http_endpoint) endpoints;
+    bool closing; /* closing was requested */
+    bool unready; /* the application has said that it is not ready */
     sgi_listener_stage stage;
     bool trusted; /* true = anonymous callers, too, may create tasks */
     sgi_listen_socket socket;
@@ -76,6 +85,9 @@ struct segue_listener {
 segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
                              const segue_listen_options *options, segue_listener **out,
                              char why[SGI_WHY_SIZE]);
+/* Serves another server at another path. The caller holds no lock. */
+segue_status sgi_http_listener_add(segue_listener *listener, segue_server *server,
+                                   const char *path, char why[SGI_WHY_SIZE]);
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE]);
 /* Closes the listener. sgi_http_listener_close and sgi_http_listener_release_handle may
  * be called on any thread with the lock held. */
@@ -86,5 +98,17 @@ void sgi_http_listener_release_handle(segue_listener *listener);
 
 /* Removes an ended connection from its listener. */
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn);
+
+/* ---- private to the files of a listener ---- */
+
+/* Makes an endpoint, which is the last one of the listener. Returns NULL when out of
+ * memory. */
+sgi_http_endpoint *sgi_http_endpoint_make(segue_listener *listener, segue_server *server,
+                                          const char *path);
+/* Returns the endpoint that has this path, or NULL. An endpoint whose server has not
+ * recovered is not found. */
+sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path);
+void sgi_http_listener_free_memory(segue_listener *listener);
+extern const sgi_carrier_ops sgi_http_listener_carrier_ops;
 
 #endif

@@ -375,7 +375,8 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
     }
     if (!check_caller(policy, head, route))
         return;
-    if (sgi_str_eq(head->path, policy->path))
+    if (policy->is_endpoint ? policy->is_endpoint(policy->user, head->path)
+                            : sgi_str_eq(head->path, policy->path))
         route_endpoint(policy, head, route);
     else
         refuse(route, 404, "Not found: the server has no such path");

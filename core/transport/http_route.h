@@ -11,6 +11,8 @@ typedef struct sgi_http_policy {
     /* Returns true when the path serves public metadata; NULL = no path serves
      * metadata. */
     bool (*is_public)(const void *user, sgi_str path);
+    /* Returns true when the path is that of an endpoint; NULL = only `path` is. */
+    bool (*is_endpoint)(const void *user, sgi_str path);
     const void *user;
     sgi_str path;        /* path of the MCP endpoint */
     sgi_str health_path; /* path of the health check; empty = no health check */

@@ -42,7 +42,7 @@ static bool is_cheap(const sgi_http1 *head)
 static bool is_closing(const sgi_http_conn *conn)
 {
     return conn->listener->stage == SGI_LISTENER_SHUT ||
-           sgi_serve_is_closed(conn->listener->server);
+           sgi_serve_is_closed(conn->endpoint->server);
 }
 
 static void refuse_new_work(sgi_http_conn *conn)
@@ -146,7 +146,7 @@ static void ask(sgi_http_conn *conn)
     conn->is_asked = true;
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     conn->identifying.identified = identified;
-    sgi_serve_identify_caller(conn->listener->server, &conn->identifying, conn);
+    sgi_serve_identify_caller(conn->endpoint->server, &conn->identifying, conn);
 }
 
 static bool is_stranger(sgi_http_conn *conn)
@@ -211,7 +211,7 @@ static void answer_verdict(sgi_http_conn *conn, const sgi_http_serve_verdict *ve
 static void give_to_engine(sgi_http_conn *conn, sgi_http_serve_verdict *verdict)
 {
     sgi_http_request_head head;
-    segue_server *server = conn->listener->server;
+    segue_server *server = conn->endpoint->server;
     fill_head(conn, &head);
     *verdict = (sgi_http_serve_verdict){0};
     if (conn->route.kind == SGI_HTTP_POST)
@@ -313,6 +313,7 @@ static void check_token(sgi_http_conn *conn)
     conn->check.decided = verdict_decided;
     conn->check.shown = show;
     conn->check.transport = &conn->transport;
+    conn->check.server = conn->endpoint->server;
     if (sgi_bearer_begin_check(gate, &conn->check,
                                sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
                                head->query) == SGI_BEARER_WAITING) {
@@ -342,9 +343,23 @@ static bool is_for_engine(const sgi_http_conn *conn)
     return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE;
 }
 
+/* Notes the endpoint that the request asks. A conversation that is kept for the next
+ * request belongs to one server. */
+static void choose_endpoint(sgi_http_conn *conn)
+{
+    sgi_http_endpoint *endpoint =
+        sgi_http_endpoint_find(conn->listener, conn->parser.path);
+    if (!endpoint || endpoint == conn->endpoint)
+        return;
+    sgi_serve_free_spare_conn(conn->spare);
+    conn->spare = NULL;
+    conn->endpoint = endpoint;
+}
+
 void sgi_http_on_head(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;
+    choose_endpoint(conn);
     sgi_http_route_head(&conn->listener->policy, head, &conn->route);
     conn->last = !head->keep_alive || conn->listener->stage != SGI_LISTENER_OPEN;
     conn->chunks = head->minor > 0;
@@ -353,7 +368,7 @@ void sgi_http_on_head(sgi_http_conn *conn)
         refuse_body(conn);
     } else if (is_for_engine(conn) &&
                (conn->listener->bearer ||
-                sgi_serve_can_identify_callers(conn->listener->server))) {
+                sgi_serve_can_identify_callers(conn->endpoint->server))) {
         if (is_closing(conn))
             refuse_new_work(conn);
         else if (conn->listener->bearer)
@@ -384,7 +399,7 @@ void sgi_http_on_caller(sgi_http_conn *conn)
 static void serve_nobody(sgi_http_conn *conn)
 {
     conn->named = false;
-    conn->who = sgi_serve_anonymous_principal(conn->listener->server);
+    conn->who = sgi_serve_anonymous_principal(conn->endpoint->server);
     conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
     serve(conn);
 }

@@ -351,6 +351,7 @@ export interface Native {
         onBearer?: ((bearer: Bearer, transport: Transport) => void) | null,
     ): Listener;
     listenerUrl(listener: Listener): string;
+    listenerAdd(listener: Listener, server: Server, path: string): void;
     listenerReload(listener: Listener): void;
     listenerSetReady(listener: Listener, ready: number): void;
     listenerClose(listener: Listener): void;

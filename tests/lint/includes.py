@@ -137,8 +137,8 @@ TRANSPORTS = {
     "custom": {"custom"},
     "spawn": {"spawn", "child", "stderr_relay"},
     "http_server": {
-        "http_listener", "http_conn", "http_serve", "http_send", "http_answer",
-        "http_route", "link", "link_peer", "tls", "socket_guest", "listen_socket",
+        "http_listen", "http_listener", "http_conn", "http_serve", "http_send",
+        "http_answer", "http_route", "link", "link_peer", "tls", "socket_guest", "listen_socket",
         "acceptor",
         "bearer", "bearer_application", "bearer_cache", "bearer_check", "bearer_keys",
     },

@@ -1072,7 +1072,7 @@ typedef struct segue_listen_options {
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
 /* Serves clients over HTTP: one listening socket offers MCP at one path, in all revisions
- * of Streamable HTTP.
+ * of Streamable HTTP. segue_listener_add offers more servers at other paths.
  *
  * Returns   SEGUE_E_IO when the address or a file cannot be used, SEGUE_E_INVALID for a
  *           malformed address or file of tokens, and for a limit out of range. */
@@ -1085,6 +1085,19 @@ SEGUE_API segue_status segue_server_listen(segue_server *server,
  *
  * Returns   the text, which lives as long as the handle; "" for NULL. */
 SEGUE_API const char *segue_listener_url(const segue_listener *listener);
+
+/* Serves another server at another path of the listener's address. The options of the
+ * listener hold for all its paths. It accepts one set of tokens for all of them, so with
+ * bearer, name a resource that covers them, such as "https://mcp.example.com/". The
+ * listener closes when one of its servers closes.
+ *
+ * server    a server of the same runtime.
+ * path      path of the endpoint, such as "/notes".
+ * Returns   SEGUE_E_EXISTS when the listener has the path already, SEGUE_E_INVALID for a
+ *           malformed path or a server of another runtime, SEGUE_E_CLOSED when the
+ *           listener or the server is closed. */
+SEGUE_API segue_status segue_listener_add(segue_listener *listener, segue_server *server,
+                                          const char *path, segue_error **error);
 
 /* Reads the certificate files, for new connections, and the key set of jwks_file or the
  * tokens of tokens_file again. A file without tokens lets nobody in then.
