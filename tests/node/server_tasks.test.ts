@@ -20,6 +20,41 @@ import {
 } from "segue-mcp";
 import { Gate, inEachWorld, serve, type World } from "./server_worlds.js";
 
+inEachWorld("what a task reports depends on the revision", async (world) => {
+    const server = new Server({ name: "reports" });
+    const go = new Gate();
+    server.tool("work_on", { task: "may", pollMs: 20 }, async (_, ctx) => {
+        ctx.progress(1, 2);
+        ctx.log("logged");
+        await ctx.setStatus("begun");
+        await go.opened;
+        return "done";
+    });
+    const work = async (session: Session): Promise<void> => {
+        const progress: number[] = [];
+        const logs: unknown[] = [];
+        const texts: unknown[] = [];
+        const task = await session.start(
+            "work_on",
+            {},
+            {
+                onProgress: (told) => progress.push(told.progress),
+                onLog: (message) => logs.push(message.data),
+                onStatus: (_status, text) => {
+                    texts.push(text);
+                    if (text === "begun") go.open();
+                },
+            },
+        );
+        assert.equal((await task.result()).text, "done");
+        assert.ok(texts.includes("begun"));
+        const isModern = world.era === "modern";
+        assert.deepEqual(progress, isModern ? [] : [1]);
+        assert.deepEqual(logs, isModern ? [] : ["logged"]);
+    };
+    await serve(world, server, work, { logLevel: "info" });
+});
+
 inEachWorld("what may become a task", async (world) => {
     const server = new Server({ name: "policies" });
     const answer = async (): Promise<string> => {

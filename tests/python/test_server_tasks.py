@@ -17,6 +17,43 @@ from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 # ruff: noqa: F811
 
 
+def test_what_a_task_reports_depends_on_the_revision(world: ServerWorld) -> None:
+    server = segue.Server("reports")
+    go = asyncio.Event()
+
+    @server.tool(task="may", poll=0.02)
+    async def work_on(ctx: segue.Context) -> str:
+        ctx.progress(1, 2)
+        ctx.log("logged")
+        await ctx.set_status("begun")
+        await go.wait()
+        return "done"
+
+    async def work(session: Any) -> None:
+        progress: list[float] = []
+        logs: list[Any] = []
+        texts: list[str | None] = []
+
+        def on_status(status: str, text: str | None) -> None:
+            texts.append(text)
+            if text == "begun":
+                go.set()
+
+        task = await session.start(
+            "work_on",
+            on_progress=lambda done, total, message: progress.append(done),
+            on_log=lambda message: logs.append(message.data),
+            on_status=on_status,
+        )
+        assert (await task.result()).text == "done"
+        assert "begun" in texts
+        is_modern = world.era == "modern"
+        assert progress == ([] if is_modern else [1.0])
+        assert logs == ([] if is_modern else ["logged"])
+
+    world.run(server, work, log_level="info")
+
+
 def test_what_may_become_a_task(world: ServerWorld) -> None:
     server = segue.Server("policies")
 

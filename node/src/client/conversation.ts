@@ -67,7 +67,10 @@ export interface RequestOptions {
      * of the session.
      */
     timeoutMs?: number | undefined;
-    /** Called with each progress report of the server. */
+    /**
+     * Called with each progress report of the server. A call that becomes a task of
+     * 2026-07-28 sends no progress and no log messages; see `onStatus`.
+     */
     onProgress?: ((progress: Progress) => unknown) | undefined;
     /**
      * Called with each log message for this request, instead of the session's `onLog`.
