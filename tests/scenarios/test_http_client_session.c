@@ -494,6 +494,25 @@ static void a_stream_that_is_busy_is_asked_for_later(void **state)
     script_end(&s);
 }
 
+/* The server has not noticed yet that the connection of the last stream is gone, and the
+ * client has no event id with which it could resume that stream. */
+static void a_stream_that_is_open_there_is_asked_for_later(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    script_cut(script_expect(&s, "GET"), true);
+    script_advance(&s, 1100);
+    script_say(script_expect(&s, "GET"), "409 Conflict", "", "");
+    script_pump(&s);
+    script_advance(&s, 35000);
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    script_event(get, "n1", NOTE(1));
+    script_until(&s, s.k.notifications == 1);
+    ends(&s, "one");
+}
+
 /* ---- cancel, and questions of the server ---- */
 
 static void cancel_is_said(void **state)
@@ -727,6 +746,7 @@ int main(void)
         cmocka_unit_test(notifications_come_by_the_stream),
         cmocka_unit_test(an_answer_that_comes_elsewhere_leaves_nothing),
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
+        cmocka_unit_test(a_stream_that_is_open_there_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),
         cmocka_unit_test(a_ping_is_answered_by_a_post),
         cmocka_unit_test(a_question_of_an_unknown_task_is_not_lost),

@@ -69,9 +69,11 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        /* the server has refused the GET stream of the session: any status that is not
-         * temporary means that the server offers no such stream */
-        exchange->over = !sgi_http_status_is_temporary(status);
+        /* The server has refused the GET stream of the session. Status 409 means that
+         * the server has not noticed yet that the connection of the last stream is gone.
+         * Any other status that is not temporary means that the server offers no such
+         * stream. */
+        exchange->over = !sgi_http_status_is_temporary(status) && status != 409;
         return;
     }
     if (!exchange->emitter)
