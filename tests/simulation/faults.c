@@ -1,5 +1,6 @@
 /* What goes wrong between the turns, as planned, and how it comes right again. */
 #include "simulation/sim.h"
+#include "simulation/web.h"
 
 static sim_server *any_server(sim *s)
 {
@@ -130,6 +131,8 @@ void sim_go_wrong(sim *s)
         s->carrier->cut(s, false);
     if (is_due(s, SIM_holes, 100))
         s->carrier->cut(s, true);
+    if (is_due(s, SIM_ghosts, 60))
+        sim_web_haunt(s);
     if (is_due(s, SIM_kills, 100))
         kill_server(s);
     if (is_due(s, SIM_stops, 100) && any_server(s))
@@ -187,9 +190,9 @@ static bool is_well(const sim_server *server)
 bool sim_is_all_well(const sim *s)
 {
     static const sim_knob faults[] = {
-        SIM_cuts,     SIM_holes,      SIM_refused, SIM_outages, SIM_kills,
-        SIM_stops,    SIM_powers,     SIM_pauses,  SIM_deaths,  SIM_losses,
-        SIM_refusals, SIM_partitions, SIM_crashes};
+        SIM_cuts,   SIM_holes,    SIM_ghosts,     SIM_refused, SIM_outages,
+        SIM_kills,  SIM_stops,    SIM_powers,     SIM_pauses,  SIM_deaths,
+        SIM_losses, SIM_refusals, SIM_partitions, SIM_crashes};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (s->left[faults[i]])
             return false;

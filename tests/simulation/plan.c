@@ -116,6 +116,12 @@ static void plan_faults(int64_t *at, dice *d)
     at[SIM_twice] = dice_once_in(d, 8);
 }
 
+/* A fault with dice of its own. Only plans with broken connections have it. */
+static void plan_more_faults(int64_t *at, dice *d)
+{
+    at[SIM_ghosts] = at[SIM_cuts] ? ONE_OF(d, 0, 0, 0, 1, 3) : 0;
+}
+
 #define FEW_CRASHES 3
 #define SHORT_THOUGHT 60
 
@@ -157,12 +163,14 @@ void sim_plan_fit(sim_plan *plan)
         at[SIM_balance] = SIM_STICKY; /* each server has its own subscriptions */
     if (row->era != SEGUE_ERA_LEGACY)
         at[SIM_hushes] = 0; /* each call of 2026-07-28 has a level of its own */
+    if (row->era != SEGUE_ERA_LEGACY)
+        at[SIM_ghosts] = 0; /* a client of 2026-07-28 cancels by leaving its stream */
     if (at[SIM_hushes] && at[SIM_http])
         at[SIM_balance] = SIM_STICKY; /* each server has the level of its sessions */
     if (!at[SIM_limit])
         at[SIM_overtime] = 0;
     if (!at[SIM_http])
-        at[SIM_refused] = at[SIM_outages] = 0;
+        at[SIM_refused] = at[SIM_outages] = at[SIM_ghosts] = 0;
     if (row->flags & ROW_STAYS)
         at[SIM_deaths] = 0;
     if (row->flags & ROW_LASTS && at[SIM_keyless] && !at[SIM_http])
@@ -194,6 +202,8 @@ void sim_plan_make(sim_plan *plan, uint64_t seed)
     plan_faults(plan->at, &d);
     d = dice_of(seed, 104);
     plan_more_habits(plan->at, &d);
+    d = dice_of(seed, 105);
+    plan_more_faults(plan->at, &d);
     sim_plan_fit(plan);
 }
 

@@ -15,11 +15,21 @@
 #define MOST 64 /* maximum number of connections at once */
 #define WHO "X-Who"
 
+/* The server's end of a connection whose client has gone. What the server sends there
+ * vanishes. */
+typedef struct ghost {
+    int fd;
+    const sim_server *server;
+    int64_t until;
+} ghost;
+
 typedef struct web {
     cutting_options options;
     int listeners[SIM_CLIENTS]; /* -1 = closed */
     sim_joined lines[MOST];
     int count;
+    ghost ghosts[MOST];
+    int ghost_count;
     uint64_t number; /* number of connections so far */
 } web;
 
@@ -122,9 +132,18 @@ static void drop(web *w, int i)
     w->lines[i] = w->lines[--w->count];
 }
 
+static void end_ghost(web *w, int i)
+{
+    close(w->ghosts[i].fd);
+    w->ghosts[i] = w->ghosts[--w->ghost_count];
+}
+
 static void lose_server(sim_server *server)
 {
     web *w = web_of(server->s);
+    for (int i = w->ghost_count - 1; i >= 0; i--)
+        if (w->ghosts[i].server == server)
+            end_ghost(w, i);
     for (int i = w->count - 1; i >= 0; i--)
         if (w->lines[i].server == server)
             drop(w, i);
@@ -238,10 +257,24 @@ static bool accept_all(sim *s)
     return any;
 }
 
+static bool turn_ghosts(sim *s)
+{
+    web *w = web_of(s);
+    char bytes[4096];
+    bool any = false;
+    for (int i = w->ghost_count - 1; i >= 0; i--) {
+        ssize_t n = recv(w->ghosts[i].fd, bytes, sizeof bytes, 0);
+        any |= n > 0;
+        if (n == 0 || s->now_ms >= w->ghosts[i].until)
+            end_ghost(w, i);
+    }
+    return any;
+}
+
 static bool turn(sim *s)
 {
     web *w = web_of(s);
-    bool any = accept_all(s);
+    bool any = accept_all(s) | turn_ghosts(s);
     for (int i = 0; i < w->count; i++) {
         any |= turn_line(s, &w->lines[i]);
         if (w->lines[i].line->stage == LINE_OVER)
@@ -267,10 +300,31 @@ static void cut(sim *s, bool hole)
     }
 }
 
+/* The client's end of a connection breaks, and the server's end stays open for a
+ * while. */
+void sim_web_haunt(sim *s)
+{
+    web *w = web_of(s);
+    if (!w->count || w->ghost_count == MOST)
+        return;
+    sim_joined *one = &w->lines[dice_roll(&s->dice, (uint32_t)w->count)];
+    int64_t until = s->now_ms + 1 + dice_roll(&s->dice, 20000);
+    if (one->line->stage != LINE_OPEN)
+        return;
+    int fd = dup(one->line->fds[1]);
+    sim_check(s, fd >= 0);
+    sim_fault(s, "cut");
+    w->ghosts[w->ghost_count++] =
+        (ghost){.fd = fd, .server = one->server, .until = until};
+    cutting_line_cut(one->line, CUTTING_RST, false, s->now_ms);
+}
+
 static void end(sim *s)
 {
     web *w = web_of(s);
     char path[108];
+    while (w->ghost_count)
+        end_ghost(w, 0);
     for (int i = 0; i < SIM_CLIENTS; i++) {
         lose_client(&s->clients[i]);
         near_path(&s->clients[i], path);

@@ -16,4 +16,7 @@ typedef struct sim_joined {
 /* Lets the gateway answer a request that begins, or whose answer comes. */
 void sim_gateway_turn(sim *s, sim_joined *one, const struct pollfd pair[2]);
 
+/* Breaks a connection in a way that its server notices later. */
+void sim_web_haunt(sim *s);
+
 #endif
