@@ -1089,7 +1089,8 @@ SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 /* Serves another server at another path of the listener's address. The options of the
  * listener hold for all its paths. It accepts one set of tokens for all of them, so with
  * bearer, name a resource that covers them, such as "https://mcp.example.com/". The
- * listener closes when one of its servers closes.
+ * listener closes when one of its servers closes. Give each server a store of its own: a
+ * server ends the interrupted operations of its store whose items it does not have.
  *
  * server    a server of the same runtime.
  * path      path of the endpoint, such as "/notes".
