@@ -68,8 +68,8 @@ export interface RequestOptions {
      */
     timeoutMs?: number | undefined;
     /**
-     * Called with each progress report of the server. A call that becomes a task of
-     * 2026-07-28 sends no progress and no log messages; see `onStatus`.
+     * Called with each progress report of the server. A call that has become a
+     * task of 2026-07-28 sends no progress and no log messages; see `onStatus`.
      */
     onProgress?: ((progress: Progress) => unknown) | undefined;
     /**

@@ -67,8 +67,8 @@ class Calls(Conversation):
                 session's timeout. After a timeout a task continues on the server; the
                 error has its `token`.
             on_progress: Called with progress, total or None, and message or None. This
-                callback, on_log and on_status may be plain or async. A call that becomes
-                a task of 2026-07-28 sends no progress; see on_status.
+                callback, on_log and on_status may be plain or async. A call that has
+                become a task of 2026-07-28 sends no progress; see on_status.
             on_log: Called with the log messages for this call; see `log_level` of
                 `connect`. A task of 2026-07-28 sends none.
             on_status: Called with the status of a task and its text whenever the status
