@@ -42,7 +42,9 @@ static segue_status refuse(segue_status status, const char *path, const char *wh
 static segue_status refuse_system(const char *path, const char *what,
                                   char why[SGI_WHY_SIZE])
 {
-    snprintf(why, SGI_WHY_SIZE, "%s cannot be %s: %s", path, what, strerror(errno));
+    char text[100];
+    snprintf(why, SGI_WHY_SIZE, "%s cannot be %s: %s", path, what,
+             sgi_transport_describe(errno, text, sizeof text));
     return SEGUE_E_IO;
 }
 
