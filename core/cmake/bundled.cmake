@@ -47,6 +47,9 @@ function(build_bundled)
         file(WRITE ${bundled_begun} "${place}${bundled_key}")
     endif()
     file(MAKE_DIRECTORY ${bundled_prefix}/lib ${bundled_prefix}/include)
+    # SQLite's configure refuses a compiler for C++ that is named and not there, as Python
+    # names one. Nothing here is C++.
+    unset(ENV{CXX})
     execute_process(COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR}
             -S ${PROJECT_SOURCE_DIR}/core/deps -B ${SEGUE_BUNDLED_DIR}/build ${arguments}
         COMMAND_ERROR_IS_FATAL ANY)
