@@ -56,6 +56,15 @@ static bool may_keep(const sim_app *a)
     return sim_planned(a->s, SIM_deaths) && a->request && !is_twin(a);
 }
 
+/* The result of a task of 2025-11-25 that another request has cancelled has one more
+ * text, which says so (R-1905-48). */
+static bool says_cancelled(const sim_app *a, const char *json, size_t len)
+{
+    static const char text[] = "\"text\":\"Task was cancelled\"";
+    return is_twin(a) && sim_row(&a->s->plan)->era == SEGUE_ERA_LEGACY &&
+           row_of(a)->flags & ROW_TASK && memmem(json, len, text, sizeof text - 1);
+}
+
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
     sim_app *a = app_of(user);
@@ -66,7 +75,8 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     int block = program_find(&a->program, view->data, view->data_len);
     uint64_t digest = block >= 0 ? sim_block_digest(&a->program, block)
                                  : judge_digest(JUDGE_DIGEST, view->data, view->data_len);
-    bool says_why = block < 0 && row_of(a)->flags & ROW_SAYS_WHY;
+    bool says_why = block < 0 && (row_of(a)->flags & ROW_SAYS_WHY ||
+                                  says_cancelled(a, view->data, view->data_len));
     if (view->replaces && !says_why)
         sim_tell(a->s, "drop " SIM_WHO, SIM_WHO_OF(a));
     if (!says_why) /* the reason of a failure is shown as one more segment */
@@ -238,6 +248,8 @@ static void on_complete(void *user, segue_request *request, segue_status status,
                  strlen(segue_error_read(error)->message));
     if (status != SEGUE_OK)
         tell_failure(a, status, segue_error_read(error)->rpc_code);
+    else if (says_cancelled(a, json, len))
+        tell_failure(a, SEGUE_E_CANCELLED, 0);
     else if (row_of(a)->flags & ROW_SAYS_WHY && strstr(json, "\"isError\":true") &&
              (!ends_well || content_digest(&a->program, (sgi_json){json, len}) == 1 ||
               !program_end(&a->program)->is_error))
