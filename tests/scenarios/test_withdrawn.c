@@ -188,6 +188,43 @@ static void another_server_passes_it_on(world *w)
     world_end(&other);
 }
 
+/* The withdrawal reaches another server before the call reaches its own. */
+static void another_server_looks_again(world *w)
+{
+    other = (world){.tune = w->tune};
+    world_begin_beside(w, &other);
+    wire *c = world_connect(w, NULL);
+    withdraw(world_connect(&other, NULL), KEY);
+    world_run(&other);
+    ask(c, "1", HANG, KEY, NULL);
+    world_run(w);
+    assert_true(is_at_work(w));
+    wire_cut(c);
+    for (int i = 0; i < HOPS && is_at_work(w); i++) {
+        world_advance(&other, 10);
+        world_advance(w, 10);
+    }
+    assert_false(is_at_work(w));
+    world_end(&other);
+}
+
+/* A call that never comes is looked for a few times, not for ever. */
+static void it_looks_a_few_times(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    withdraw(c, KEY);
+    world_run(w);
+    for (int i = 0; i < SGI_THRESHOLD(withdrawn_looks); i++) {
+        assert_int_equal(w->server->withdrawn.looks, i);
+        world_advance(w, SGI_THRESHOLD(withdrawn_again_ms) << i);
+    }
+    assert_int_equal(w->server->withdrawn.looks, SGI_THRESHOLD(withdrawn_looks));
+    assert_int_equal(w->server->withdrawn.again.slot, 0);
+    withdraw(c, "another key of a call");
+    world_run(w);
+    assert_int_equal(w->server->withdrawn.looks, 0);
+}
+
 int main(void)
 {
     static const scenario all[] = {
@@ -207,6 +244,10 @@ int main(void)
          a_key_of_somebody_else_cancels_nothing, ONLY_HERE | ONE_DRIVE, NULL},
         {"R-2557-11 another server passes it on", another_server_passes_it_on,
          ONLY_HERE | ONLY_SQLITE | ONE_DRIVE, NULL},
+        {"R-2557-11 another server looks again for a call that comes late",
+         another_server_looks_again, ONLY_HERE | ONLY_SQLITE | ONE_DRIVE, NULL},
+        {"R-2557-11 a server looks a few times for a call that never comes",
+         it_looks_a_few_times, ONLY_HERE | ONE_DRIVE, NULL},
     };
     return scenarios_run(all, sizeof all / sizeof *all);
 }

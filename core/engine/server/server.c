@@ -2,6 +2,7 @@
  * operations. */
 #include "engine/server/dialects.h"
 #include "engine/server/peer.h"
+#include "engine/server/withdrawn.h"
 #include "wire/log_level.h"
 
 #include "base/thresholds.h"
@@ -163,7 +164,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->rounds);
     sgi_map_free(&server->questions);
     sgi_digest_ring_free(server->ended_sessions);
-    sgi_digest_ring_free(server->withdrawn.keys);
+    sgi_withdrawn_clear(server);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)

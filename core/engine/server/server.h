@@ -81,6 +81,8 @@ typedef struct sgi_typed_items {
 typedef struct sgi_withdrawn_calls {
     sgi_digest_ring *keys; /* digests of the keys */
     size_t searches;       /* number of calls that are being looked up in the store */
+    sgi_timer again;       /* due when the store is searched for all of them again */
+    int32_t looks;         /* number of such searches since the last withdrawal */
 } sgi_withdrawn_calls;
 
 typedef enum sgi_server_stage {

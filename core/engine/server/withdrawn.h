@@ -7,7 +7,8 @@
  *
  * The notification and the call come over different connections, in any order. If no call
  * has the key yet, the server remembers the key and later refuses a call with this
- * key. */
+ * key. Another server may begin such a call, so the server looks for the call in the
+ * store again, a few times. */
 #ifndef SGI_WITHDRAWN_H
 #define SGI_WITHDRAWN_H
 
@@ -27,5 +28,7 @@ bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
 /* True when the client withdrew the call with this key before the call arrived. */
 bool sgi_call_key_is_withdrawn(const segue_server *server,
                                const uint8_t key[SGI_DIGEST_SIZE]);
+/* Forgets all withdrawn calls, because the server is freed. */
+void sgi_withdrawn_clear(segue_server *server);
 
 #endif
