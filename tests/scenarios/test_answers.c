@@ -515,6 +515,43 @@ static void an_answer_to_a_resumed_call_is_refused(world *w)
     world_end(&other);
 }
 
+static int questions_in(const char *history)
+{
+    int n = 0;
+    for (const char *at = history; (at = strstr(at, CREATE)); at++)
+        n++;
+    return n;
+}
+
+/* A client that answers at once is asked again after a pause. Without it, client and
+ * server would exchange questions and answers as fast as they can, while the store is
+ * away. Over HTTP the answer is refused. */
+static void a_question_is_asked_again_after_a_pause(world *w)
+{
+    char id[WIRE_ID], params[256];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_RESUME);
+    call(a, "123");
+    snprintf(params, sizeof params, "\"resumeToken\":%s",
+             json_at(wire_notification(a, POLICY), "params.resumeToken"));
+    question(a, id);
+    wire *b = legacy_connect(&other, "Ada", CAPS_RESUME);
+    wire_ask_plain(b, "123", "requests/resume", params);
+    question(b, id);
+    shared_store_away(instance_b, 1);
+    int asked = questions_in(wire_history(b));
+    reply(b, id, "lost");
+    world_run(&other);
+    world_advance(&other, SGI_THRESHOLD(commit_retry_ms) - 1);
+    assert_int_equal(questions_in(wire_history(b)), asked);
+    world_advance(&other, 1);
+    assert_int_equal(questions_in(wire_history(b)), asked + 1);
+    shared_store_away(instance_b, 0);
+    reply(b, id, "there");
+    says(wire_response(b, "123"), "\"for\\\":\\\"there");
+    world_end(&other);
+}
+
 /* The number of answers that are looked up in the store is bounded: beyond it they are
  * refused, and accepted later. */
 static void late_answers_are_bounded(world *w)
@@ -615,6 +652,9 @@ static const scenario leased[] = {
      of_a_service},
     {"R-975-16 an answer to a resumed call that cannot be stored is refused",
      an_answer_to_a_resumed_call_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"a question whose answer was not stored is asked again after a pause",
+     a_question_is_asked_again_after_a_pause, ONLY_HERE | NOT_HTTP | ONE_DRIVE,
      of_a_service},
     {"a server that was fenced gets letters again", a_server_that_comes_back_gets_letters,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},

@@ -245,6 +245,22 @@ static void a_server_ends_meanwhile(world *w)
     world_end(&other); /* ending a world checks for leaks */
 }
 
+/* A command holds its operation. A server that has let go of an operation sends none, or
+ * nobody would ever drop it. */
+static void nothing_is_sent_for_what_was_let_go(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    sgi_op *op = find(&other, make_known(a, b, "hang"));
+    sgi_op_ref(op);
+    sgi_server_take_from_maps(op);
+    assert_int_equal(sgi_forward_cancel(op), SEGUE_E_STORE);
+    assert_int_equal(other.server->cluster.forwards, 0);
+    sgi_op_unref(op);
+    end();
+}
+
 /* 2025-11-25: a client that waits for the outcome is told that there will be none. */
 static void wishes_of_2025(world *w)
 {
@@ -501,6 +517,8 @@ static const scenario scenarios[] = {
      many},
     {"bytes for one task of another server are bounded", bytes_of_one_task, FLAGS, NULL},
     {"bytes for all tasks of other servers are bounded", bytes_of_all_tasks, FLAGS, many},
+    {"nothing is sent for a task that was let go", nothing_is_sent_for_what_was_let_go,
+     FLAGS, NULL},
     {"a server ends while changes of another's task wait", a_server_ends_meanwhile, FLAGS,
      NULL},
     {"wishes of 2025-11-25 for a task of another server are bounded", wishes_of_2025,

@@ -8,6 +8,7 @@
 
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
+#include "engine/cluster/following.h"
 #include "engine/cluster/forwarding.h"
 #include "support/log_stage.h"
 
@@ -302,9 +303,11 @@ static void letters_that_the_store_has_not_taken_count(void **state)
     for (size_t i = 0; i < SGI_FORWARDS_MAX; i++) {
         if (i % SGI_FORWARDS_EACH == 0)
             fake_host_advance(&log_host, 10000);
+        sgi_followed_note_use(op); /* the server does not let go of it */
         assert_int_equal(sgi_forward_cancel(op), SEGUE_OK);
     }
     fake_host_advance(&log_host, 10000);
+    sgi_followed_note_use(op);
     assert_true(LIST_EMPTY(&op->shared->forwards));
     assert_int_equal(log_server->cluster.forwards, SGI_FORWARDS_MAX);
     assert_int_equal(sgi_forward_cancel(op), SEGUE_E_LIMIT);

@@ -13,9 +13,21 @@
 #include "engine/cluster/following.h"
 
 #define WAIT_MS SGI_THRESHOLD(forward_wait_ms)
+/* the pause in ms after an answer that the store could not take */
+#define REST_MS SGI_THRESHOLD(commit_retry_ms)
 /* the maximum time in ms to wait for the effect of a durable command, for tasks of
  * 2026-07-28, whose clients get only an acknowledgement */
 #define ACK_MS SGI_THRESHOLD(forward_ack_ms)
+
+/* What becomes of a command. */
+typedef enum sgi_forward_state {
+    SGI_FORWARD_POSTED_ONLY, /* the command is done when it is in the store */
+    SGI_FORWARD_AWAITED,     /* the command is done when the log shows its effect */
+    /* The store could not take the answer to a question, and the waiters know. The
+     * question stays closed for a pause, or its client would be asked again at once, as
+     * often as it answers, while the store is away. */
+    SGI_FORWARD_RESTS
+} sgi_forward_state;
 
 typedef struct sgi_forward {
     LIST_ENTRY(sgi_forward) link;
@@ -25,7 +37,7 @@ typedef struct sgi_forward {
     /* key of the question that the command answers; NULL = the command answers no
      * question */
     char *key;
-    bool awaited;
+    sgi_forward_state state;
     sgi_store_job *job;
     sgi_timer timer;
 } sgi_forward;
@@ -85,10 +97,10 @@ static void fail(sgi_forward *forward, segue_status status)
 {
     sgi_op *op = forward->op;
     uint64_t number = forward->number;
-    bool awaited = forward->awaited;
+    bool is_awaited = forward->state == SGI_FORWARD_AWAITED;
     sgi_op_ref(op);
     end_forward(forward);
-    if (awaited)
+    if (is_awaited)
         wait_failed(op, number, status);
     /* the command has failed, so its question is open again */
     sgi_op_tell_waiters_fired(op);
@@ -102,6 +114,23 @@ static void time_over(sgi_timer *timer)
 {
     sgi_forward *forward = SGI_OWNER(timer, sgi_forward, timer);
     fail(forward, forward->job ? SEGUE_E_STORE : SEGUE_E_TIMEOUT);
+}
+
+static void rest_is_over(sgi_timer *timer)
+{
+    fail(SGI_OWNER(timer, sgi_forward, timer), SEGUE_E_STORE);
+}
+
+/* Handles a command that the store could not take. */
+static void post_failed(sgi_forward *forward, segue_status status)
+{
+    if (!forward->key || forward->state != SGI_FORWARD_AWAITED) {
+        fail(forward, status);
+        return;
+    }
+    forward->state = SGI_FORWARD_RESTS;
+    sgi_engine_set_timer(forward->op->engine, &forward->timer, REST_MS, rest_is_over);
+    wait_failed(forward->op, forward->number, status);
 }
 
 static bool is_done(const sgi_forward *forward)
@@ -130,8 +159,8 @@ static void posted(sgi_store_job *job)
     bool gone = status == SEGUE_E_TERMINAL || status == SEGUE_E_NOT_FOUND;
     forward->job = NULL;
     if (status != SEGUE_OK && !gone)
-        fail(forward, status);
-    else if (!forward->awaited)
+        post_failed(forward, status);
+    else if (forward->state != SGI_FORWARD_AWAITED)
         end_forward(forward);
     else if (sgi_op_cluster(op)->observer->acknowledges(op))
         sgi_engine_set_timer(op->engine, &forward->timer, ACK_MS, time_over);
@@ -180,9 +209,14 @@ static void write_command(const sgi_command *command, const sgi_cluster *cluster
     sgi_jw_close(&w, '}');
 }
 
-static segue_status post(sgi_op *op, const char *key, bool awaited, sgi_command command)
+static segue_status post(sgi_op *op, const char *key, sgi_forward_state state,
+                         sgi_command command)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
+    /* A command holds a reference to its operation. Nobody would drop the command of an
+     * operation that has left the maps. */
+    if (!sgi_op_is_known(op) || op->committer->closed)
+        return SEGUE_E_STORE;
     if (!has_room(op)) {
         cluster->counts.refused++;
         return SEGUE_E_LIMIT;
@@ -195,7 +229,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, sgi_command 
     forward->op = op;
     sgi_op_ref(op);
     forward->number = ++cluster->forward_number;
-    forward->awaited = awaited;
+    forward->state = state;
     LIST_INSERT_HEAD(&op->shared->forwards, forward, link);
     count_in(forward, sizeof *forward + job->command.len);
     if (job->command.failed) {
@@ -211,13 +245,15 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, sgi_command 
 
 segue_status sgi_forward_cancel(sgi_op *op)
 {
-    return post(op, NULL, true, (sgi_command){"cancel", SGI_STR("1"), NULL});
+    return post(op, NULL, SGI_FORWARD_AWAITED,
+                (sgi_command){"cancel", SGI_STR("1"), NULL});
 }
 
 segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
                                 bool awaited)
 {
-    return post(op, key, awaited, (sgi_command){"answer", payload, NULL});
+    return post(op, key, awaited ? SGI_FORWARD_AWAITED : SGI_FORWARD_POSTED_ONLY,
+                (sgi_command){"answer", payload, NULL});
 }
 
 /* Sends the owner a command that says whether the client is connected. A failure is
@@ -225,15 +261,15 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
 void sgi_forward_presence(sgi_op *op, bool away, uint64_t attached_at)
 {
     sgi_json value = away ? SGI_STR("1") : SGI_STR("0");
-    if (sgi_op_is_known(op) && !op->committer->closed)
-        post(op, NULL, false, (sgi_command){"away", value, &attached_at});
+    post(op, NULL, SGI_FORWARD_POSTED_ONLY, (sgi_command){"away", value, &attached_at});
 }
 
 bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key)
 {
     const sgi_forward *forward;
     LIST_FOREACH(forward, &op->shared->forwards, link)
-        if (forward->awaited && forward->key && !strcmp(forward->key, key))
+        if (forward->state != SGI_FORWARD_POSTED_ONLY && forward->key &&
+            !strcmp(forward->key, key))
             return true;
     return false;
 }
@@ -242,7 +278,7 @@ bool sgi_forwards_are_open(const sgi_op *op, uint64_t number)
 {
     const sgi_forward *forward;
     LIST_FOREACH(forward, &op->shared->forwards, link)
-        if (forward->awaited && forward->number <= number)
+        if (forward->state == SGI_FORWARD_AWAITED && forward->number <= number)
             return true;
     return false;
 }
@@ -253,7 +289,7 @@ void sgi_forwards_end_done(sgi_op *op)
     sgi_op_ref(op);
     while (forward) {
         sgi_forward *next = LIST_NEXT(forward, link);
-        if (forward->awaited && is_done(forward))
+        if (forward->state != SGI_FORWARD_POSTED_ONLY && is_done(forward))
             end_forward(forward);
         forward = next;
     }

@@ -18,8 +18,8 @@
 #define SGI_FORWARDS_BYTES SGI_THRESHOLD(forwards_bytes)
 
 /* Forwards a client's request to cancel the operation. Returns SEGUE_E_NOMEM when out of
- * memory, and SEGUE_E_LIMIT when too many commands are not done; in both cases nothing
- * was sent. */
+ * memory, SEGUE_E_LIMIT when too many commands are not done, and SEGUE_E_STORE when this
+ * server has let go of the operation; in these cases nothing was sent. */
 segue_status sgi_forward_cancel(sgi_op *op);
 /* Forwards an answer to a question. payload: the answer in the form of an INPUT_ANSWER
  * entry. awaited = true: the command is done when the log shows the answer. awaited =
@@ -27,7 +27,7 @@ segue_status sgi_forward_cancel(sgi_op *op);
 segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
                                 bool awaited);
 /* True when an answer to this question was forwarded and the answer is not in the log
- * yet. */
+ * yet. Stays true for a pause after the store could not take the answer. */
 bool sgi_question_answer_is_being_forwarded(const sgi_op *op, const char *key);
 /* For a lasting call, whose client can leave and come back (server/lasting.h): sends the
  * owner a command that says whether the client of the call is connected to this server
