@@ -732,6 +732,41 @@ static void a_full_inbox_pauses_the_stream_and_loses_nothing(void **state)
     kit_end(&k);
 }
 
+/* Events of the stream that was left arrive while no stream is open, and after the next
+ * one was opened, one of them twice. The next stream brings all of them again. */
+static void late_events_of_a_paused_stream_do_no_harm(void **state)
+{
+    (void)state;
+    enum { SIZE = 200 * 1024, FIRST = 5 };
+    kit k = {0};
+    const char *stream;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.credit = 1;
+    record *r = begin(&k, &options, &stream);
+    char *text = malloc(SIZE + 1);
+    memset(text, 'x', SIZE);
+    text[SIZE] = 0;
+    int sent = 0;
+    while (sent < FIRST || !kit_heard(&k)) {
+        kit_segment(&k, "T", sent, sent + 1, text);
+        sent++;
+    }
+    kit_segment(&k, "T", sent, sent + 1, "late");
+    segue_request_grant(r->request, 1000);
+    stream = kit_expect(&k, "tasks/stream");
+    int after = atoi(json_at(stream, "params.after"));
+    kit_segment(&k, "T", sent + 1, sent + 2, "late");
+    kit_segment(&k, "T", sent + 1, sent + 2, "late");
+    kit_expect_silence(&k);
+    for (int i = after + 1; i <= sent + 2; i++)
+        kit_segment(&k, "T", i, i + 1, "in time");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, sent + 3);
+    free(text);
+    kit_end(&k);
+}
+
 static void discard_delivers_and_does_not_collect(void **state)
 {
     (void)state;
@@ -788,6 +823,7 @@ int main(void)
         cmocka_unit_test(a_look_that_fails_beside_a_stream_is_made_again),
         cmocka_unit_test(a_question_is_found_again_by_a_resumed_stream),
         cmocka_unit_test(segments_wait_for_credit_and_keep_their_order),
+        cmocka_unit_test(late_events_of_a_paused_stream_do_no_harm),
         cmocka_unit_test(a_full_inbox_pauses_the_stream_and_loses_nothing),
         cmocka_unit_test(discard_delivers_and_does_not_collect),
     };

@@ -39,11 +39,11 @@ bool sgi_task_stream_needs_polling(const segue_request *request)
 
 /* ---- streams that were dropped ---- */
 
-static sgi_dropped_stream *find_left(const segue_request *request)
+static sgi_dropped_stream *find_left(segue_session *session, sgi_str task_id)
 {
-    sgi_dropped_stream *left = sgi_session_task_streams_of(request->session)->left;
+    sgi_dropped_stream *left = sgi_session_task_streams_of(session)->left;
     for (size_t i = 0; i < SGI_STREAMS_LEFT_MAX; i++)
-        if (left[i].task_id && !strcmp(left[i].task_id, request->task_id))
+        if (left[i].task_id && sgi_str_eq(sgi_str_of(left[i].task_id), task_id))
             return &left[i];
     return NULL;
 }
@@ -72,7 +72,7 @@ static void note_left(const segue_request *request)
     uint64_t next = sgi_task_stream_of(request)->next;
     if (!next || request->session->conn->exchanging)
         return;
-    sgi_dropped_stream *left = find_left(request);
+    sgi_dropped_stream *left = find_left(request->session, sgi_str_of(request->task_id));
     if (!left) {
         left = &streams->left[streams->left_at];
         streams->left_at = (streams->left_at + 1) % SGI_STREAMS_LEFT_MAX;
@@ -84,15 +84,21 @@ static void note_left(const segue_request *request)
 }
 
 /* True when the event belongs to the dropped stream, because its number continues the
- * numbers of that stream. The first event with another number belongs to the new stream,
- * and so does every later event. */
+ * numbers of that stream, or repeats the last one. The first event with another number
+ * belongs to the new stream, and so does every later event. */
+static bool continues(sgi_dropped_stream *left, uint64_t seq)
+{
+    if (!left || (left->next != seq && left->next != seq + 1))
+        return false;
+    left->next = seq + 1;
+    return true;
+}
+
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 {
-    sgi_dropped_stream *left = find_left(request);
-    if (left && left->next == seq) {
-        left->next++;
+    sgi_dropped_stream *left = find_left(request->session, sgi_str_of(request->task_id));
+    if (continues(left, seq))
         return true;
-    }
     forget_left(request->session, left);
     return false;
 }
@@ -235,7 +241,8 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     forget_stream(request);
     /* no event of an earlier, dropped stream comes after the end of this stream, so the
      * dropped stream is forgotten */
-    forget_left(request->session, find_left(request));
+    forget_left(request->session,
+                find_left(request->session, sgi_str_of(request->task_id)));
     if (request->phase != SGI_PHASE_FOLLOW || request->cancel_due)
         return;
     if (outcome->kind == SGI_OUTCOME_ERROR) {
@@ -372,6 +379,15 @@ static bool read_id(segue_session *session, sgi_json value, sgi_str *id)
     return is_text && !room->failed;
 }
 
+/* Drops an event of a stream that is not open. */
+static void drop_event(segue_session *session, sgi_str task_id, sgi_json seq)
+{
+    int64_t number;
+    session->engine->warnings++;
+    if (sgi_json_read_int(seq, &number) && number >= 0 && number < SGI_COUNT_MAX)
+        continues(find_left(session, task_id), (uint64_t)number);
+}
+
 static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken)
 {
@@ -389,8 +405,7 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     else if ((request = find_by_stream(session, id)))
         sgi_task_stream_take_event(request, &event);
     else
-        /* the event belongs to a stream that is not open, so the event is dropped */
-        session->engine->warnings++;
+        drop_event(session, id, event.seq);
     *taken = true;
     return true;
 }
