@@ -90,6 +90,7 @@ bool sgi_store_queue_read_changes(sgi_store_queue *queue)
     sgi_store_slot_unlock(slot);
     segue_status status =
         sgi_store_deliver_news(queue->listener, sgi_change_feed_add, &feed, &within_ms);
+    feed.status = status;
     sgi_store_slot_lock(slot);
     if (status != SEGUE_OK || (within_ms == 0 && !feed.count))
         within_ms = AGAIN_MS;

@@ -112,6 +112,16 @@ static void note_all(sgi_pg_store *store, bool lapsed)
 
 /* ---- beat: the lease ---- */
 
+/* Reports, once for each lapse, that the lease is over and PostgreSQL cannot be reached.
+ * The server then asks for the changes, and the failure tells it that it is cut off. */
+static void note_lapse(watch *w)
+{
+    if (w->alive_until && sgi_pg_now() > w->alive_until) {
+        w->alive_until = 0;
+        note_all(w->store, true);
+    }
+}
+
 /* Looks whether the schema has a newer format, and whether the newest one is due. The
  * look is part of the beats until the schema has the newest format. */
 static bool look_at_format(sgi_pg_store *store, int64_t now_ms)
@@ -327,6 +337,8 @@ static void go_on(watch *w)
     int64_t third = store->lease_ms / 3;
     bool ok = (sgi_pg_link_is_up(&store->ear) || open_ear(w)) && beat_once(w);
     w->failures = ok ? 0 : w->failures + 1;
+    if (!ok)
+        note_lapse(w);
     w->was_deaf = true;
     if (!ok)
         sgi_pg_link_close(&store->ear);

@@ -102,6 +102,16 @@ static void note_all(sgi_redis_store *store, bool lapsed)
 
 /* ---- beat: the lease ---- */
 
+/* Reports, once for each lapse, that the lease is over and Redis cannot be reached. The
+ * server then asks for the changes, and the failure tells it that it is cut off. */
+static void note_lapse(watch *w)
+{
+    if (w->alive_until && sgi_redis_monotonic_ms() > w->alive_until) {
+        w->alive_until = 0;
+        note_all(w->store, true);
+    }
+}
+
 /* Reads the part of the answer to a beat that is about the format of the data. */
 static void note_format(watch *w, const redisReply *reply, int64_t now_ms)
 {
@@ -165,6 +175,8 @@ static void beat(watch *w)
         w->beat_failures = 0;
     else
         w->beat_failures++;
+    if (w->beat_failures)
+        note_lapse(w);
     int64_t wait = sgi_backoff_ms(&PACE, w->beat_failures);
     w->beat_at = sgi_redis_monotonic_ms() + (!w->beat_failures ? third
                                              : wait < third    ? wait + 1

@@ -395,6 +395,52 @@ static void a_creation_that_was_applied_comes_again(world *w)
     fails_at_first(w, 1);
 }
 
+/* The store has a task of A, but A does not know that: the answer of its commit was lost.
+ * B shows the task to its client. A does not say that there is no such task. */
+static void a_task_that_is_not_confirmed_is_not_denied(world *w)
+{
+    char id[64], params[96];
+    take_over_begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&take_over_other, "Ada");
+    shared_store_fail(take_over_instance, 1, 1);
+    wire_ask(a, "1", "tools/call",
+             "\"name\":\"story\",\"arguments\":{\"n\":1,\"delayMs\":300}", CAPS_TASKS);
+    world_run(w);
+    const sgi_map_node *node = sgi_map_any_node(&w->server->cluster.by_task);
+    snprintf(id, sizeof id, "%.*s", (int)node->key.n, node->key.p);
+    assert_at(state_at(b, id), "result.status", "\"working\"");
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(a, "2", "tasks/get", params, CAPS_TASKS);
+    world_run(w);
+    assert_code(wire_response(a, "2"), -32603);
+    until_state(a, id, "\"completed\"");
+    take_over_end();
+}
+
+/* A cannot reach the store, and nothing of it is being written. Another server may own
+ * the task and have asked a question that A does not know. So A does not acknowledge an
+ * answer to it. */
+static void who_is_cut_off_acknowledges_no_unknown_answer(world *w)
+{
+    char params[256];
+    take_over_begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(a, "1", "confirm_delete", "", CAPS_ALL);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"," ANSWER("input-7"), id);
+    shared_store_away(take_over_instance, 1);
+    world_advance(w, 2 * LEASE_MS);
+    wire_ask(a, "2", "tasks/update", params, CAPS_ALL);
+    world_run(w);
+    assert_code(wire_response(a, "2"), -32603);
+    shared_store_away(take_over_instance, 0);
+    world_advance(w, LEASE_MS);
+    wire_ask(a, "3", "tasks/update", params, CAPS_ALL);
+    world_advance(w, LEASE_MS);
+    assert_at(wire_response(a, "3"), "error", "");
+    take_over_end();
+}
+
 /* The store has a question of A, but A does not know that: the answer of its commit was
  * lost. A client of B sees the question and answers it. The answer reaches A's
  * handler. */
@@ -552,6 +598,29 @@ static void who_was_away_behind_a_lost_answer(world *w)
     world_stop(&take_over_other);
     shared_store_away(take_over_instance, 0);
     must_be_story(until_state(a, id, "\"completed\""), 12);
+    assert_int_equal(shared_place_finals(take_over_place), 1);
+    take_over_end();
+}
+
+/* A's handler has ended while A was cut off. Nobody saw this end. Another server went on
+ * with the task, and has gone too. What the other server wrote counts. */
+static void who_ended_before_another_came_and_went(world *w)
+{
+    char id[64];
+    take_over_begin(w);
+    wire *a = world_connect(w, "Ada");
+    world_connect(&take_over_other, "Ada");
+    snprintf(id, sizeof id, "%s",
+             wire_make_task(a, "1", "story", "\"n\":4,\"delayMs\":300", NULL));
+    world_advance(w, 400);
+    shared_store_away(take_over_instance, 1);
+    for (int i = 0; i < 100 && !take_over_other.server->counts.taken_over; i++)
+        world_advance(w, 100);
+    world_advance(w, 350);
+    assert_int_equal(fixtures_jobs(w->fixtures), 0);
+    world_stop(&take_over_other);
+    shared_store_away(take_over_instance, 0);
+    must_be_story(until_state(a, id, "\"completed\""), 4);
     assert_int_equal(shared_place_finals(take_over_place), 1);
     take_over_end();
 }
@@ -766,8 +835,14 @@ static const scenario leases[] = {
      who_is_away_while_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a server that was away continues behind a segment of its own",
      who_was_away_behind_a_lost_answer, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a server that ended a task before another came and went takes it up again",
+     who_ended_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a question of before another server came and went is answered",
      who_asked_before_another_came_and_went, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 who is cut off acknowledges no answer to a question it does not know",
+     who_is_cut_off_acknowledges_no_unknown_answer, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a task that is not confirmed is not denied",
+     a_task_that_is_not_confirmed_is_not_denied, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 an answer overtakes its question", an_answer_overtakes_its_question,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a question of the new owner is answered",

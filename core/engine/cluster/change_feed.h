@@ -33,6 +33,7 @@ typedef struct sgi_change_feed {
     /* number and bytes of the commands in this feed and of the commands that wait in the
      * cluster */
     size_t commands, command_bytes;
+    segue_status status; /* the outcome of the reading; the host sets it */
 } sgi_change_feed;
 
 /* ---- functions for the host ---- */

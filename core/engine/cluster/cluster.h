@@ -109,6 +109,9 @@ struct sgi_cluster {
     size_t command_count;
     size_t command_bytes;
     sgi_timer commands_timer;
+    /* true while the store does not tell its changes: other servers may own operations of
+     * this server, and this server would not know */
+    bool cut_off;
 
     /* The members below are used while this server takes over operations. */
     /* the server may claim operations of servers that have gone; true from the start of

@@ -142,7 +142,8 @@ static void note_read(sgi_op *op)
 bool sgi_op_may_be_behind(const sgi_op *op)
 {
     if (!sgi_op_runs_elsewhere(op))
-        return sgi_op_is_in_doubt(op);
+        return sgi_op_is_in_doubt(op) ||
+               (sgi_op_is_logged(op) && sgi_op_cluster(op)->cut_off);
     return op->shared->stale || op->shared->growth != SGI_GROWTH_READ;
 }
 

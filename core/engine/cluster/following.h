@@ -37,7 +37,7 @@ void sgi_followed_read_all(sgi_cluster *cluster);
 void sgi_followed_end(sgi_op *op);
 /* True when the store may have entries of another server that this server has not read:
  * another server runs the operation and its log was not read to the end, or it is in
- * doubt which server owns the operation. */
+ * doubt which server owns the operation, or the store does not tell its changes. */
 bool sgi_op_may_be_behind(const sgi_op *op);
 /* Asks the store not to report growth of this operation any more. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id);

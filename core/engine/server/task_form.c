@@ -133,6 +133,15 @@ bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
            op->served->dialect == dialect;
 }
 
+/* True when the store has not confirmed yet that it has the task. The client knows the
+ * task, so another server has read it in the store. */
+static bool is_unconfirmed(const sgi_peer *peer, const sgi_op *op,
+                           const sgi_srv_dialect *dialect)
+{
+    return op && sgi_op_is_task(op) && op->served->who == peer->who &&
+           op->served->dialect == dialect;
+}
+
 sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
                              const sgi_srv_dialect *dialect)
 {
@@ -142,6 +151,8 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
         return op;
     if (!op && status != SEGUE_E_NOT_FOUND)
         sgi_reply_store_error(reply, SGI_UNREADABLE, status);
+    else if (is_unconfirmed(reply->peer, op, dialect))
+        sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
     else if (op && sgi_facts(reply->version)->has_extensions &&
              !sgi_srv_is_modern(dialect) && sgi_srv_is_modern(op->served->dialect) &&
              sgi_task_is_visible(reply->peer, op, op->served->dialect))
