@@ -6,7 +6,7 @@
 #include "base/thresholds.h"
 
 /* The most starts in 10 s. Each request that is sent again has pauses of its own, and the
- * session has some, too. */
+ * session has some, too. A client that died begins again with short pauses. */
 #define STARTS_OF_REQUEST 10
 #define STARTS_OF_SESSION 10
 
@@ -45,6 +45,7 @@ sim_server *sim_child_start(sim_client *client)
     if (child->runtime) /* the child of before has not ended yet */
         sim_server_end(child, false);
     int most = STARTS_OF_SESSION + STARTS_OF_REQUEST * (int)sim_planned(s, SIM_calls);
+    most *= 1 + (int)sim_planned(s, SIM_deaths);
     sim_tell(s, "start client%d most=%d", client->index, has_usual_pauses() ? most : 0);
     sim_server_start(child);
     set_fuse(child);

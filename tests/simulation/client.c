@@ -56,13 +56,12 @@ static bool may_keep(const sim_app *a)
     return sim_planned(a->s, SIM_deaths) && a->request && !is_twin(a);
 }
 
-/* The result of a task of 2025-11-25 that another request has cancelled has one more
- * text, which says so (R-1905-48). */
-static bool says_cancelled(const sim_app *a, const char *json, size_t len)
+/* Is this the text that ends the result of a cancelled task (2025-11-25)? Another caller
+ * of the task may get it. */
+static bool tells_of_cancel(const segue_segment_view *view)
 {
-    static const char text[] = "\"text\":\"Task was cancelled\"";
-    return is_twin(a) && sim_row(&a->s->plan)->era == SEGUE_ERA_LEGACY &&
-           row_of(a)->flags & ROW_TASK && memmem(json, len, text, sizeof text - 1);
+    static const char text[] = "\"Task was cancelled\"";
+    return memmem(view->data, view->data_len, text, sizeof text - 1) != NULL;
 }
 
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
@@ -75,8 +74,11 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     int block = program_find(&a->program, view->data, view->data_len);
     uint64_t digest = block >= 0 ? sim_block_digest(&a->program, block)
                                  : judge_digest(JUDGE_DIGEST, view->data, view->data_len);
-    bool says_why = block < 0 && (row_of(a)->flags & ROW_SAYS_WHY ||
-                                  says_cancelled(a, view->data, view->data_len));
+    bool says_why = block < 0 && row_of(a)->flags & ROW_SAYS_WHY;
+    if (block < 0 && tells_of_cancel(view)) {
+        sim_tell(a->s, "withdrawn " SIM_WHO, SIM_WHO_OF(a));
+        a->withdrawn = says_why = true;
+    }
     if (view->replaces && !says_why)
         sim_tell(a->s, "drop " SIM_WHO, SIM_WHO_OF(a));
     if (!says_why) /* the reason of a failure is shown as one more segment */
@@ -248,8 +250,8 @@ static void on_complete(void *user, segue_request *request, segue_status status,
                  strlen(segue_error_read(error)->message));
     if (status != SEGUE_OK)
         tell_failure(a, status, segue_error_read(error)->rpc_code);
-    else if (says_cancelled(a, json, len))
-        tell_failure(a, SEGUE_E_CANCELLED, 0);
+    else if (a->withdrawn)
+        sim_tell(a->s, "result " SIM_WHO " kind=failed code=said", SIM_WHO_OF(a));
     else if (row_of(a)->flags & ROW_SAYS_WHY && strstr(json, "\"isError\":true") &&
              (!ends_well || content_digest(&a->program, (sgi_json){json, len}) == 1 ||
               !program_end(&a->program)->is_error))
@@ -286,6 +288,16 @@ static void listen_to(sim_app *a, segue_request_events *events)
     events->on_complete = on_complete;
 }
 
+/* A client of 2026-07-28 cancels a call over HTTP by closing its stream. When the answer,
+ * which names the task, is under way, the server has no such stream any more. It knows
+ * the call only by its key. Servers without a shared store are sent none. */
+static bool may_orphan(const sim_app *a)
+{
+    const sim *s = a->s;
+    return sim_planned(s, SIM_http) && row_of(a)->era == SEGUE_ERA_MODERN &&
+           (sim_planned(s, SIM_keyless) || sim_planned(s, SIM_store) == SIM_MEMORY);
+}
+
 static void tell_beginning(sim_app *a)
 {
     bool lasts = outlasts(a) && !sim_planned(a->s, SIM_keyless);
@@ -298,11 +310,11 @@ static void tell_beginning(sim_app *a)
         a->attempt++;
         sim_tell(a->s,
                  "op %d.%d person=%s lasts=%d restarts=%d numbered=%d named=%d "
-                 "gap=%d",
+                 "orphan=%d gap=%d",
                  a->index % SIM_CALLS, a->attempt, a->person, lasts,
                  (int)sim_planned(a->s, SIM_restartable),
                  (row_of(a)->flags & ROW_NUMBERED) != 0,
-                 (row_of(a)->flags & ROW_NAMES_TASK) != 0, a->s->gap);
+                 (row_of(a)->flags & ROW_NAMES_TASK) != 0, may_orphan(a), a->s->gap);
         sim_tell(a->s, "anew " SIM_WHO " at=k%d", SIM_WHO_OF(a), a->client->index);
     }
 }
@@ -325,7 +337,7 @@ static void begin(sim_app *a)
     listen_to(a, &events);
     a->question_count = 0;
     a->started = true;
-    a->completed = false;
+    a->completed = a->withdrawn = false;
     a->last = a->has_token ? a->kept_last : 0;
     segue_status status =
         a->has_token ? segue_request_resume(session, a->token, &options, &events,

@@ -133,6 +133,7 @@ static const char *on_op(judge *j, const judge_words *l)
     op->restarts = judge_number(l, "restarts") != 0;
     op->numbered = judge_number(l, "numbered") != 0;
     op->named = judge_number(l, "named") != 0;
+    op->may_orphan = judge_number(l, "orphan") != 0;
     op->faults_before = j->faults;
     op->gap = judge_number(l, "gap");
     op->next = j->operations;
@@ -231,8 +232,9 @@ static const char *on_over(judge *j)
         return judge_wrong(j, "ends: %lld ms passed after the last fault",
                            (long long)(j->now_ms - j->calm_ms));
     for (judge_operation *op = j->operations; op; op = op->next)
-        for (int i = 0;
-             op->cancelled && op->faults_before == j->faults && i < op->run_count; i++)
+        for (int i = 0; op->cancelled && !op->may_orphan &&
+                        op->faults_before == j->faults && i < op->run_count;
+             i++)
             if (!op->runs[i].told && !op->runs[i].waits && !*op->runs[i].end)
                 return judge_wrong(j, "cancel: %s was cancelled, its handler runs on",
                                    op->name);
@@ -286,7 +288,7 @@ static const char *take(judge *j, const judge_words *l)
         return on_handler(j, l);
     if (is_one_of(l->verb,
                   "see drop keep back anew limit wants heard asked status cancel lasts "
-                  "had task result"))
+                  "had task result withdrawn"))
         return judge_on_caller(j, l);
     if (!strcmp(l->verb, "gone")) {
         judge_caller *c = judge_find_caller(j, l->a);

@@ -2,8 +2,10 @@
  * says which promise was broken. It knows nothing of the library: any run that writes
  * these lines can be judged, also a run of real processes.
  *
- *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1 named=0|1 gap=N
- *                                 a call is about to start; named: it becomes a task;
+ *     <ms> op O person=P lasts=0|1 restarts=0|1 numbered=0|1 named=0|1 orphan=0|1
+ *          gap=N                  a call is about to start; named: it becomes a task;
+ *                                 orphan: if it is cancelled before a caller is told its
+ *                                 task, the task may run on (R-2557-11);
  *                                 gap: the server does not show segment N; 0 = none
  *     <ms> run O R from=N         run R of the handler begins behind segment N
  *     <ms> emit O R n=N d=D       the handler gives segment N with digest D
@@ -37,6 +39,7 @@
  *     <ms> status C O s=STATUS
  *     <ms> task C O               C is told that its call is a task
  *     <ms> cancel C O
+ *     <ms> withdrawn C O          C is told that the call was cancelled
  *     <ms> lasts C O              C learns that the call outlives its connection
  *     <ms> had C O                C, which has died, was sent the end of the call if the
  *                                 call has ended: the call outlives nothing any more

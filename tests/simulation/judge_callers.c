@@ -155,9 +155,7 @@ static const char *on_result(judge *j, judge_caller *c, judge_operation *op,
     c->ended = true;
     c->open = false;
     if (failed && !strncmp(judge_text(l, "code"), "SEGUE_E_TIMEOUT", 15)) {
-        const char *why = judge_limits_on_timeout(j, c, op);
-        if (why)
-            return why;
+        return judge_limits_on_timeout(j, c, op);
     }
     if (failed && !strncmp(judge_text(l, "code"), "SEGUE_E_PROTOCOL", 16))
         return judge_wrong(j, "blame: %s fails as if its server broke the protocol",
@@ -212,12 +210,17 @@ const char *judge_on_caller(judge *j, const judge_words *l)
         return on_status(j, c, l);
     } else if (!strcmp(l->verb, "cancel")) {
         op->cancelled = true;
+    } else if (!strcmp(l->verb, "withdrawn")) {
+        if (!op->cancelled && !op->overdue)
+            return judge_wrong(j,
+                               "cancel: %s is told that %s was cancelled, and it was not",
+                               c->name, op->name);
     } else if (!strcmp(l->verb, "lasts")) {
         op->lasts = true;
     } else if (!strcmp(l->verb, "had")) {
         op->lasts = op->lasts && !has_end(op);
     } else if (!strcmp(l->verb, "task")) {
-        op->named = false;
+        op->named = op->may_orphan = false;
     } else if (!strcmp(l->verb, "asked")) {
         if (strcmp(op->person, judge_text(l, "by")) != 0)
             return judge_wrong(j, "answers: %s is asked what %s of %s asks",

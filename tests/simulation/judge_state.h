@@ -38,8 +38,9 @@ typedef struct judge_operation {
     struct judge_operation *next;
     char name[JUDGE_NAME], person[JUDGE_NAME];
     bool lasts, restarts, numbered;
-    bool named; /* a result must not come before a caller is told the task */
-    size_t gap; /* the segment that callers need not be shown; 0 = none */
+    bool named;      /* a result must not come before a caller is told the task */
+    bool may_orphan; /* a cancellation reaches no task that no caller was told of */
+    size_t gap;      /* the segment that callers need not be shown; 0 = none */
     judge_segment *segments;
     size_t count, cap;
     size_t standing; /* the first segment that was not replaced */

@@ -124,7 +124,8 @@ typedef struct sim_app {
     int last; /* the last block that was shown */
     int kept_last;
     bool started, completed, cancelled;
-    bool heard; /* a log message has arrived */
+    bool withdrawn; /* the result says that another caller cancelled the call */
+    bool heard;     /* a log message has arrived */
     int64_t granted;
     sim_question questions[SIM_CALLS * 4];
     int question_count;

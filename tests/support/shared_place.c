@@ -112,9 +112,8 @@ void shared_free_op(shared_place *p, shared_op *o)
 {
     forget_commands(p, o, UINT64_MAX);
     for (size_t i = 0; i < o->count; i++)
-        free((char *)o->entries[i].data);
+        free((char *)o->entries[i].entry.data);
     free(o->entries);
-    free(o->times);
     free(o->texts);
     free(o);
 }
@@ -204,48 +203,54 @@ static segue_status create(shared_store *s, const segue_store_record *record, un
     return SEGUE_OK;
 }
 
-static void make_room(shared_op *o)
+size_t shared_first_after(const shared_op *o, uint64_t seq)
 {
-    if (o->count < o->cap)
-        return;
-    o->cap = o->cap ? o->cap * 2 : 8;
-    o->entries = shared_get(o->entries, o->cap * sizeof *o->entries);
-    o->times = shared_get(o->times, o->cap * sizeof *o->times);
+    size_t low = 0, high = o->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->entries[middle].seq <= seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* Leaves a hole for entries that are lost, before the end of the operation. */
-static void leave_hole(shared_op *o, uint64_t seq)
+static uint64_t last_seq(const shared_op *o)
 {
-    while (o->behind == seq && o->count + 1 < seq) {
-        make_room(o);
-        o->times[o->count] = 0;
-        o->entries[o->count] = (segue_store_entry){0};
-        o->count++;
-    }
+    return o->count ? o->entries[o->count - 1].seq : 0;
+}
+
+/* Is this the entry that the log has at its seq? */
+static int same_entry(const shared_op *o, const segue_store_entry *entry)
+{
+    size_t i = shared_first_after(o, entry->seq - 1);
+    if (i == o->count || o->entries[i].seq != entry->seq)
+        return 0;
+    const segue_store_entry *old = &o->entries[i].entry;
+    return old->kind == entry->kind && old->segment == entry->segment &&
+           old->event == entry->event && old->at_ms == entry->at_ms &&
+           same_bytes(old->data, old->data_len, entry->data, entry->data_len);
 }
 
 static segue_status append(shared_op *o, const segue_store_entry *entry, int64_t now,
                            undo *u)
 {
-    leave_hole(o, entry->seq);
-    if (entry->seq && entry->seq <= o->count) {
-        const segue_store_entry *old = &o->entries[entry->seq - 1];
+    if (entry->seq && entry->seq <= last_seq(o)) {
         u->kind = 0;
-        return old->kind == entry->kind && old->segment == entry->segment &&
-                       old->event == entry->event && old->at_ms == entry->at_ms &&
-                       same_bytes(old->data, old->data_len, entry->data, entry->data_len)
-                   ? SEGUE_OK
-                   : SEGUE_E_STATE;
+        return same_entry(o, entry) ? SEGUE_OK : SEGUE_E_STATE;
     }
-    if (entry->seq != o->count + 1)
+    if (!entry->seq || (entry->seq != last_seq(o) + 1 && entry->seq != o->behind))
         return SEGUE_E_STATE;
-    make_room(o);
+    if (o->count == o->cap) {
+        o->cap = o->cap ? o->cap * 2 : 8;
+        o->entries = shared_get(o->entries, o->cap * sizeof *o->entries);
+    }
     char *data = shared_get(NULL, entry->data_len);
     if (entry->data_len)
         memcpy(data, entry->data, entry->data_len);
-    o->times[o->count] = now;
-    o->entries[o->count] = *entry;
-    o->entries[o->count++].data = data;
+    o->entries[o->count] = (shared_entry){entry->seq, now, *entry};
+    o->entries[o->count++].entry.data = data;
     return SEGUE_OK;
 }
 
@@ -284,10 +289,10 @@ static segue_status apply(shared_store *s, const segue_store_write *w, undo *u)
         o->ended_ms = shared_now(s->place);
     }
     u->taken = w->entry.seq;
-    if (w->kind == SEGUE_STORE_TAKEN && w->entry.event > o->count)
+    if (w->kind == SEGUE_STORE_TAKEN && w->entry.event > last_seq(o))
         return SEGUE_E_STATE;
     if (o->at_risk && w->kind == SEGUE_STORE_TAKEN)
-        o->at_risk = w->entry.event != o->count;
+        o->at_risk = w->entry.event != last_seq(o);
     return w->kind == SEGUE_STORE_APPEND ? append(o, &w->entry, shared_now(s->place), u)
                                          : SEGUE_OK;
 }
@@ -299,7 +304,7 @@ static void take_back(shared_store *s, const undo *u)
         shared_pull(s->place, o);
         shared_free_op(s->place, o);
     } else if (u->kind == SEGUE_STORE_APPEND) {
-        free((char *)o->entries[--o->count].data);
+        free((char *)o->entries[--o->count].entry.data);
     } else if (u->kind == SEGUE_STORE_END) {
         o->record.ended = u->ended;
         o->record.purge_ms = u->purge_ms;
@@ -327,11 +332,14 @@ static void settle(shared_store *s, const undo *u)
 /* Removes entries that nobody needs; never the last one. */
 static void drop(shared_op *o, const segue_store_entry *upto)
 {
-    for (size_t i = 0; i < upto->seq && i + 1 < o->count; i++)
-        if (o->entries[i].seq && o->entries[i].kind == upto->kind) {
-            free((char *)o->entries[i].data);
-            o->entries[i] = (segue_store_entry){0};
+    size_t end = shared_first_after(o, upto->seq);
+    for (size_t i = 0; i < end && i + 1 < o->count; i++) {
+        segue_store_entry *e = &o->entries[i].entry;
+        if (e->seq && e->kind == upto->kind) {
+            free((char *)e->data);
+            *e = (segue_store_entry){0};
         }
+    }
 }
 
 static void note_holes(const shared_place *p, const segue_store_write *writes,
@@ -347,8 +355,8 @@ static void note_holes(const shared_place *p, const segue_store_write *writes,
 
 static void lose_tail(shared_place *p, shared_op *o, int64_t since_ms)
 {
-    while (o->count && o->times[o->count - 1] > since_ms)
-        free((char *)o->entries[--o->count].data);
+    while (o->count && o->entries[o->count - 1].written_ms > since_ms)
+        free((char *)o->entries[--o->count].entry.data);
     if (o->record.ended && o->ended_ms > since_ms) {
         o->record.ended = SEGUE_STORE_LIVE;
         o->record.purge_ms = o->live_purge_ms;

@@ -13,13 +13,18 @@
 
 enum { SHARED_BY_ID, SHARED_BY_TASK, SHARED_BY_KEY, SHARED_CHAINS };
 
+typedef struct shared_entry {
+    uint64_t seq;            /* its place in the log */
+    int64_t written_ms;      /* when it was written */
+    segue_store_entry entry; /* its seq is 0 once it was dropped */
+} shared_entry;
+
 typedef struct shared_op {
     struct shared_op *next[SHARED_CHAINS];
     segue_store_record record; /* its texts are in `texts` */
     char *texts;
-    shared_store *owner;        /* NULL = no owner */
-    segue_store_entry *entries; /* seq 0 = the entry is lost or was dropped */
-    int64_t *times;             /* the times at which the entries were written */
+    shared_store *owner;   /* NULL = no owner */
+    shared_entry *entries; /* in the order of seq; an entry that was lost is not there */
     size_t count, cap;
     int64_t made_ms, ended_ms, live_purge_ms;
     uint64_t behind; /* in a commit that ends the operation: entries before may be lost */
@@ -88,6 +93,8 @@ int64_t shared_now(const shared_place *p);
 void shared_wake(const shared_store *s);
 void shared_tell_growth(const shared_store *by, const shared_op *o);
 void shared_tell_orphans(shared_place *p, const shared_store *except);
+/* Returns the index of the first entry after seq. */
+size_t shared_first_after(const shared_op *o, uint64_t seq);
 segue_status shared_write(shared_store *s, const segue_store_write *writes, size_t count);
 
 #endif

@@ -62,8 +62,8 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     shared_store *s = self;
     segue_status status = enter(s);
     const shared_op *o = status ? NULL : shared_find_id(s->place, id);
-    for (uint64_t i = after; o && i < o->count; i++)
-        if (o->entries[i].seq && fn(user, &o->entries[i]))
+    for (size_t i = o ? shared_first_after(o, after) : 0; o && i < o->count; i++)
+        if (o->entries[i].entry.seq && fn(user, &o->entries[i].entry))
             break;
     return leave(s, o || status ? status : SEGUE_E_NOT_FOUND);
 }
