@@ -578,6 +578,40 @@ static void a_question_of_an_unknown_task_is_not_lost(void **state)
     ends(&s, "one");
 }
 
+/* The same, and the call that gets the question ends while the answer is on its way. The
+ * answer is lost, and goes again with the other call. */
+static void an_answer_outlives_the_call_that_gave_it(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    kit_call(&s.k, "other");
+    script_expect(&s, "tools/call");
+    script_event(get, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
+                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
+                 "{\"type\":\"object\",\"properties\":{}}," RELATED("U") "}}");
+    script_until(&s, r->last_key);
+    assert_int_equal(record_answer(r, NULL, "{\"action\":\"decline\"}"), SEGUE_OK);
+    heard *h = script_expect(&s, "");
+    script_result(call, "\"content\":[]");
+    script_until(&s, r->completed);
+    script_say(h, "503 Service Unavailable", "", "");
+    script_advance(&s, 6000);
+    h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "id"), "\"q\"");
+    assert_string_equal(json_at(h->body, "result.action"), "\"decline\"");
+    script_accept(h);
+    ends(&s, "one");
+}
+
 /* The connection dies before the server has accepted the answer, and a proxy has no
  * server for a while; the stream of the call lives on. */
 static void an_answer_that_was_lost_goes_again(void **state)
@@ -750,6 +784,7 @@ int main(void)
         cmocka_unit_test(cancel_is_said),
         cmocka_unit_test(a_ping_is_answered_by_a_post),
         cmocka_unit_test(a_question_of_an_unknown_task_is_not_lost),
+        cmocka_unit_test(an_answer_outlives_the_call_that_gave_it),
         cmocka_unit_test(an_answer_that_was_lost_goes_again),
         cmocka_unit_test(unheard_answers_are_bounded),
     };

@@ -72,14 +72,47 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
     sgi_session_send_message(session, conn);
 }
 
+/* True when the application has answered, and the server may not have the answer yet. */
+static bool is_on_its_way(const segue_session *session,
+                          const sgi_server_question *server_question)
+{
+    bool is_lost = server_question->due || server_question->again.slot;
+    return server_question->answer && !server_question->withdrawn &&
+           sgi_server_question_is_of_session(session, server_question) &&
+           (is_lost || (session->conn->exchanging && session->answers.under_way));
+}
+
+/* Gives the question to another request of the session, so that its answer is sent again
+ * if it is lost. Without another request, nobody waits for what the question is about. */
+static void hand_over(sgi_server_question *server_question)
+{
+    segue_request *from = server_question->request, *to;
+    TAILQ_FOREACH(to, &from->session->requests, link)
+        if (to != from && !sgi_request_is_over(to) &&
+            to->questions.count < SGI_QUESTIONS_MAX)
+            break;
+    if (!to)
+        return;
+    TAILQ_REMOVE(&from->questions.from_server, server_question, link);
+    from->questions.count--;
+    server_question->request = to;
+    TAILQ_INSERT_TAIL(&to->questions.from_server, server_question, link);
+    to->questions.count++;
+}
+
 /* Closes the questions of a request that has ended. A question that came on the request's
  * own HTTP exchange gets no answer. Any other open question is answered with an error.
- * The server may need this answer for another request. */
+ * The server may need this answer, and answers that are on their way, for another
+ * request. */
 void sgi_server_questions_end(segue_request *request)
 {
     segue_session *session = request->session;
-    sgi_server_question *server_question;
-    TAILQ_FOREACH(server_question, &request->questions.from_server, link) {
+    sgi_server_question *server_question, *next;
+    SGI_TAILQ_EACH(server_question, &request->questions.from_server, link, next) {
+        if (is_on_its_way(session, server_question)) {
+            hand_over(server_question);
+            continue;
+        }
         bool waits = server_question->guessed || !session->conn->exchanging;
         if (!sgi_session_is_open(session) || !waits ||
             !sgi_server_question_is_unanswered(session, server_question))
