@@ -5,8 +5,8 @@
 
 #include "base/thresholds.h"
 
-/* The most starts in 10 s. Each request that is sent again has pauses of its own, and the
- * session has some, too. A client that died begins again with short pauses. */
+/* The most starts in 10 s. Each request that is sent again has pauses of its own, also the
+ * answer to a question of a task, and the session has some, too. A client that died begins again with short pauses. */
 #define STARTS_OF_REQUEST 10
 #define STARTS_OF_SESSION 10
 
@@ -44,7 +44,8 @@ sim_server *sim_child_start(sim_client *client)
         return child;
     if (child->runtime) /* the child of before has not ended yet */
         sim_server_end(child, false);
-    int most = STARTS_OF_SESSION + STARTS_OF_REQUEST * (int)sim_planned(s, SIM_calls);
+    int requests = (int)sim_planned(s, SIM_calls) * (sim_planned(s, SIM_asks) ? 2 : 1);
+    int most = STARTS_OF_SESSION + STARTS_OF_REQUEST * requests;
     most *= 1 + (int)sim_planned(s, SIM_deaths);
     sim_tell(s, "start client%d most=%d", client->index, has_usual_pauses() ? most : 0);
     sim_server_start(child);

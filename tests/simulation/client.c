@@ -3,6 +3,7 @@
  * death of its process. */
 #include "simulation/sim.h"
 
+#include "base/thresholds.h"
 #include "wire/json_read.h"
 
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #define THINK_MS (4 * 60 * 1000)
+/* the shortest wait for the answer of a cancelled call with which no task is forgotten */
+#define LATE_MS 20000
 
 /* The user data of callbacks. Callbacks of a process that has died are dropped. */
 typedef struct listener {
@@ -288,14 +291,20 @@ static void listen_to(sim_app *a, segue_request_events *events)
     events->on_complete = on_complete;
 }
 
-/* A client of 2026-07-28 cancels a call over HTTP by closing its stream. When the answer,
- * which names the task, is under way, the server has no such stream any more. It knows
- * the call only by its key. Servers without a shared store are sent none. */
+/* A client that does not wait long enough for the answer of a cancelled call never learns
+ * of its task. Over HTTP, a client of 2026-07-28 does not wait: it cancels the call by
+ * closing its stream. When the answer, which names the task, is under way, the server has
+ * no such stream any more. It knows the call only by its key. Servers without a shared
+ * store are sent none. */
 static bool may_orphan(const sim_app *a)
 {
     const sim *s = a->s;
-    return sim_planned(s, SIM_http) && row_of(a)->era == SEGUE_ERA_MODERN &&
-           (sim_planned(s, SIM_keyless) || sim_planned(s, SIM_store) == SIM_MEMORY);
+    bool waits = SGI_THRESHOLD(late_ms) >= LATE_MS &&
+                 SGI_THRESHOLD(late_calls_max) >= 2 * SIM_CALLS;
+    bool closes = sim_planned(s, SIM_http) && row_of(a)->era == SEGUE_ERA_MODERN;
+    bool has_key =
+        !sim_planned(s, SIM_keyless) && sim_planned(s, SIM_store) != SIM_MEMORY;
+    return !has_key && (closes || !waits);
 }
 
 static void tell_beginning(sim_app *a)
