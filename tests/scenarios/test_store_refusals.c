@@ -284,9 +284,41 @@ static void an_unread_result_is_not_delivered(world *w)
     assert_true(*json_at(wire_response(c, "123"), "result.content.199"));
 }
 
+/* The same with a client that gets the result in pieces, and the store has lost the
+ * pieces. The client is told, because asking again would fail in the same way. */
+static void a_lost_piece_is_told_to_who_resumes(world *w)
+{
+    static const char caps[] = "{\"resumableRequests\":{},\"partialResults\":{}}";
+    char resume[320];
+    wire *c = legacy_connect(w, NULL, caps);
+    wire_ask_plain(
+        c, "123", "tools/call",
+        "\"name\":\"story\",\"arguments\":{\"n\":1000,\"chunk\":3000,\"delayMs\":1},"
+        "\"_meta\":{\"allowPartial\":true}");
+    snprintf(resume, sizeof resume,
+             "\"resumeToken\":%s,\"_meta\":{\"allowPartial\":true}",
+             json_at(wire_notification(c, "notifications/requests/resumePolicy"),
+                     "params.resumeToken"));
+    wire_cut(c);
+    world_advance(w, 5000);
+    c = legacy_connect(w, NULL, caps);
+    wire_stall(c, 1);
+    wire_ask_plain(c, "123", "requests/resume", resume);
+    world_run(w);
+    fault_store_fail_reads(faults, SEGUE_E_STORE_CORRUPT, 1);
+    wire_stall(c, 0);
+    const char *r;
+    do
+        r = wire_response(c, "123");
+    while (!strcmp(json_at(r, "result._meta.hasMore"), "true"));
+    assert_at(r, "error.data.reason", "\"store_corrupt\"");
+}
+
 static const scenario scenarios[] = {
     {"R-975-14 a result that cannot be read is not delivered",
      an_unread_result_is_not_delivered, ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-14 a lost piece is told to a client that resumes",
+     a_lost_piece_is_told_to_who_resumes, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 a lost result is said to be lost", a_lost_result_is_said_to_be_lost,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-79 AS-114 a piece that cannot be read ends the call",

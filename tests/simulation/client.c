@@ -436,6 +436,8 @@ void sim_client_die(sim_client *client)
         segue_request_free(a->request);
         a->request = NULL;
     }
+    if (client->hushed) /* its next process asks for no level */
+        sim_tell(s, "hush k%d level=0 kept=0", client->index);
     segue_session_free(client->session);
     client->session = NULL;
     s->carrier->lose_client(client);

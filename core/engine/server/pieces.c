@@ -92,6 +92,13 @@ static void finish(sgi_pieces *pieces)
     close_reply(pieces);
 }
 
+/* True when the store has lost entries. A client that resumes would fail in the same way
+ * for ever. */
+static bool is_lost(segue_status status)
+{
+    return status != SEGUE_E_STORE && status != SEGUE_E_NOMEM;
+}
+
 static void fail(sgi_pieces *pieces)
 {
     sgi_reply *reply = pieces->reply;
@@ -108,24 +115,28 @@ static void fail(sgi_pieces *pieces)
         answer(pieces);
         return;
     }
-    if (pieces->resumes) {
+    if (pieces->resumes && !(ended && is_lost(status))) {
         /* The client of a lasting call learns of replaced segments only from pieces, so
          * the connection is closed and the client has to resume. */
         sgi_conn_close(pieces->conn);
-        if (ended) { /* nothing else will end the reply */
+        if (ended) /* nothing else will end the reply */
             sgi_reply_close(reply);
-            return;
-        }
-    } else if (adds) {
-        sgi_op_ref(op);
-        sgi_reply_separate_from_op(reply, op);
-        sgi_pieces_drop(reply);
-        sgi_reply_store_error(reply, SGI_UNREADABLE, status);
-        sgi_reply_close(reply);
-        sgi_op_unref(op);
+        else
+            sgi_pieces_drop(reply);
         return;
     }
+    if (!pieces->resumes && !adds) {
+        sgi_pieces_drop(reply);
+        return;
+    }
+    if (pieces->resumes)
+        op->served->lasting->form->withdraw(pieces);
+    sgi_op_ref(op);
+    sgi_reply_separate_from_op(reply, op);
     sgi_pieces_drop(reply);
+    sgi_reply_store_error(reply, SGI_UNREADABLE, status);
+    sgi_reply_close(reply);
+    sgi_op_unref(op);
 }
 
 /* ---- sending pieces ---- */
