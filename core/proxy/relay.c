@@ -273,7 +273,7 @@ static void on_cancel(void *user, segue_call *call)
     if (r->request)
         segue_request_cancel(r->request);
     else
-        fail_cancelled(r); /* the result waits for room in the log; nobody wants it */
+        fail_cancelled(r); /* the call was not sent yet, or its result waits for room */
 }
 
 static void on_drain(void *user, segue_call *call)

@@ -74,7 +74,7 @@ static void take_token(relay *r)
 segue_status relay_mark(relay *r)
 {
     text data = {.p = NULL};
-    segue_status status = SEGUE_OK;
+    segue_status status = SEGUE_E_NOMEM;
     r->passage.checkpoint_due = false;
     if (!r->call || !r->is_tool)
         return SEGUE_OK;
@@ -109,8 +109,10 @@ void relay_send_when_stored(relay *r)
     bool stays = r->is_tool && r->up->source->proxy->store;
     segue_status status = stays ? relay_mark(r) : SEGUE_E_STATE;
     r->unsent = status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK;
-    if (!r->unsent) /* nothing is stored, so there is nothing to wait for */
-        relay_send(r);
+    if (status == SEGUE_E_STATE)
+        relay_send(r); /* nothing is stored, so there is nothing to wait for */
+    else if (!r->unsent)
+        relay_fail(r, "store_failed", "The call cannot be stored, so it was not sent");
 }
 
 void relay_renew_checkpoint(relay *r)

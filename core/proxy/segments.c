@@ -281,7 +281,9 @@ void segments_drain(void *user, segue_call *call)
         if (r->request)
             segue_request_grant(r->request, 1);
     }
-    if (is->checkpoint_due)
+    if (is->checkpoint_due && r->unsent)
+        relay_send_when_stored(r);
+    else if (is->checkpoint_due)
         relay_checkpoint(r);
     if (is->result.len)
         relay_finish(r, (json){is->result.p, is->result.len});

@@ -118,7 +118,8 @@ static void note_lapse(watch *w)
 {
     if (w->alive_until && sgi_pg_now() > w->alive_until) {
         w->alive_until = 0;
-        note_all(w->store, true);
+        sgi_store_feed_set_flag(&w->store->feed, &w->store->feed.doubt);
+        sgi_store_feed_wake(&w->store->feed);
     }
 }
 

@@ -230,9 +230,12 @@ static bool is_metadata(const void *user, sgi_str path)
     return sgi_bearer_is_metadata_path(listener->bearer, path);
 }
 
-static bool is_endpoint(const void *user, sgi_str path)
+static sgi_http_endpoint_state endpoint_at(const void *user, sgi_str path)
 {
-    return sgi_http_endpoint_find(user, path) != NULL;
+    const sgi_http_endpoint *endpoint = sgi_http_endpoint_find(user, path);
+    if (!endpoint)
+        return SGI_HTTP_ENDPOINT_NONE;
+    return endpoint->is_open ? SGI_HTTP_ENDPOINT_OPEN : SGI_HTTP_ENDPOINT_STARTS;
 }
 
 /* Makes the gate that checks tokens. A listener on all addresses has no URL of its own,
@@ -299,7 +302,7 @@ static segue_listener *make(segue_runtime *rt, segue_server *server,
     STAILQ_INIT(&listener->endpoints);
     listener->options = *options;
     listener->trusted = options->unauthenticated_tasks != 0;
-    listener->policy.is_endpoint = is_endpoint;
+    listener->policy.endpoint_at = endpoint_at;
     listener->policy.user = listener;
     listener->limits = (sgi_http1_limits){.max_head = (size_t)options->max_header_bytes,
                                           .max_body = sgi_engine_max_message(engine)};

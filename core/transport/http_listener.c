@@ -54,7 +54,7 @@ sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_st
 {
     sgi_http_endpoint *endpoint;
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
-        if (endpoint->is_open && sgi_str_eq(path, sgi_str_of(endpoint->path)))
+        if (sgi_str_eq(path, sgi_str_of(endpoint->path)))
             return endpoint;
     return NULL;
 }

@@ -105,8 +105,7 @@ void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn
  * memory. */
 sgi_http_endpoint *sgi_http_endpoint_make(segue_listener *listener, segue_server *server,
                                           const char *path);
-/* Returns the endpoint that has this path, or NULL. An endpoint whose server has not
- * recovered is not found. */
+/* Returns the endpoint that has this path, or NULL. */
 sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path);
 void sgi_http_listener_free_memory(segue_listener *listener);
 extern const sgi_carrier_ops sgi_http_listener_carrier_ops;

@@ -357,6 +357,14 @@ static sgi_http_kind check_of(const sgi_http_policy *policy, sgi_str path)
     return SGI_HTTP_REFUSED;
 }
 
+static sgi_http_endpoint_state endpoint_at(const sgi_http_policy *policy, sgi_str path)
+{
+    if (policy->endpoint_at)
+        return policy->endpoint_at(policy->user, path);
+    return sgi_str_eq(path, policy->path) ? SGI_HTTP_ENDPOINT_OPEN
+                                          : SGI_HTTP_ENDPOINT_NONE;
+}
+
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_head_verdict *route)
 {
@@ -375,9 +383,14 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
     }
     if (!check_caller(policy, head, route))
         return;
-    if (policy->is_endpoint ? policy->is_endpoint(policy->user, head->path)
-                            : sgi_str_eq(head->path, policy->path))
+    switch (endpoint_at(policy, head->path)) {
+    case SGI_HTTP_ENDPOINT_OPEN:
         route_endpoint(policy, head, route);
-    else
+        break;
+    case SGI_HTTP_ENDPOINT_STARTS:
+        refuse(route, 503, "The server at this path is starting: send the request again");
+        break;
+    default:
         refuse(route, 404, "Not found: the server has no such path");
+    }
 }

@@ -6,13 +6,20 @@
 
 #include "wire/http1.h"
 
+/* What a listener has at a path. */
+typedef enum sgi_http_endpoint_state {
+    SGI_HTTP_ENDPOINT_NONE,
+    SGI_HTTP_ENDPOINT_STARTS, /* its server has not recovered its operations yet */
+    SGI_HTTP_ENDPOINT_OPEN
+} sgi_http_endpoint_state;
+
 /* The rules by which a listener accepts requests. The texts belong to the listener. */
 typedef struct sgi_http_policy {
     /* Returns true when the path serves public metadata; NULL = no path serves
      * metadata. */
     bool (*is_public)(const void *user, sgi_str path);
-    /* Returns true when the path is that of an endpoint; NULL = only `path` is. */
-    bool (*is_endpoint)(const void *user, sgi_str path);
+    /* Says what the listener has at the path; NULL = it has an open endpoint at `path`. */
+    sgi_http_endpoint_state (*endpoint_at)(const void *user, sgi_str path);
     const void *user;
     sgi_str path;        /* path of the MCP endpoint */
     sgi_str health_path; /* path of the health check; empty = no health check */

@@ -8,6 +8,7 @@
 
 #include "engine/client/era_change.h"
 #include "engine/client/request.h"
+#include "engine/client/server_questions.h"
 #include "engine/client/withdrawal.h"
 
 #include <stdio.h>
@@ -43,6 +44,9 @@ void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
 {
     sgi_exchange *exchange = conn->exchange;
     exchange->settled = !sgi_http_status_is_temporary(status);
+    if (exchange->answers.len && exchange->settled)
+        sgi_server_question_note_taken(exchange->session,
+                                       sgi_buf_str(&exchange->answers));
     if (exchange->withdraws && exchange->settled)
         sgi_withdrawal_on_settled(exchange->session, exchange->withdraws, status);
     if (exchange->emitter && exchange->emitter->late && status == 200)

@@ -76,21 +76,31 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
 static bool is_on_its_way(const segue_session *session,
                           const sgi_server_question *server_question)
 {
-    bool is_lost = server_question->due || server_question->again.slot;
     return server_question->answer && !server_question->withdrawn &&
            sgi_server_question_is_of_session(session, server_question) &&
-           (is_lost || (session->conn->exchanging && session->answers.under_way));
+           (server_question->due || server_question->again.slot ||
+            server_question->carried);
+}
+
+/* Returns a request of the session that can keep a question of another one. The request
+ * that receives questions for the session is the best. Half of the room of each request
+ * stays free for questions of its own. */
+static segue_request *find_keeper(const segue_request *from)
+{
+    segue_request *request, *found = NULL;
+    TAILQ_FOREACH(request, &from->session->requests, link)
+        if (request != from && !sgi_request_is_over(request) &&
+            request->questions.count < SGI_QUESTIONS_MAX / 2 &&
+            (!found || request->phase == SGI_PHASE_STAND))
+            found = request;
+    return found;
 }
 
 /* Gives the question to another request of the session, so that its answer is sent again
  * if it is lost. Without another request, nobody waits for what the question is about. */
 static void hand_over(sgi_server_question *server_question)
 {
-    segue_request *from = server_question->request, *to;
-    TAILQ_FOREACH(to, &from->session->requests, link)
-        if (to != from && !sgi_request_is_over(to) &&
-            to->questions.count < SGI_QUESTIONS_MAX)
-            break;
+    segue_request *from = server_question->request, *to = find_keeper(from);
     if (!to)
         return;
     TAILQ_REMOVE(&from->questions.from_server, server_question, link);

@@ -31,6 +31,8 @@ struct sgi_server_question {
     /* true when the application has answered, and the answer waits because too many
      * messages are under way */
     bool due;
+    /* true when an exchange carries the answer, and the server has not taken it yet */
+    bool carried;
     bool failed;  /* true when the answer is an error object */
     bool elicits; /* true when the question asks a person (elicitation) */
     /* the request that has the question in its list; NULL = not yet in a list */

@@ -323,7 +323,16 @@ static segue_status send_answer(segue_session *session,
         write_answer(&sending.w, server_question);
         sent = sgi_send_end(&sending);
     }
-    return sgi_session_send_message(session, conn) && sent ? SEGUE_OK : SEGUE_E_NOMEM;
+    bool ok = sgi_session_send_message(session, conn) && sent;
+    server_question->carried = ok && session->conn->exchanging;
+    return ok ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+void sgi_server_question_note_taken(segue_session *session, sgi_str id)
+{
+    sgi_server_question *server_question = find(session, id);
+    if (server_question)
+        server_question->carried = false;
 }
 
 static sgi_server_question *find_open(segue_request *request, const char *key)
@@ -401,6 +410,7 @@ void sgi_server_question_resend_answer(segue_session *session, sgi_str id)
         server_question->losses >= session->options.max_reconnects)
         return;
     int64_t ms = pause_ms(server_question->losses++);
+    server_question->carried = false;
     sgi_engine_set_timer(session->engine, &server_question->again, ms, on_again);
 }
 

@@ -36,6 +36,9 @@ void sgi_server_questions_send_answers(segue_session *session);
  * reached the server. A server that gets an answer twice recognizes the id (R-975-16) or
  * drops the second answer. */
 void sgi_server_question_resend_answer(segue_session *session, sgi_str id);
+/* Notes that the server has taken the answer to this question, or has refused it for
+ * good. */
+void sgi_server_question_note_taken(segue_session *session, sgi_str id);
 /* Returns the application's request to which a question belongs
  * (server_question_owner.c). task_id: the task that the question names; empty = no task.
  * Returns NULL when the question belongs to no request. */

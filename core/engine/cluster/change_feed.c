@@ -175,7 +175,7 @@ void sgi_change_feed_apply(sgi_committer *committer, sgi_change_feed *feed)
 {
     sgi_cluster *cluster = committer->cluster;
     sgi_feed_change *change, *next;
-    cluster->cut_off = feed->status != SEGUE_OK;
+    cluster->cut_off = feed->status == SEGUE_E_STORE;
     sgi_cluster_ref(cluster);
     SGI_TAILQ_EACH(change, &feed->list, link, next) {
         TAILQ_REMOVE(&feed->list, change, link);

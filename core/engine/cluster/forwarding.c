@@ -314,7 +314,7 @@ static bool is_visible(const sgi_op *op, const sgi_waiter *waiter)
 
 void sgi_op_wait_for_requested_changes(sgi_op *op, sgi_waiter *waiter)
 {
-    if (!sgi_op_runs_elsewhere(op) && LIST_EMPTY(&op->shared->forwards)) {
+    if (!sgi_op_runs_elsewhere(op) && !sgi_forwards_are_open(op, UINT64_MAX)) {
         sgi_op_wait_until_visible(op, waiter, op->head.next_log - 1);
         return;
     }

@@ -141,16 +141,16 @@ static bool read_behind(sgi_cluster *cluster, const sgi_op *op,
     return true;
 }
 
-/* An end that the store does not have yet does not count: another server may have
- * continued the operation. */
-static bool has_stored_end(const sgi_op *op)
+/* An end that the store does not have yet does not count, unless clients were told of
+ * it: another server may have continued the operation. */
+static bool has_told_end(const sgi_op *op)
 {
-    return sgi_op_has_ended(op) && op->head.final_seq <= op->durable;
+    return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
 }
 
 static bool is_own(const sgi_op *op)
 {
-    return op && !sgi_op_runs_elsewhere(op) && !has_stored_end(op);
+    return op && !sgi_op_runs_elsewhere(op) && !has_told_end(op);
 }
 
 static void compared(sgi_store_job *job)
@@ -178,7 +178,7 @@ bool sgi_op_may_have_moved_on(sgi_op *op)
     bool was_compared = shared->compare == SGI_COMPARE_WHOLE;
     if (was_compared)
         shared->compare = SGI_COMPARE_NOT;
-    if (was_compared || has_stored_end(op) || sgi_op_cluster(op)->committer->closed)
+    if (was_compared || has_told_end(op) || sgi_op_cluster(op)->committer->closed)
         return false;
     if (shared->compare == SGI_COMPARE_NOT &&
         read_behind(sgi_op_cluster(op), op, compared, sgi_op_cluster(op)))

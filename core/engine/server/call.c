@@ -100,8 +100,8 @@ sgi_op_question *sgi_call_due_answer(const segue_call *call)
 
 bool sgi_call_checkpoint_is_due(const segue_call *call)
 {
-    return call->checkpoint && !call->lost && !sgi_op_is_broken(call->op) &&
-           call->checkpoint <= sgi_op_horizon(call->op);
+    return call->checkpoint && call->events.on_checkpoint && !call->lost &&
+           !sgi_op_is_broken(call->op) && call->checkpoint <= sgi_op_horizon(call->op);
 }
 
 /* True when the handler waits for the answer to a question. The question may not be sent
@@ -206,10 +206,9 @@ segue_status sgi_call_set_events(segue_call *call, const segue_call_events *even
         return SEGUE_E_STATE;
     call->watched = true;
     call->events = *events;
-    if (call->cancelled) {
-        call->cancel_due = true;
+    call->cancel_due = call->cancelled;
+    if (call->cancel_due || sgi_call_checkpoint_is_due(call))
         sgi_call_queue_events(call);
-    }
     return SEGUE_OK;
 }
 

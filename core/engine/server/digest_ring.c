@@ -49,16 +49,3 @@ void sgi_digest_ring_remove(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGE
         if (!memcmp(ring->digests[i], digest, SGI_DIGEST_SIZE))
             memset(ring->digests[i], 0, SGI_DIGEST_SIZE);
 }
-
-size_t sgi_digest_ring_places(const sgi_digest_ring *ring)
-{
-    return ring->places;
-}
-
-const uint8_t *sgi_digest_ring_at(const sgi_digest_ring *ring, size_t place)
-{
-    static const uint8_t empty[SGI_DIGEST_SIZE];
-    bool is_empty =
-        place >= ring->places || !memcmp(ring->digests[place], empty, SGI_DIGEST_SIZE);
-    return is_empty ? NULL : ring->digests[place];
-}

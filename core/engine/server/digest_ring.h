@@ -14,11 +14,6 @@ void sgi_digest_ring_free(sgi_digest_ring *ring);
 void sgi_digest_ring_add(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGEST_SIZE]);
 bool sgi_digest_ring_has(const sgi_digest_ring *ring,
                          const uint8_t digest[SGI_DIGEST_SIZE]);
-/* Returns the digest at a place, counted from 0. Returns NULL when the place is empty or
- * the ring has no such place. */
-const uint8_t *sgi_digest_ring_at(const sgi_digest_ring *ring, size_t place);
-/* Returns the number of places. */
-size_t sgi_digest_ring_places(const sgi_digest_ring *ring);
 void sgi_digest_ring_remove(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGEST_SIZE]);
 
 #endif

@@ -74,7 +74,9 @@ static void became_visible(sgi_op *op)
         sgi_round_end(op);
     if (sgi_op_is_known(op))
         linger(op);
-    if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
+    bool lacks_checkpoint =
+        op->served->call && op->served->call->checkpoint && sgi_op_is_broken(op);
+    if (op->served->call && (op->head.final == SGI_FINAL_CANCELLED || lacks_checkpoint))
         /* must run before sgi_call_release_by_op, which separates the handler from the
          * operation */
         sgi_call_cancel(op->served->call);

@@ -115,6 +115,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
         sgi_map_init(&server->shelves[i].by_key, &engine->env);
     }
     TAILQ_INIT(&server->peers);
+    TAILQ_INIT(&server->withdrawn.waiting);
     LIST_INIT(&server->listeners);
     TAILQ_INIT(&server->sessions.by_use);
     sgi_map_init(&server->sessions.by_id, &engine->env);

@@ -78,11 +78,13 @@ typedef struct sgi_typed_items {
 #define SGI_WITHDRAWN_MAX SGI_THRESHOLD(withdrawn_calls)
 
 /* The calls that clients have withdrawn by their keys (withdrawn.c). */
+typedef struct sgi_withdrawn_search sgi_withdrawn_search;
 typedef struct sgi_withdrawn_calls {
     sgi_digest_ring *keys; /* digests of the keys */
     size_t searches;       /* number of calls that are being looked up in the store */
-    sgi_timer again;       /* due when the store is searched for all of them again */
-    int32_t looks;         /* number of such searches since the last withdrawal */
+    /* the calls that were not found and are looked for again later */
+    TAILQ_HEAD(, sgi_withdrawn_search) waiting;
+    size_t waiting_count;
 } sgi_withdrawn_calls;
 
 typedef enum sgi_server_stage {

@@ -33,8 +33,6 @@ bool sgi_call_key_is_withdrawn(const segue_server *server,
     return sgi_digest_ring_has(server->withdrawn.keys, key);
 }
 
-static void look_again_later(segue_server *server);
-
 static void cancel(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || (sgi_op_is_task(op) && sgi_task_is_unstoppable(op)))
@@ -45,60 +43,110 @@ static void cancel(sgi_op *op)
                        "continues, because too many commands wait for other servers");
 }
 
+/* A withdrawn call that the server looks for. */
+struct sgi_withdrawn_search {
+    TAILQ_ENTRY(sgi_withdrawn_search) link; /* in `waiting`, while no search runs */
+    segue_server *server;
+    sgi_timer again; /* due when the server looks again */
+    int32_t looks;   /* number of finished searches */
+    uint8_t key[SGI_DIGEST_SIZE];
+};
+
+static void free_call(sgi_withdrawn_search *call)
+{
+    sgi_free(sgi_engine_mem(call->server->engine), call, sizeof *call);
+}
+
+static void stop_waiting(sgi_withdrawn_search *call)
+{
+    sgi_withdrawn_calls *withdrawn = &call->server->withdrawn;
+    sgi_engine_clear_timer(call->server->engine, &call->again);
+    TAILQ_REMOVE(&withdrawn->waiting, call, link);
+    withdrawn->waiting_count--;
+}
+
+static void search(sgi_withdrawn_search *call);
+
+static void look_again(sgi_timer *timer)
+{
+    sgi_withdrawn_search *call = SGI_OWNER(timer, sgi_withdrawn_search, again);
+    segue_server *server = call->server;
+    if (server->withdrawn.searches >= SEARCHES_MAX / 2) {
+        /* half of the searches are for calls that are withdrawn now */
+        sgi_engine_set_timer(server->engine, &call->again, AGAIN_MS, look_again);
+        return;
+    }
+    stop_waiting(call);
+    search(call);
+}
+
+/* Looks for the call again later, because another server may begin it. The newest calls
+ * wait; the oldest one makes room. */
+static void look_again_later(sgi_withdrawn_search *call)
+{
+    const sgi_backoff waits = {.first_ms = AGAIN_MS, .most_ms = AGAIN_MS << LOOKS_MAX};
+    segue_server *server = call->server;
+    sgi_withdrawn_calls *withdrawn = &server->withdrawn;
+    if (++call->looks > LOOKS_MAX || server->stage != SGI_SERVER_OPEN) {
+        free_call(call);
+        return;
+    }
+    if (withdrawn->waiting_count >= SGI_WITHDRAWN_MAX) {
+        sgi_withdrawn_search *oldest = TAILQ_FIRST(&withdrawn->waiting);
+        stop_waiting(oldest);
+        free_call(oldest);
+    }
+    TAILQ_INSERT_TAIL(&withdrawn->waiting, call, link);
+    withdrawn->waiting_count++;
+    sgi_engine_set_timer(server->engine, &call->again,
+                         sgi_backoff_ms(&waits, call->looks), look_again);
+}
+
 /* Called after the search in the store for a withdrawn call. If the call exists, cancels
  * the call and removes its key from the ring. Otherwise the key stays in the ring,
  * because the call may arrive later, here or at another server. */
 static void found(void *user, sgi_op *op, segue_status status)
 {
-    segue_server *server = user;
+    sgi_withdrawn_search *call = user;
     (void)status;
-    server->withdrawn.searches--;
+    call->server->withdrawn.searches--;
     if (!op || !op->key) {
-        look_again_later(server);
+        look_again_later(call);
         return;
     }
-    sgi_digest_ring_remove(server->withdrawn.keys, op->key->key);
+    free_call(call);
+    sgi_digest_ring_remove(sgi_op_server(op)->withdrawn.keys, op->key->key);
     cancel(op);
 }
 
-static void search(segue_server *server, const uint8_t digest[SGI_DIGEST_SIZE])
+static void search(sgi_withdrawn_search *call)
 {
-    server->withdrawn.searches++;
-    sgi_server_find_by_key(server, digest, found, server);
+    call->server->withdrawn.searches++;
+    sgi_server_find_by_key(call->server, call->key, found, call);
 }
 
-static void look_again(sgi_timer *timer)
+/* Returns false when the server looks for too many calls, or is out of memory. */
+static bool look_for(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE])
 {
-    sgi_withdrawn_calls *withdrawn = SGI_OWNER(timer, sgi_withdrawn_calls, again);
-    segue_server *server = SGI_OWNER(withdrawn, segue_server, withdrawn);
-    uint8_t digest[SGI_DIGEST_SIZE];
-    if (server->stage != SGI_SERVER_OPEN)
-        return;
-    withdrawn->looks++;
-    for (size_t i = 0; i < sgi_digest_ring_places(withdrawn->keys) &&
-                       withdrawn->searches < SEARCHES_MAX;
-         i++) {
-        const uint8_t *key = sgi_digest_ring_at(withdrawn->keys, i);
-        if (!key)
-            continue;
-        memcpy(digest, key, sizeof digest); /* the ring may change during the search */
-        search(server, digest);
-    }
-}
-
-static void look_again_later(segue_server *server)
-{
-    sgi_withdrawn_calls *withdrawn = &server->withdrawn;
-    const sgi_backoff waits = {.first_ms = AGAIN_MS, .most_ms = AGAIN_MS << LOOKS_MAX};
-    if (!withdrawn->searches && withdrawn->looks < LOOKS_MAX &&
-        server->stage == SGI_SERVER_OPEN)
-        sgi_engine_set_timer(server->engine, &withdrawn->again,
-                             sgi_backoff_ms(&waits, withdrawn->looks + 1), look_again);
+    bool has_room = server->withdrawn.searches < SEARCHES_MAX;
+    sgi_withdrawn_search *call =
+        has_room ? sgi_zalloc(sgi_engine_mem(server->engine), sizeof *call) : NULL;
+    if (!call)
+        return false;
+    call->server = server;
+    memcpy(call->key, key, sizeof call->key);
+    sgi_digest_ring_add(server->withdrawn.keys, key);
+    search(call);
+    return true;
 }
 
 void sgi_withdrawn_clear(segue_server *server)
 {
-    sgi_engine_clear_timer(server->engine, &server->withdrawn.again);
+    sgi_withdrawn_search *call;
+    while ((call = TAILQ_FIRST(&server->withdrawn.waiting))) {
+        stop_waiting(call);
+        free_call(call);
+    }
     sgi_digest_ring_free(server->withdrawn.keys);
 }
 
@@ -121,11 +169,7 @@ bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
     if (node) {
         cancel(SGI_OWNER(node, sgi_op_idempotency_key, node)->op);
     } else if (!sgi_call_key_is_withdrawn(server, digest)) {
-        if (server->withdrawn.searches >= SEARCHES_MAX)
-            return false;
-        server->withdrawn.looks = 0;
-        sgi_digest_ring_add(server->withdrawn.keys, digest);
-        search(server, digest);
+        return look_for(server, digest);
     }
     return true;
 }

@@ -1373,7 +1373,8 @@ SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
 
 /* Stores bytes of the application with the call. After a crash the next run of the tool
  * gets the last bytes stored. The bytes of a plain call that asks for a task are stored
- * when it becomes one. on_checkpoint follows.
+ * when it becomes one. on_checkpoint follows, or on_cancel when the store does not take
+ * the bytes, and the call has ended with an error.
  *
  * Returns   as segue_call_send; SEGUE_E_STATE when the call is not stored and cannot
  *           become a task. */

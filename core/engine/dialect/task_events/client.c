@@ -81,16 +81,18 @@ static void note_left(const segue_request *request)
             sgi_text_dup(sgi_engine_mem(request->engine), sgi_str_of(request->task_id));
     }
     left->next = next;
+    left->late = false;
 }
 
 /* True when the event belongs to the dropped stream, because its number continues the
- * numbers of that stream, or repeats the last one. The first event with another number
+ * numbers of that stream, or repeats its last late event. The first event with another number
  * belongs to the new stream, and so does every later event. */
 static bool continues(sgi_dropped_stream *left, uint64_t seq)
 {
-    if (!left || (left->next != seq && left->next != seq + 1))
+    if (!left || (left->next != seq && (!left->late || left->next != seq + 1)))
         return false;
     left->next = seq + 1;
+    left->late = true;
     return true;
 }
 

@@ -59,6 +59,7 @@ typedef struct sgi_task_stream {
 typedef struct sgi_dropped_stream {
     char *task_id; /* id of the stream's task; NULL = this entry is not used */
     uint64_t next; /* number of the next event that may come from the dropped stream */
+    bool late;     /* true when an event has come since the stream was dropped */
 } sgi_dropped_stream;
 
 /* The open and the dropped streams of a session. */
