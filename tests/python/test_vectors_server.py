@@ -43,7 +43,7 @@ class Stage:
         needs = self.vector.needs
         server = make_server("draft_tasks" in needs, "questions_as_tasks" in needs)
         runtime = _runtime.current()
-        server._attach(self.peer._transport(runtime.handle))
+        await server._attach(self.peer._transport(runtime.handle))
         while self.peer._wire is None:
             await self.peer.change()
         try:
