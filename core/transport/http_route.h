@@ -18,7 +18,8 @@ typedef struct sgi_http_policy {
     /* Returns true when the path serves public metadata; NULL = no path serves
      * metadata. */
     bool (*is_public)(const void *user, sgi_str path);
-    /* Says what the listener has at the path; NULL = it has an open endpoint at `path`. */
+    /* Says what the listener has at the path; NULL = it has an open endpoint at
+     * `path`. */
     sgi_http_endpoint_state (*endpoint_at)(const void *user, sgi_str path);
     const void *user;
     sgi_str path;        /* path of the MCP endpoint */

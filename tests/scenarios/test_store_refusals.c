@@ -288,7 +288,7 @@ static void an_unread_result_is_not_delivered(world *w)
  * pieces. The client is told, because asking again would fail in the same way. */
 static void a_lost_piece_is_told_to_who_resumes(world *w)
 {
-    static const char caps[] = "{\"resumableRequests\":{},\"partialResults\":{}}";
+    static const char caps[] = "{\"resumableRequests\":{}}";
     char resume[320];
     wire *c = legacy_connect(w, NULL, caps);
     wire_ask_plain(

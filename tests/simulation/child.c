@@ -5,8 +5,9 @@
 
 #include "base/thresholds.h"
 
-/* The most starts in 10 s. Each request that is sent again has pauses of its own, also the
- * answer to a question of a task, and the session has some, too. A client that died begins again with short pauses. */
+/* The most starts in 10 s. Each request that is sent again has pauses of its own, also
+ * the answer to a question of a task, and the session has some, too. A client that died
+ * begins again with short pauses. */
 #define STARTS_OF_REQUEST 10
 #define STARTS_OF_SESSION 10
 

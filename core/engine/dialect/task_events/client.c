@@ -85,8 +85,8 @@ static void note_left(const segue_request *request)
 }
 
 /* True when the event belongs to the dropped stream, because its number continues the
- * numbers of that stream, or repeats its last late event. The first event with another number
- * belongs to the new stream, and so does every later event. */
+ * numbers of that stream, or repeats its last late event. The first event with another
+ * number belongs to the new stream, and so does every later event. */
 static bool continues(sgi_dropped_stream *left, uint64_t seq)
 {
     if (!left || (left->next != seq && (!left->late || left->next != seq + 1)))
