@@ -157,7 +157,9 @@ def test_a_stream_goes_on_behind_events_that_are_gone() -> None:
             stream, kept = session.stream("t"), list[str]()
             await shown(stream, kept)
             assert kept == ["a", "b", "f"]
-            assert (await heard(session))["after"] == [None, 0, 4]
+            # The task is polled as well, because a lost event may have been a question.
+            # A poll may bring the result before the stream is opened again.
+            assert (await heard(session))["after"] in ([None, 0], [None, 0, 4])
 
     run(work)
 

@@ -2,7 +2,6 @@
  * operations. */
 #include "engine/server/dialects.h"
 #include "engine/server/peer.h"
-#include "engine/server/withdrawn.h"
 #include "wire/log_level.h"
 
 #include "base/thresholds.h"
@@ -146,6 +145,18 @@ void sgi_server_ref(segue_server *server)
     server->refs++;
 }
 
+static void forget_withdrawn(segue_server *server)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_withdrawn_search *search;
+    while ((search = TAILQ_FIRST(&server->withdrawn.waiting))) {
+        TAILQ_REMOVE(&server->withdrawn.waiting, search, link);
+        sgi_engine_clear_timer(server->engine, &search->again);
+        sgi_free(mem, search, sizeof *search);
+    }
+    sgi_digest_ring_free(server->withdrawn.keys);
+}
+
 static void free_server(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -165,7 +176,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->rounds);
     sgi_map_free(&server->questions);
     sgi_digest_ring_free(server->ended_sessions);
-    sgi_withdrawn_clear(server);
+    forget_withdrawn(server);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)

@@ -78,7 +78,15 @@ typedef struct sgi_typed_items {
 #define SGI_WITHDRAWN_MAX SGI_THRESHOLD(withdrawn_calls)
 
 /* The calls that clients have withdrawn by their keys (withdrawn.c). */
-typedef struct sgi_withdrawn_search sgi_withdrawn_search;
+/* A withdrawn call that the server looks for. */
+typedef struct sgi_withdrawn_search {
+    TAILQ_ENTRY(sgi_withdrawn_search) link; /* in `waiting`, while no search runs */
+    segue_server *server;
+    sgi_timer again; /* due when the server looks again */
+    int32_t looks;   /* number of finished searches */
+    uint8_t key[SGI_DIGEST_SIZE];
+} sgi_withdrawn_search;
+
 typedef struct sgi_withdrawn_calls {
     sgi_digest_ring *keys; /* digests of the keys */
     size_t searches;       /* number of calls that are being looked up in the store */

@@ -43,15 +43,6 @@ static void cancel(sgi_op *op)
                        "continues, because too many commands wait for other servers");
 }
 
-/* A withdrawn call that the server looks for. */
-struct sgi_withdrawn_search {
-    TAILQ_ENTRY(sgi_withdrawn_search) link; /* in `waiting`, while no search runs */
-    segue_server *server;
-    sgi_timer again; /* due when the server looks again */
-    int32_t looks;   /* number of finished searches */
-    uint8_t key[SGI_DIGEST_SIZE];
-};
-
 static void free_call(sgi_withdrawn_search *call)
 {
     sgi_free(sgi_engine_mem(call->server->engine), call, sizeof *call);
@@ -138,16 +129,6 @@ static bool look_for(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE])
     sgi_digest_ring_add(server->withdrawn.keys, key);
     search(call);
     return true;
-}
-
-void sgi_withdrawn_clear(segue_server *server)
-{
-    sgi_withdrawn_search *call;
-    while ((call = TAILQ_FIRST(&server->withdrawn.waiting))) {
-        stop_waiting(call);
-        free_call(call);
-    }
-    sgi_digest_ring_free(server->withdrawn.keys);
 }
 
 bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)

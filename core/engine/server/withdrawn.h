@@ -28,7 +28,4 @@ bool sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
 /* True when the client withdrew the call with this key before the call arrived. */
 bool sgi_call_key_is_withdrawn(const segue_server *server,
                                const uint8_t key[SGI_DIGEST_SIZE]);
-/* Forgets all withdrawn calls, because the server is freed. */
-void sgi_withdrawn_clear(segue_server *server);
-
 #endif
