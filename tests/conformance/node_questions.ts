@@ -161,8 +161,12 @@ export function addTools(server: Server): void {
         ctx.progress(1, 2);
         return askAll(ctx, [CONFIRM]);
     });
+    // The suite calls some of them with a text.
+    const text = { type: "string" };
+    const texts = { type: "object", properties: { prompt: text, message: text } };
     for (const [name, questions] of Object.entries(ASKING)) {
-        server.tool(name, described, (_, ctx) => askAll(ctx, questions));
+        const options = { ...described, input: texts };
+        server.tool(name, options, (_, ctx) => askAll(ctx, questions));
     }
     server.tool(`${INPUT}_multi_round`, described, (_, ctx) => askInTurn(ctx, TURNS));
 }
