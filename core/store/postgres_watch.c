@@ -20,9 +20,10 @@
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
  * operations. The thread then reports `doubt`: the server finds out by a commit which
- * operations it still owns. When the database server was unreachable, the leases of all
- * other owners have lapsed, too. They get the time of one lease to reconnect before this
- * thread reports orphans.
+ * operations it still owns. The thread reports it when the lease ends, although the store
+ * cannot be reached, and again when the store is back. When the database server was
+ * unreachable, the leases of all other owners have lapsed, too. They get the time of one
+ * lease to reconnect before this thread reports orphans.
  *
  * This code allocates nothing, so that the number of allocations of a program does not
  * depend on this thread. Only libpq allocates. */
@@ -57,7 +58,8 @@ typedef struct watch {
     /* time of the next beat, which connects if needed and renews the lease; clock of
      * sgi_pg_now */
     int64_t beat_at;
-    int64_t alive_until; /* the end of this instance's lease; clock of sgi_pg_now */
+    /* the end of this instance's lease; clock of sgi_pg_now; 0 = the end was reported */
+    int64_t alive_until;
     int64_t quiet_until; /* no orphans (operations whose owner is gone) are reported
                             before this time */
     int32_t failures;

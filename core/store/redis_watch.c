@@ -11,10 +11,12 @@
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
  * operations. The thread then reports `doubt`: the server finds out by a commit which
- * operations it still owns. Every script renews a lapsed lease, so the scripts record the
- * lapse and the next beat reads the record. When Redis was unreachable, the leases of all
- * other owners have lapsed, too. They get the time of one lease to reconnect before this
- * thread reports orphans (operations without an owner).
+ * operations it still owns. The thread reports it when the lease ends, although the store
+ * cannot be reached, and again when the store is back. Every script renews a lapsed
+ * lease, so the scripts record the lapse and the next beat reads the record. When Redis
+ * was unreachable, the leases of all other owners have lapsed, too. They get the time of
+ * one lease to reconnect before this thread reports orphans (operations without an
+ * owner).
  *
  * This code allocates nothing, so that the number of allocations of a program does not
  * depend on this thread. Only hiredis allocates. */
@@ -38,7 +40,8 @@ typedef struct watch {
     sgi_redis_store *store;
     int64_t beat_at;
     int64_t ear_at;
-    /* the end of this instance's lease; clock of sgi_redis_monotonic_ms */
+    /* the end of this instance's lease; clock of sgi_redis_monotonic_ms; 0 = the end was
+     * reported */
     int64_t alive_until;
     /* time of the last lapse that was reported; clock of the Redis server */
     int64_t lapsed_at;

@@ -489,11 +489,11 @@ static void an_answer_that_cannot_be_forwarded_is_refused(world *w)
     world_end(&other);
 }
 
-/* The client has resumed its call at B (SEP-975), and B cannot reach the store when the
- * answer to the call's question comes. */
-static void an_answer_to_a_resumed_call_is_refused(world *w)
+/* A client makes a call at A and resumes it at B (SEP-975). Returns its connection to B;
+ * id: the id of the call's question. */
+static wire *resume_at_the_other_server(world *w, char id[WIRE_ID])
 {
-    char id[WIRE_ID], params[256];
+    char params[256];
     begin(w);
     wire *a = legacy_connect(w, "Ada", CAPS_RESUME);
     call(a, "123");
@@ -503,6 +503,15 @@ static void an_answer_to_a_resumed_call_is_refused(world *w)
     wire *b = legacy_connect(&other, "Ada", CAPS_RESUME);
     wire_ask_plain(b, "123", "requests/resume", params);
     question(b, id);
+    return b;
+}
+
+/* The client has resumed its call at B (SEP-975), and B cannot reach the store when the
+ * answer to the call's question comes. */
+static void an_answer_to_a_resumed_call_is_refused(world *w)
+{
+    char id[WIRE_ID];
+    wire *b = resume_at_the_other_server(w, id);
     wire *answers = beside(&other, b);
     shared_store_away(instance_b, 1);
     reply(answers, id, "lost");
@@ -528,16 +537,8 @@ static int questions_in(const char *history)
  * away. Over HTTP the answer is refused. */
 static void a_question_is_asked_again_after_a_pause(world *w)
 {
-    char id[WIRE_ID], params[256];
-    begin(w);
-    wire *a = legacy_connect(w, "Ada", CAPS_RESUME);
-    call(a, "123");
-    snprintf(params, sizeof params, "\"resumeToken\":%s",
-             json_at(wire_notification(a, POLICY), "params.resumeToken"));
-    question(a, id);
-    wire *b = legacy_connect(&other, "Ada", CAPS_RESUME);
-    wire_ask_plain(b, "123", "requests/resume", params);
-    question(b, id);
+    char id[WIRE_ID];
+    wire *b = resume_at_the_other_server(w, id);
     shared_store_away(instance_b, 1);
     int asked = questions_in(wire_history(b));
     reply(b, id, "lost");

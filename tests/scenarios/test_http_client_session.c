@@ -549,6 +549,30 @@ static void a_ping_is_answered_by_a_post(void **state)
     ends(&s, "one");
 }
 
+/* Begins a session with a GET stream and a call. Returns the call. */
+static record *begin_with_call(http_script *s, heard **get, heard **call)
+{
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(s, &options);
+    script_initialize(s, "one");
+    *get = script_expect(s, "GET");
+    script_stream(*get);
+    record *r = kit_call(&s->k, "t");
+    *call = script_expect(s, "tools/call");
+    return r;
+}
+
+/* Asks on the stream what a task asks that no call has named. The call gets it. */
+static void ask_of_unknown_task(http_script *s, heard *get, const record *r)
+{
+    script_event(get, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
+                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
+                 "{\"type\":\"object\",\"properties\":{}}," RELATED("U") "}}");
+    script_until(s, r->last_key);
+}
+
 /* The question of a task comes before the answer to its call, so the task is not known
  * yet. Another call gets the question and ends. The server is told that no answer will
  * come. */
@@ -556,19 +580,9 @@ static void a_question_of_an_unknown_task_is_not_lost(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options = kit_legacy_options();
-    options.capabilities = "{\"elicitation\":{}}";
-    script_begin(&s, &options);
-    script_initialize(&s, "one");
-    heard *get = script_expect(&s, "GET");
-    script_stream(get);
-    record *r = kit_call(&s.k, "t");
-    heard *call = script_expect(&s, "tools/call");
-    script_event(get, NULL,
-                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
-                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
-                 "{\"type\":\"object\",\"properties\":{}}," RELATED("U") "}}");
-    script_until(&s, r->last_key);
+    heard *get, *call;
+    record *r = begin_with_call(&s, &get, &call);
+    ask_of_unknown_task(&s, get, r);
     script_result(call, "\"content\":[]");
     script_until(&s, r->completed);
     heard *h = script_expect(&s, "");
@@ -584,21 +598,11 @@ static void an_answer_outlives_the_call_that_gave_it(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options = kit_legacy_options();
-    options.capabilities = "{\"elicitation\":{}}";
-    script_begin(&s, &options);
-    script_initialize(&s, "one");
-    heard *get = script_expect(&s, "GET");
-    script_stream(get);
-    record *r = kit_call(&s.k, "t");
-    heard *call = script_expect(&s, "tools/call");
+    heard *get, *call;
+    record *r = begin_with_call(&s, &get, &call);
     kit_call(&s.k, "other");
     script_expect(&s, "tools/call");
-    script_event(get, NULL,
-                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
-                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
-                 "{\"type\":\"object\",\"properties\":{}}," RELATED("U") "}}");
-    script_until(&s, r->last_key);
+    ask_of_unknown_task(&s, get, r);
     assert_int_equal(record_answer(r, NULL, "{\"action\":\"decline\"}"), SEGUE_OK);
     heard *h = script_expect(&s, "");
     script_result(call, "\"content\":[]");

@@ -76,9 +76,10 @@ void sgi_lasting_call_note_position(sgi_reply *reply, uint64_t seq)
 
 static void offer_channel(sgi_timer *timer)
 {
-    sgi_op *op = SGI_OWNER(timer, sgi_lasting_call, offer)->op;
+    const sgi_lasting_call *lasting = SGI_OWNER(timer, sgi_lasting_call, offer);
+    sgi_op *op = lasting->op;
     sgi_op_ref(op); /* a reply that leaves the call may have the last reference */
-    sgi_rejoin_offer_channel(op);
+    lasting->form->offer_channel(op);
     sgi_op_unref(op);
 }
 

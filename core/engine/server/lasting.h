@@ -39,6 +39,10 @@ struct sgi_lasting_call_ops {
      * client is away. Makes the reply the channel, on which the messages of the call are
      * sent from now on. Returns false when this is not possible. */
     bool (*repeated)(sgi_lasting_call *lasting, sgi_reply *reply);
+    /* Makes the newest waiting reply the channel, if the call has no channel
+     * (sgi_rejoin_offer_channel). The table has this function of the server because
+     * lasting.c may not call the files that find calls again. */
+    void (*offer_channel)(sgi_op *op);
 
     /* ---- the call's log ---- */
 

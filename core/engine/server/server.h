@@ -77,7 +77,6 @@ typedef struct sgi_typed_items {
 #define SGI_ENDED_SESSIONS SGI_THRESHOLD(ended_sessions)
 #define SGI_WITHDRAWN_MAX SGI_THRESHOLD(withdrawn_calls)
 
-/* The calls that clients have withdrawn by their keys (withdrawn.c). */
 /* A withdrawn call that the server looks for. */
 typedef struct sgi_withdrawn_search {
     TAILQ_ENTRY(sgi_withdrawn_search) link; /* in `waiting`, while no search runs */
@@ -87,6 +86,7 @@ typedef struct sgi_withdrawn_search {
     uint8_t key[SGI_DIGEST_SIZE];
 } sgi_withdrawn_search;
 
+/* The calls that clients have withdrawn by their keys (withdrawn.c). */
 typedef struct sgi_withdrawn_calls {
     sgi_digest_ring *keys; /* digests of the keys */
     size_t searches;       /* number of calls that are being looked up in the store */

@@ -15,6 +15,7 @@
 #include "engine/conversation/replay.h"
 #include "engine/dialect/resumable/resumable_clock.h"
 #include "engine/server/task.h"
+#include "engine/server/tool_call.h"
 #include "engine/server/wire_session.h"
 
 /* The entries of a log are counted in groups, and each group is dropped as a whole
@@ -499,6 +500,7 @@ const sgi_lasting_call_ops sgi_resumable_form = {
     .parted = peer_parted,
     .rejoined = peer_rejoined,
     .repeated = repeated,
+    .offer_channel = sgi_rejoin_offer_channel,
     .passed = passed,
     .elsewhere = elsewhere,
     .is_away = is_away,
