@@ -185,6 +185,15 @@ const char *sgi_refusal_text(const sgi_engine *engine)
     return engine->refusal;
 }
 
+/* Returns the number of the line with this byte, beginning with 1. */
+static size_t line_of(const char *text, size_t at)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < at; i++)
+        line += text[i] == '\n';
+    return line;
+}
+
 segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t len,
                                    sgi_json *value, sgi_json_error *error)
 {
@@ -197,9 +206,13 @@ segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t 
             *error = fault;
         if (fault.fault == SGI_JSON_NOMEM)
             return SEGUE_E_NOMEM;
-        return sgi_refuse(engine,
-                          fault.fault == SGI_JSON_SIZE ? SEGUE_E_TOO_LARGE : SEGUE_E_JSON,
-                          "%s at byte %zu", sgi_json_fault_text(fault.fault), fault.at);
+        segue_status status =
+            fault.fault == SGI_JSON_SIZE ? SEGUE_E_TOO_LARGE : SEGUE_E_JSON;
+        size_t line = line_of(text, fault.at);
+        return line > 1 ? sgi_refuse(engine, status, "%s at byte %zu, in line %zu",
+                                     sgi_json_fault_text(fault.fault), fault.at, line)
+                        : sgi_refuse(engine, status, "%s at byte %zu",
+                                     sgi_json_fault_text(fault.fault), fault.at);
     }
     *value = sgi_json_trim(whole);
     return SEGUE_OK;

@@ -5,11 +5,37 @@
 
 #include <segue/easy.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FILE_MAX ((size_t)4 * 1024 * 1024)
+
+/* ---- kinds of values ---- */
+
+static bool begins_with(const char *where, const char *beginning)
+{
+    return !strncmp(where, beginning, strlen(beginning));
+}
+
+store_kind config_store_kind(const char *where)
+{
+    if (begins_with(where, "redis://") || begins_with(where, "rediss://") ||
+        begins_with(where, "unix://"))
+        return STORE_REDIS;
+    if (begins_with(where, "postgresql://") || begins_with(where, "postgres://"))
+        return STORE_POSTGRES;
+    return *where && !strstr(where, "://") ? STORE_SQLITE : STORE_UNKNOWN;
+}
+
+bool config_is_url(const char *where)
+{
+    size_t scheme = begins_with(where, "http://")    ? 7
+                    : begins_with(where, "https://") ? 8
+                                                     : 0;
+    return scheme && where[scheme] && where[scheme] != '/';
+}
 
 /* ---- lists and upstreams ---- */
 
@@ -167,6 +193,16 @@ static bool take_string(const place *at, json object, const char *member, char *
     return *to || wrong(at, member, "is not a string");
 }
 
+static bool take_bool(const place *at, json object, const char *member, bool *to)
+{
+    json value = json_get(object, member);
+    if (!value.n)
+        return true;
+    *to = json_is_true(value);
+    return *to || (value.n == 5 && !memcmp(value.p, "false", 5)) ||
+           wrong(at, member, "is not true or false");
+}
+
 static bool take_strings(const place *at, json object, const char *member, char ***to)
 {
     json list = json_get(object, member), element;
@@ -222,25 +258,72 @@ static bool take_repeat(const place *at, json object, repeat_policy *to)
     else if (json_is(value, "always"))
         *to = REPEAT_ALWAYS;
     else
-        return wrong(at, "tools", "has a \"repeat\" that is not hint, never or always");
+        return wrong(at, "repeat", "is not hint, never or always");
     return true;
+}
+
+/* The members of the form that are not in this list belong to the hosts. */
+static const char *const source_members[] = {
+    "command", "args",   "env",     "cwd",        "url",   "headers",
+    "type",    "prefix", "timeout", "trustHints", "tools", "disabled",
+};
+static const char *const rule_members[] = {"name", "description", "hidden", "timeout",
+                                           "repeat"};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* Finds the next member of an object that is not in the list. at: as of json_next. */
+static char *next_unknown(json object, size_t *at, const char *const *known, size_t count)
+{
+    json key, value;
+    while (json_next(object, at, &key, &value)) {
+        size_t i = 0;
+        while (i < count && !json_is(key, known[i]))
+            i++;
+        if (i == count)
+            return json_string(key);
+    }
+    return NULL;
+}
+
+static void tell_unknown(const place *at, json object)
+{
+    size_t i = 0;
+    for (char *name;
+         (name = next_unknown(object, &i, source_members, COUNT(source_members)));
+         free(name))
+        log_event(SEGUE_LOG_WARNING, "config_ignored", NULL,
+                  "%s: mcpServers.%s.%s is unknown and has no effect", at->file,
+                  at->upstream, name);
+}
+
+static bool check_rule(const place *at, json object)
+{
+    size_t i = 0;
+    char *name = next_unknown(object, &i, rule_members, COUNT(rule_members));
+    bool ok = !name || wrong(at, name, "is unknown");
+    free(name);
+    return ok;
 }
 
 static bool take_rule(const place *at, source_config *s, json name, json object)
 {
+    char where[256];
     tool_rule *rule = calloc(1, sizeof *rule);
     if (!rule)
         return wrong(at, "tools", "cannot be read: out of memory");
     rule->next = s->rules;
     s->rules = rule;
     rule->name = json_string(name);
-    rule->hidden = json_is_true(json_get(object, "hidden"));
-    return rule->name && json_is_object(object)
-               ? take_string(at, object, "name", &rule->rename) &&
-                     take_string(at, object, "description", &rule->description) &&
-                     take_ms(at, object, "timeout", &rule->timeout_ms) &&
-                     take_repeat(at, object, &rule->repeat)
-               : wrong(at, "tools", "is not an object of objects");
+    if (!rule->name || !json_is_object(object))
+        return wrong(at, "tools", "is not an object of objects");
+    snprintf(where, sizeof where, "%s.tools.%s", at->upstream, rule->name);
+    place inner = {at->file, where};
+    return check_rule(&inner, object) &&
+           take_bool(&inner, object, "hidden", &rule->hidden) &&
+           take_string(&inner, object, "name", &rule->rename) &&
+           take_string(&inner, object, "description", &rule->description) &&
+           take_ms(&inner, object, "timeout", &rule->timeout_ms) &&
+           take_repeat(&inner, object, &rule->repeat);
 }
 
 static bool take_rules(const place *at, source_config *s, json object)
@@ -257,6 +340,9 @@ static bool take_rules(const place *at, source_config *s, json object)
 static bool take_source(const place *at, source_config *s, json object)
 {
     char *command = NULL;
+    bool trusts = false;
+    if (!json_is_object(object))
+        return wrong(at, "command", "is missing, because this is not an object");
     if (!take_string(at, object, "command", &command))
         return false;
     if (command && !add_to_list(&s->argv, command))
@@ -267,12 +353,16 @@ static bool take_source(const place *at, source_config *s, json object)
         !take_string(at, object, "url", &s->url) ||
         !take_pairs(at, object, "headers", ": ", &s->headers) ||
         !take_string(at, object, "prefix", &s->prefix) ||
-        !take_ms(at, object, "timeout", &s->timeout_ms) || !take_rules(at, s, object))
+        !take_ms(at, object, "timeout", &s->timeout_ms) || !take_rules(at, s, object) ||
+        !take_bool(at, object, "trustHints", &trusts))
         return false;
-    s->trust_hints |= json_is_true(json_get(object, "trustHints"));
+    s->trust_hints |= trusts;
     s->sse = json_is(json_get(object, "type"), "sse");
+    tell_unknown(at, object);
     if (!command == !s->url)
         return wrong(at, "command", "or \"url\" is needed, and only one of them");
+    if (s->url && !config_is_url(s->url))
+        return wrong(at, "url", "is not an http or https URL");
     return true;
 }
 
@@ -305,16 +395,13 @@ static bool take_all(config *c, const char *path, json servers)
     for (size_t i = 0; json_next(servers, &i, &key, &object);) {
         char *name = json_string(key);
         place at = {path, name ? name : "?"};
-        if (json_is_true(json_get(object, "disabled"))) {
-            free(name);
-            continue;
-        }
-        source_config *s = name ? config_add(c, name) : NULL;
+        bool disabled = false, ok = take_bool(&at, object, "disabled", &disabled);
+        source_config *s = ok && !disabled && name ? config_add(c, name) : NULL;
         if (s) {
             s->trust_hints = c->trust_hints;
             s->timeout_ms = c->timeout_ms;
         }
-        bool ok = s && take_source(&at, s, object);
+        ok = ok && (disabled || (s && take_source(&at, s, object)));
         free(name);
         if (!ok)
             return false;
@@ -329,18 +416,18 @@ static bool read_text(const char *path, text *to)
     char room[8192];
     size_t got;
     FILE *file = fopen(path, "re");
-    if (!file) {
-        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "cannot open %s", path);
-        return false;
-    }
-    while ((got = fread(room, 1, sizeof room, file)) > 0 && to->len <= FILE_MAX)
+    while (file && (got = fread(room, 1, sizeof room, file)) > 0 && to->len <= FILE_MAX)
         text_add(to, room, got);
-    bool ok = !ferror(file) && to->len <= FILE_MAX && !to->failed && to->len;
-    fclose(file);
-    if (!ok)
-        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL,
-                  "%s cannot be read, or is empty or over 4 MiB", path);
-    return ok;
+    const char *why = !file || ferror(file) ? strerror(errno)
+                      : to->len > FILE_MAX  ? "the file is over 4 MiB"
+                      : to->failed          ? "out of memory"
+                      : !to->len            ? "the file is empty"
+                                            : NULL;
+    if (file)
+        fclose(file);
+    if (why)
+        log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s: %s", path, why);
+    return !why;
 }
 
 bool config_read_file(config *c, segue_runtime *runtime, const char *path)

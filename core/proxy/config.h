@@ -96,6 +96,17 @@ typedef struct config {
     bool check;
 } config;
 
+/* What a value of --store names. */
+typedef enum store_kind {
+    STORE_UNKNOWN = 0,
+    STORE_SQLITE,
+    STORE_REDIS,
+    STORE_POSTGRES
+} store_kind;
+store_kind config_store_kind(const char *where);
+/* True when the text is an http or https URL with a host. */
+bool config_is_url(const char *where);
+
 /* Reads a file of the form {"mcpServers":{NAME:{...}}} into config->sources. On failure,
  * prints the error and returns false. */
 bool config_read_file(config *c, segue_runtime *runtime, const char *path);

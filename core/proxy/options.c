@@ -2,6 +2,7 @@
 
 #include <segue/segue_auth.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ typedef struct reading {
     bool help;
     bool version;
     segue_bearer_options bearer;
+    uint64_t given; /* a set of 1 << index in the table: the options that were given */
 } reading;
 
 typedef const char *(*take_fn)(reading *r, const char *value);
@@ -97,14 +99,49 @@ static const char *take_client_ca(reading *r, const char *value)
     return NULL;
 }
 
+/* Splits an address of the form HOST:PORT, [HOST]:PORT, PORT, unix:PATH or
+ * systemd[:NAME]. where: is changed, and belongs to the configuration. */
+static bool read_address(segue_listen_options *http, char *where)
+{
+    if (!strncmp(where, "unix:", 5) || !strncmp(where, "systemd", 7)) {
+        http->address = where;
+        return true;
+    }
+    char *colon = strrchr(where, ':'), *end;
+    long port = strtol(colon ? colon + 1 : where, &end, 10);
+    if (*end || end == (colon ? colon + 1 : where) || port < 0 || port > 65535)
+        return false;
+    http->port = (int32_t)port;
+    http->address = NULL;
+    if (!colon)
+        return true;
+    *colon = 0;
+    size_t len = strlen(where);
+    if (len > 1 && *where == '[' && where[len - 1] == ']') {
+        where[len - 1] = 0;
+        where++;
+    }
+    http->address = !*where                       ? "0.0.0.0"
+                    : !strcmp(where, "localhost") ? "127.0.0.1"
+                                                  : where;
+    return true;
+}
+
 static const char *take_listen(reading *r, const char *value)
 {
+    free(r->c->listen);
     r->c->listen = copy_string(value);
-    return NULL;
+    return r->c->listen && read_address(&r->c->http, r->c->listen)
+               ? NULL
+               : "this is not HOST:PORT, such as 127.0.0.1:8000, or unix:PATH, or "
+                 "systemd";
 }
 
 static const char *take_store(reading *r, const char *value)
 {
+    if (config_store_kind(value) == STORE_UNKNOWN)
+        return "this is not a file, redis://HOST:PORT or postgresql://HOST/DATABASE";
+    free(r->c->store);
     r->c->store = copy_string(value);
     return NULL;
 }
@@ -120,19 +157,19 @@ static const char *take_seal_key(reading *r, const char *value)
     unsigned char more;
     FILE *file = fopen(value, "re");
     if (!file)
-        return "names a file that cannot be opened";
+        return strerror(errno);
     r->c->has_seal_key = fread(r->c->seal_key, 1, SEAL_KEY_SIZE, file) == SEAL_KEY_SIZE &&
                          fread(&more, 1, 1, file) == 0;
     fclose(file);
     return r->c->has_seal_key ? NULL
-                              : "needs a file of 32 random bytes, such as: head -c 32 "
-                                "/dev/urandom > FILE";
+                              : "this is not a file of 32 random bytes; this makes one: "
+                                "head -c 32 /dev/urandom > FILE";
 }
 
 #define TIME_OPTION(name, place)                                                         \
     static const char *name(reading *r, const char *value)                               \
     {                                                                                    \
-        return read_time(value, &place) ? NULL : "is not a time, such as 20s";           \
+        return read_time(value, &place) ? NULL : "this is not a time, such as 20s";      \
     }
 TIME_OPTION(take_task_after, r->c->task_after_ms)
 TIME_OPTION(take_heartbeat, r->c->heartbeat_ms)
@@ -145,7 +182,7 @@ static const char *take_header(reading *r, const char *value)
 {
     char **grown = realloc(r->headers, (r->header_count + 2) * sizeof *grown);
     if (!grown || !strchr(value, ':'))
-        return "is not a header, such as 'Authorization: Bearer X'";
+        return "this is not a header, such as 'Authorization: Bearer X'";
     r->headers = grown;
     grown[r->header_count++] = (char *)(uintptr_t)value;
     grown[r->header_count] = NULL;
@@ -161,7 +198,7 @@ static const char *take_per(reading *r, const char *value)
     else if (!strcmp(value, "session"))
         r->c->per = PER_SESSION;
     else
-        return "is not all, principal or session";
+        return "this is not all, principal or session";
     return NULL;
 }
 
@@ -169,7 +206,7 @@ static const char *take_on_close(reading *r, const char *value)
 {
     r->c->cancel_on_close = !strcmp(value, "cancel");
     return r->c->cancel_on_close || !strcmp(value, "keep") ? NULL
-                                                           : "is not keep or cancel";
+                                                           : "this is not keep or cancel";
 }
 
 static const char *take_max_upstreams(reading *r, const char *value)
@@ -177,14 +214,14 @@ static const char *take_max_upstreams(reading *r, const char *value)
     char *end;
     long number = strtol(value, &end, 10);
     r->c->max_upstreams = (int32_t)number;
-    return *end || number < 1 || number > 100000 ? "is not a number from 1 to 100000"
+    return *end || number < 1 || number > 100000 ? "this is not a number from 1 to 100000"
                                                  : NULL;
 }
 
 static const char *take_log(reading *r, const char *value)
 {
     r->c->log_json = !strcmp(value, "json");
-    return r->c->log_json || !strcmp(value, "text") ? NULL : "is not text or json";
+    return r->c->log_json || !strcmp(value, "text") ? NULL : "this is not text or json";
 }
 
 static const char *take_log_level(reading *r, const char *value)
@@ -196,7 +233,7 @@ static const char *take_log_level(reading *r, const char *value)
         r->c->log_level = i;
         return NULL;
     }
-    return "is not debug, info, warning or error";
+    return "this is not debug, info, warning or error";
 }
 
 /* ---- the table ---- */
@@ -287,15 +324,51 @@ static int take_option(reading *r, int argc, char **argv, int *at)
     const struct option *o =
         find_option(name, equals ? (size_t)(equals - name) : strlen(name));
     bool has_value = o && *o->value;
-    if (!o || (equals && !has_value))
+    if (!o)
         return usage("unknown option ", name);
+    if (equals && !has_value)
+        return usage("there is a value after an option that has none: ", name);
     if (has_value && !equals && *at + 1 == argc)
         return usage("a value is missing after ", name);
-    why = o->take(r, !has_value ? NULL : equals ? equals + 1 : argv[++*at]);
+    const char *value = !has_value ? NULL : equals ? equals + 1 : argv[++*at];
+    why = o->take(r, value);
+    r->given |= UINT64_C(1) << (o - table);
     if (!why)
         return -1;
-    fprintf(stderr, "segue-proxy: %s %s\n", name, why);
+    fprintf(stderr, "segue-proxy: %s: '%s': %s\n", o->name, value ? value : "", why);
     return 2;
+}
+
+/* Options that have no effect without another option. */
+static const struct {
+    const char *name;
+    const char *needed;
+} needs[] = {
+    {"--path", "--listen"},     {"--cert", "--listen"},      {"--key", "--cert"},
+    {"--client-ca", "--cert"},  {"--hosts", "--listen"},     {"--origins", "--listen"},
+    {"--cors", "--listen"},     {"--issuer", "--listen"},    {"--tokens", "--listen"},
+    {"--jwks-url", "--issuer"}, {"--jwks-file", "--issuer"}, {"--resource", "--issuer"},
+    {"--scopes", "--issuer"},
+};
+
+static bool is_given(const reading *r, const char *name)
+{
+    return r->given >> (find_option(name, strlen(name)) - table) & 1;
+}
+
+/* Returns -1, or the exit status when an option was given without the one that it
+ * needs. */
+static int check_needs(const reading *r)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (!is_given(r, needs[i].name) || is_given(r, needs[i].needed))
+            continue;
+        fprintf(stderr, "segue-proxy: %s needs %s\n", needs[i].name, needs[i].needed);
+        return 2;
+    }
+    if (is_given(r, "--tokens") && is_given(r, "--issuer"))
+        return usage("--tokens and --issuer exclude each other", "");
+    return -1;
 }
 
 /* Reads the options up to the first argument that is not an option, and sets *at to the
@@ -323,27 +396,26 @@ static const char *name_of(const char *where)
     return slash && slash[1] ? slash + 1 : where;
 }
 
-static bool is_url(const char *where)
-{
-    return !strncmp(where, "http://", 7) || !strncmp(where, "https://", 8);
-}
-
 static int take_upstream(reading *r, int argc, char **argv, int at)
 {
     bool is_command = at < argc && !strcmp(argv[at], "--");
+    if (r->c->file && at < argc)
+        return usage("the upstreams are in the file of --config; remove the argument ",
+                     argv[at]);
+    if (r->c->file && r->headers)
+        return usage("the file of --config has \"headers\"; remove --header", "");
     if (r->c->file)
-        return at < argc ? usage("the upstreams are in the file of --config; remove the "
-                                 "argument ",
-                                 argv[at])
-                         : -1;
+        return -1;
     if (is_command && at + 1 == argc)
         return usage("a command is missing after --", "");
-    if (!is_command && (at + 1 != argc || !is_url(argv[at])))
+    if (!is_command && (at + 1 != argc || !config_is_url(argv[at])))
         return at == argc
                    ? usage("name an upstream: a command after --, a URL, or --config", "")
-                   : usage("put -- before a command; this is neither an option nor a "
-                           "URL: ",
+                   : usage("put -- before a command; this is neither an option nor an "
+                           "http or https URL: ",
                            argv[at]);
+    if (is_command && r->headers)
+        return usage("--header needs a URL; this is a command: ", argv[at + 1]);
     source_config *s = config_add(r->c, name_of(argv[is_command ? at + 1 : at]));
     if (!s)
         return 1;
@@ -361,14 +433,8 @@ static int take_upstream(reading *r, int argc, char **argv, int at)
 
 static int take_bearer(reading *r)
 {
-    if (r->c->http.tokens_file && !r->c->listen)
-        return usage("--tokens needs --listen", "");
     if (!r->bearer.authorization_servers)
         return -1;
-    if (r->c->http.tokens_file)
-        return usage("--tokens and --issuer exclude each other", "");
-    if (!r->c->listen)
-        return usage("--issuer needs --listen", "");
     r->c->bearer = malloc(sizeof *r->c->bearer);
     if (!r->c->bearer)
         return 1;
@@ -393,6 +459,8 @@ int options_read(config *c, int argc, char **argv)
     c->http.ready_path = "/health/ready";
     c->http.live_path = "/health/live";
     int status = take_options(&r, argc, argv, &at);
+    if (status < 0)
+        status = check_needs(&r);
     if (status < 0)
         status = take_upstream(&r, argc, argv, at);
     if (status < 0)

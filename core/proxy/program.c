@@ -70,33 +70,24 @@ static bool start_signals(proxy *p, pthread_t *thread)
 
 /* ---- the store ---- */
 
-static bool is_redis(const char *where)
-{
-    return !strncmp(where, "redis://", 8) || !strncmp(where, "rediss://", 9) ||
-           !strncmp(where, "unix://", 7);
-}
-
-static bool is_postgres(const char *where)
-{
-    return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
-}
-
-static bool open_store(proxy *p)
+/* Returns -1, or the exit status when the store cannot be opened. */
+static int open_store(proxy *p)
 {
     const char *where = p->config.store;
     segue_error *error = NULL;
     if (!where)
-        return true;
+        return -1;
+    store_kind kind = config_store_kind(where);
     segue_status status =
-        is_redis(where)      ? segue_store_redis(where, NULL, &p->store, &error)
-        : is_postgres(where) ? segue_store_postgres(where, NULL, &p->store, &error)
-                             : segue_store_sqlite(where, NULL, &p->store, &error);
+        kind == STORE_REDIS      ? segue_store_redis(where, NULL, &p->store, &error)
+        : kind == STORE_POSTGRES ? segue_store_postgres(where, NULL, &p->store, &error)
+                                 : segue_store_sqlite(where, NULL, &p->store, &error);
     if (status == SEGUE_OK)
-        return true;
-    fprintf(stderr, "segue-proxy: the store cannot be opened: %s\n",
-            segue_error_read(error)->message);
+        return -1;
+    log_event(SEGUE_LOG_ERROR, "store_failed", NULL, "the store cannot be opened: %s",
+              segue_error_read(error)->message);
     segue_error_free(error);
-    return false;
+    return exit_status(status);
 }
 
 /* ---- the program ---- */
@@ -114,8 +105,11 @@ static int run(proxy *p)
 {
     pthread_t signals;
     char *seen = NULL;
-    if (!open_store(p) || !start_signals(p, &signals))
-        return 1;
+    int status = open_store(p);
+    if (status < 0 && !start_signals(p, &signals))
+        status = 1;
+    if (status >= 0)
+        return status;
     if (!p->config.listen && !p->config.check)
         seen = peek_capabilities(p->runtime, STDIN_FILENO);
     p->capabilities = seen ? seen : ALL_CAPABILITIES;

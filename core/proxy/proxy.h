@@ -236,6 +236,8 @@ void serve_tell_failure(const source *s);
 /* Ends the program with this exit status, after all calls under way have been
  * reported. */
 void proxy_end(proxy *p, int status);
+/* Returns the exit status for a failure of the library: 2 when an argument is wrong. */
+int exit_status(segue_status status);
 
 /* ---- readiness (readiness.c) ---- */
 

@@ -16,6 +16,11 @@ void proxy_end(proxy *p, int status)
     segue_runtime_stop(p->runtime);
 }
 
+int exit_status(segue_status status)
+{
+    return status == SEGUE_E_INVALID ? 2 : 1;
+}
+
 /* ---- the server ---- */
 
 static void on_idle(void *user)
@@ -103,41 +108,8 @@ static segue_status serve_stdio(proxy *p, segue_error **error)
     return status;
 }
 
-/* Splits an address of the form HOST:PORT, [HOST]:PORT, PORT, unix:PATH or
- * systemd[:NAME]. */
-static bool read_address(proxy *p, char *where)
-{
-    segue_listen_options *http = &p->config.http;
-    if (!strncmp(where, "unix:", 5) || !strncmp(where, "systemd", 7)) {
-        http->address = where;
-        return true;
-    }
-    char *colon = strrchr(where, ':'), *end;
-    long port = strtol(colon ? colon + 1 : where, &end, 10);
-    if (*end || end == (colon ? colon + 1 : where) || port < 0 || port > 65535)
-        return false;
-    http->port = (int32_t)port;
-    if (!colon)
-        return true;
-    *colon = 0;
-    size_t len = strlen(where);
-    if (len > 1 && *where == '[' && where[len - 1] == ']') {
-        where[len - 1] = 0;
-        where++;
-    }
-    http->address = !*where                       ? "0.0.0.0"
-                    : !strcmp(where, "localhost") ? "127.0.0.1"
-                                                  : where;
-    return true;
-}
-
 static segue_status serve_http(proxy *p, segue_error **error)
 {
-    if (!read_address(p, p->config.listen)) {
-        log_event(SEGUE_LOG_ERROR, "usage", NULL, "--listen needs HOST:PORT, not %s",
-                  p->config.listen);
-        return SEGUE_E_INVALID;
-    }
     segue_status status =
         segue_server_listen(p->server, &p->config.http, &p->listener, error);
     if (status == SEGUE_OK) {
@@ -156,9 +128,9 @@ static void serve(proxy *p)
     segue_status status =
         p->config.listen ? serve_http(p, &error) : serve_stdio(p, &error);
     if (status != SEGUE_OK) {
-        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "%s: %s",
-                  segue_status_name(status), segue_error_read(error)->message);
-        proxy_end(p, 1);
+        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve: %s",
+                  error ? segue_error_read(error)->message : segue_status_name(status));
+        proxy_end(p, exit_status(status));
     }
     segue_error_free(error);
 }

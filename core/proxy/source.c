@@ -196,8 +196,12 @@ static void start_is_over(void *user)
         if (s->settled)
             continue;
         upstream *u = s->upstreams;
-        snprintf(u->last_error, sizeof u->last_error,
-                 "the server did not answer in time");
+        text why = {.p = NULL};
+        text_add_str(&why, "the server did not answer in time");
+        text_add_str(&why, *u->last_error ? ": " : "");
+        text_add_str(&why, u->last_error);
+        snprintf(u->last_error, sizeof u->last_error, "%s", why.failed ? "" : why.p);
+        text_free(&why);
         catalog_lost(s);
     }
 }

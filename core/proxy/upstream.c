@@ -123,9 +123,12 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     if (error)
         snprintf(u->last_error, sizeof u->last_error, "%s",
                  segue_error_read(error)->message);
+    /* when the first session of a source fails, serve_tell_failure tells it */
+    bool is_told = u == s->upstreams && !s->settled;
     if (error && !s->proxy->ending)
-        log_event(SEGUE_LOG_WARNING, was_open ? "upstream_lost" : "upstream_failed",
-                  s->config->name, "%s", u->last_error);
+        log_event(is_told ? SEGUE_LOG_INFO : SEGUE_LOG_WARNING,
+                  was_open ? "upstream_lost" : "upstream_failed", s->config->name, "%s",
+                  u->last_error);
     u->failures = was_open ? 0 : u->failures + 1;
     put_off(u);
     if (u == s->upstreams && !s->retired)

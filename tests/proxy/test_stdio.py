@@ -49,7 +49,7 @@ class Arguments(unittest.TestCase):
             file.flush()
             told = run("--seal-key", file.name, "--", *peers.UPSTREAM)
             self.assertEqual(told.returncode, 2)
-            self.assertIn("needs a file of 32 random bytes", told.stderr)
+            self.assertIn("this is not a file of 32 random bytes", told.stderr)
 
     def test_an_upstream_that_cannot_start_ends_with_3_and_its_words(self):
         told = run("--", *peers.UPSTREAM, "--fail")
