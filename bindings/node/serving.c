@@ -183,6 +183,15 @@ static napi_value listener_add(sgnode_frame *frame)
     return sgnode_done(frame, segue_listener_add(listener, server, path, &frame->error));
 }
 
+static napi_value listener_remove(sgnode_frame *frame)
+{
+    const char *path;
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    if (!listener || !sgnode_name(frame, frame->arg[1], false, &path))
+        return NULL;
+    return sgnode_done(frame, segue_listener_remove(listener, path));
+}
+
 static napi_value listener_reload(sgnode_frame *frame)
 {
     segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
@@ -270,6 +279,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverListen", server_listen},
     {"listenerUrl", listener_url},
     {"listenerAdd", listener_add},
+    {"listenerRemove", listener_remove},
     {"listenerReload", listener_reload},
     {"listenerSetReady", listener_set_ready},
     {"listenerClose", listener_close},

@@ -110,6 +110,13 @@ segue_status segue_listener_add(segue_listener *listener, segue_server *server,
     return SEGUE_E_INVALID;
 }
 
+segue_status segue_listener_remove(segue_listener *listener, const char *path)
+{
+    (void)listener;
+    (void)path;
+    return SEGUE_E_INVALID;
+}
+
 segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
 {
     (void)listener;

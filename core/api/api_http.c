@@ -70,6 +70,19 @@ segue_status segue_listener_add(segue_listener *listener, segue_server *server,
                                   status, "%s", why);
 }
 
+segue_status segue_listener_remove(segue_listener *listener, const char *path)
+{
+    segue_status status = guard_listener(SGI_FN_segue_listener_remove, listener);
+    if (status == SEGUE_OK && !path)
+        status = SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(listener->carrier.runtime);
+    status = sgi_http_listener_remove(listener, path);
+    sgi_runtime_unlock(listener->carrier.runtime);
+    return status;
+}
+
 segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
 {
     char why[SGI_WHY_SIZE] = "";

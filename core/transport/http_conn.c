@@ -395,7 +395,7 @@ static void init(sgi_http_conn *conn, segue_listener *listener)
     conn->transport.ops = &kind;
     conn->transport.state = SGI_TRANSPORT_ATTACHED;
     conn->listener = listener;
-    conn->endpoint = STAILQ_FIRST(&listener->endpoints);
+    conn->endpoint = sgi_http_endpoint_enter_any(listener);
     conn->is_local = listener->policy.local;
     conn->expires_ms = INT64_MAX;
     sgi_http1_init(&conn->parser, mem, &listener->limits);

@@ -372,7 +372,7 @@ static bool is_taken(const segue_listener *listener, const char *path)
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         found |= checks[i] && strcmp(checks[i], path) == 0;
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
-        found |= strcmp(endpoint->path, path) == 0;
+        found |= !endpoint->is_removed && strcmp(endpoint->path, path) == 0;
     return found;
 }
 
@@ -393,6 +393,7 @@ static segue_status add(segue_listener *listener, segue_server *server, const ch
     if (!endpoint)
         return SEGUE_E_NOMEM;
     endpoint->is_added = true;
+    sgi_http_endpoints_sweep(listener);
     return sgi_server_add_listener(server, &endpoint->server_listener);
 }
 
@@ -410,12 +411,23 @@ segue_status sgi_http_listener_add(segue_listener *listener, segue_server *serve
     return status;
 }
 
+/* The certificates are read before the keys or tokens, and used after them: each file
+ * that cannot be used keeps all files as they are. */
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE])
 {
     sgi_tls_files files = tls_files(listener);
+    sgi_tls_setup *fresh = NULL;
+    segue_status tls = sgi_link_gate_read(listener->gate, &files, &fresh, why);
+    if (tls != SEGUE_OK && tls != SEGUE_E_STATE)
+        return tls == SEGUE_E_INVALID ? SEGUE_E_IO : tls;
     segue_status status =
         sgi_bearer_gate_reload(listener->carrier.runtime, &listener->bearer, why);
-    if (status == SEGUE_E_STATE || (status == SEGUE_OK && files.cert))
-        status = sgi_link_gate_reload(listener->gate, &files, why);
-    return status == SEGUE_E_INVALID ? SEGUE_E_IO : status;
+    if (!fresh)
+        return status;
+    if (status != SEGUE_OK && status != SEGUE_E_STATE) {
+        sgi_tls_setup_free(fresh);
+        return status;
+    }
+    sgi_link_gate_use(listener->gate, fresh);
+    return SEGUE_OK;
 }

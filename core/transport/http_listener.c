@@ -46,17 +46,35 @@ static void on_server_open(sgi_server_listener *server_listener)
 
 static void on_server_close(sgi_server_listener *server_listener)
 {
-    sgi_http_listener_close(
-        SGI_OWNER(server_listener, sgi_http_endpoint, server_listener)->listener);
+    sgi_http_endpoint *endpoint =
+        SGI_OWNER(server_listener, sgi_http_endpoint, server_listener);
+    if (!endpoint->is_removed)
+        sgi_http_listener_close(endpoint->listener);
 }
 
 sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path)
 {
     sgi_http_endpoint *endpoint;
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
-        if (sgi_str_eq(path, sgi_str_of(endpoint->path)))
+        if (!endpoint->is_removed && sgi_str_eq(path, sgi_str_of(endpoint->path)))
             return endpoint;
     return NULL;
+}
+
+void sgi_http_endpoint_enter(sgi_http_endpoint *endpoint)
+{
+    endpoint->conns++;
+}
+
+sgi_http_endpoint *sgi_http_endpoint_enter_any(const segue_listener *listener)
+{
+    sgi_http_endpoint *endpoint = STAILQ_FIRST(&listener->endpoints);
+    while (endpoint && endpoint->is_removed)
+        endpoint = STAILQ_NEXT(endpoint, link);
+    if (!endpoint) /* all are removed, so the request is refused */
+        endpoint = STAILQ_FIRST(&listener->endpoints);
+    sgi_http_endpoint_enter(endpoint);
+    return endpoint;
 }
 
 /* ---- memory ---- */
@@ -87,6 +105,46 @@ static void free_endpoint(segue_listener *listener, sgi_http_endpoint *endpoint)
     STAILQ_REMOVE(&listener->endpoints, endpoint, sgi_http_endpoint, link);
     sgi_text_free(mem, endpoint->path);
     sgi_free(mem, endpoint, sizeof *endpoint);
+}
+
+static void leave_server(sgi_http_endpoint *endpoint)
+{
+    if (endpoint->is_added)
+        sgi_server_remove_listener(endpoint->server, &endpoint->server_listener);
+    endpoint->is_added = false;
+}
+
+/* A listener has at least one endpoint, also when all are removed. */
+void sgi_http_endpoints_sweep(segue_listener *listener)
+{
+    sgi_http_endpoint *endpoint = STAILQ_FIRST(&listener->endpoints), *next;
+    for (; endpoint; endpoint = next) {
+        next = STAILQ_NEXT(endpoint, link);
+        if (!endpoint->is_removed || endpoint->conns ||
+            (!next && endpoint == STAILQ_FIRST(&listener->endpoints)))
+            continue;
+        /* a token that was seen before has rights at the server that ends */
+        if (listener->bearer)
+            sgi_bearer_cache_clear(&listener->bearer->cache);
+        leave_server(endpoint);
+        free_endpoint(listener, endpoint);
+    }
+}
+
+void sgi_http_endpoint_leave(sgi_http_endpoint *endpoint)
+{
+    if (!--endpoint->conns && endpoint->is_removed)
+        sgi_http_endpoints_sweep(endpoint->listener);
+}
+
+segue_status sgi_http_listener_remove(segue_listener *listener, const char *path)
+{
+    sgi_http_endpoint *endpoint = sgi_http_endpoint_find(listener, sgi_str_of(path));
+    if (!endpoint)
+        return SEGUE_E_NOT_FOUND;
+    endpoint->is_removed = true;
+    sgi_http_endpoints_sweep(listener);
+    return SEGUE_OK;
 }
 
 void sgi_http_listener_free_memory(segue_listener *listener)
@@ -144,11 +202,8 @@ static void maybe_end(segue_listener *listener)
     listener->bearer = NULL;
     listener->policy.is_public = NULL;
     sgi_http_endpoint *endpoint;
-    STAILQ_FOREACH(endpoint, &listener->endpoints, link) {
-        if (endpoint->is_added)
-            sgi_server_remove_listener(endpoint->server, &endpoint->server_listener);
-        endpoint->is_added = false;
-    }
+    STAILQ_FOREACH(endpoint, &listener->endpoints, link)
+        leave_server(endpoint);
     sgi_carrier_retire(&listener->carrier);
 }
 
@@ -216,6 +271,16 @@ static void look_on(sgi_timer *timer)
     look(SGI_OWNER(timer, segue_listener, look));
 }
 
+/* True when a server has recovered, so that requests can be answered. */
+static bool is_some_open(const segue_listener *listener)
+{
+    const sgi_http_endpoint *endpoint;
+    STAILQ_FOREACH(endpoint, &listener->endpoints, link)
+        if (endpoint->is_open)
+            return true;
+    return false;
+}
+
 static void drain(segue_listener *listener)
 {
     if (listener->stage == SGI_LISTENER_OPEN) {
@@ -232,7 +297,7 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     segue_listener *listener = listener_of(carrier);
     if ((bits & SGI_WORK_CLOSE) || listener->closing)
         drain(listener);
-    else if (STAILQ_FIRST(&listener->endpoints)->is_open)
+    else if (is_some_open(listener))
         open_socket(listener);
 }
 
@@ -261,6 +326,7 @@ const sgi_carrier_ops sgi_http_listener_carrier_ops = {
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn)
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
+    sgi_http_endpoint_leave(conn->endpoint);
     sgi_acceptor_on_conn_closed(&listener->acceptor);
     if (TAILQ_EMPTY(&listener->conns))
         look(listener);

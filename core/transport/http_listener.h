@@ -42,6 +42,10 @@ typedef struct sgi_http_endpoint {
     char *path;
     bool is_added; /* true = server_listener is in the list of the server */
     bool is_open;  /* true = the server has recovered its operations from the store */
+    /* true = new requests do not find the endpoint. It ends with the last of its
+     * connections */
+    bool is_removed;
+    int32_t conns; /* number of connections whose last request asked this endpoint */
 } sgi_http_endpoint;
 
 struct segue_listener {
@@ -88,6 +92,8 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
 /* Serves another server at another path. The caller holds no lock. */
 segue_status sgi_http_listener_add(segue_listener *listener, segue_server *server,
                                    const char *path, char why[SGI_WHY_SIZE]);
+/* Ends the service at a path. The caller holds the lock. */
+segue_status sgi_http_listener_remove(segue_listener *listener, const char *path);
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE]);
 /* Closes the listener. sgi_http_listener_close and sgi_http_listener_release_handle may
  * be called on any thread with the lock held. */
@@ -107,6 +113,14 @@ sgi_http_endpoint *sgi_http_endpoint_make(segue_listener *listener, segue_server
                                           const char *path);
 /* Returns the endpoint that has this path, or NULL. */
 sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path);
+/* Returns the endpoint of a connection that has asked none so far, and counts the
+ * connection. */
+sgi_http_endpoint *sgi_http_endpoint_enter_any(const segue_listener *listener);
+/* Counts a connection of the endpoint, until sgi_http_endpoint_leave. */
+void sgi_http_endpoint_enter(sgi_http_endpoint *endpoint);
+void sgi_http_endpoint_leave(sgi_http_endpoint *endpoint);
+/* Ends the removed endpoints that no connection has any more. */
+void sgi_http_endpoints_sweep(segue_listener *listener);
 void sgi_http_listener_free_memory(segue_listener *listener);
 extern const sgi_carrier_ops sgi_http_listener_carrier_ops;
 

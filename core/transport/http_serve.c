@@ -353,6 +353,8 @@ static void choose_endpoint(sgi_http_conn *conn)
         return;
     sgi_serve_free_spare_conn(conn->spare);
     conn->spare = NULL;
+    sgi_http_endpoint_leave(conn->endpoint);
+    sgi_http_endpoint_enter(endpoint);
     conn->endpoint = endpoint;
 }
 

@@ -403,25 +403,25 @@ segue_status sgi_link_gate_new(segue_runtime *rt, const sgi_tls_files *files,
     return SEGUE_OK;
 }
 
-segue_status sgi_link_gate_reload(sgi_link_gate *gate, const sgi_tls_files *files,
-                                  char why[SGI_WHY_SIZE])
+segue_status sgi_link_gate_read(sgi_link_gate *gate, const sgi_tls_files *files,
+                                sgi_tls_setup **fresh, char why[SGI_WHY_SIZE])
 {
-    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(gate->rt));
-    sgi_tls_setup *fresh = NULL;
     if (!gate->setup) {
         snprintf(why, SGI_WHY_SIZE,
                  "the listener has no TLS: it was opened without cert_file");
         return SEGUE_E_STATE;
     }
-    segue_status status = sgi_tls_setup_new(mem, files, &fresh, why);
-    if (status != SEGUE_OK)
-        return status;
+    return sgi_tls_setup_new(sgi_engine_mem(sgi_runtime_engine(gate->rt)), files, fresh,
+                             why);
+}
+
+void sgi_link_gate_use(sgi_link_gate *gate, sgi_tls_setup *fresh)
+{
     sgi_runtime_lock(gate->rt);
     sgi_tls_setup *old = gate->setup;
     gate->setup = fresh;
     sgi_runtime_unlock(gate->rt);
     sgi_tls_setup_free(old);
-    return SEGUE_OK;
 }
 
 void sgi_link_gate_free(sgi_link_gate *gate)

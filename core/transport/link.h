@@ -34,11 +34,14 @@ typedef struct sgi_link_events {
  * call the function without the lock. */
 segue_status sgi_link_gate_new(segue_runtime *rt, const sgi_tls_files *files,
                                sgi_link_gate **out, char why[SGI_WHY_SIZE]);
+/* Reads TLS files for a gate, which goes on with its present ones. The caller gives the
+ * setup to sgi_link_gate_use, or frees it. Returns SEGUE_E_STATE for a gate without TLS.
+ * Any thread may call both functions without the lock. */
+segue_status sgi_link_gate_read(sgi_link_gate *gate, const sgi_tls_files *files,
+                                sgi_tls_setup **fresh, char why[SGI_WHY_SIZE]);
 /* Changes the TLS files of a gate: new connections use the new files, existing
- * connections keep the old ones. On failure nothing changes. Returns SEGUE_E_STATE for a
- * gate without TLS. Any thread may call the function without the lock. */
-segue_status sgi_link_gate_reload(sgi_link_gate *gate, const sgi_tls_files *files,
-                                  char why[SGI_WHY_SIZE]);
+ * connections keep the old ones. */
+void sgi_link_gate_use(sgi_link_gate *gate, sgi_tls_setup *fresh);
 /* Frees a gate; the links of the gate continue. Does nothing for NULL. Any thread may
  * call the function. */
 void sgi_link_gate_free(sgi_link_gate *gate);

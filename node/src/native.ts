@@ -352,6 +352,7 @@ export interface Native {
     ): Listener;
     listenerUrl(listener: Listener): string;
     listenerAdd(listener: Listener, server: Server, path: string): void;
+    listenerRemove(listener: Listener, path: string): void;
     listenerReload(listener: Listener): void;
     listenerSetReady(listener: Listener, ready: number): void;
     listenerClose(listener: Listener): void;

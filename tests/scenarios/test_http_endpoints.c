@@ -202,6 +202,125 @@ static void the_end_of_one_server_ends_the_listener(void **state)
     end(&t);
 }
 
+static void remove_path(stage *t, const char *path)
+{
+    assert_int_equal(segue_listener_remove(t->s->listener, path), SEGUE_OK);
+    assert_int_equal(segue_listener_remove(t->s->listener, path), SEGUE_E_NOT_FOUND);
+    http_stage_run(t->s);
+}
+
+static void a_removed_path_is_gone_and_the_others_stay(void **state)
+{
+    stage t;
+    (void)state;
+    begin(&t);
+    assert_int_equal(segue_listener_remove(t.s->listener, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_listener_remove(t.s->listener, "/other"), SEGUE_E_NOT_FOUND);
+    ask(&t, "/notes", NULL, 200, "notes for "); /* the connection is at the path */
+    remove_path(&t, "/notes");
+    ask(&t, "/notes", NULL, 404, "no such path");
+    ask(&t, "/mcp", NULL, 200, "first for ");
+    assert_int_equal(segue_server_close(t.notes), SEGUE_OK); /* and no listener */
+    segue_server_free(t.notes);
+    http_stage_run(t.s);
+    ask(&t, "/mcp", NULL, 200, "first for ");
+    add_notes(&t); /* another server has the path now */
+    ask(&t, "/notes", NULL, 200, "notes for ");
+    remove_path(&t, "/mcp"); /* the first one, too */
+    ask(&t, "/mcp", NULL, 404, "no such path");
+    ask(&t, "/notes", NULL, 200, "notes for ");
+    end(&t);
+}
+
+/* A connection that has asked no path needs a server, too. */
+static void a_listener_without_paths_refuses_until_it_has_one(void **state)
+{
+    stage t;
+    http_caller fresh;
+    (void)state;
+    begin(&t);
+    remove_path(&t, "/mcp");
+    remove_path(&t, "/notes");
+    http_caller_open(t.s, &fresh);
+    http_caller_say(&fresh, "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    assert_int_equal(http_caller_status(&fresh), 200);
+    http_caller_close(&fresh);
+    ask(&t, "/notes", NULL, 404, "no such path");
+    assert_int_equal(segue_listener_add(t.s->listener, t.notes, "/notes", NULL),
+                     SEGUE_OK);
+    ask(&t, "/notes", NULL, 200, "notes for ");
+    end(&t);
+}
+
+static segue_call *kept;
+
+static void keep(void *user, segue_call *call)
+{
+    (void)user;
+    kept = call;
+}
+
+/* The answer comes after the server has lost its path and was closed. */
+static void a_call_under_way_is_answered(void **state)
+{
+    static const char tool[] =
+        "{\"name\":\"wait\",\"inputSchema\":{\"type\":\"object\"}}";
+    stage t;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
+    (void)state;
+    begin(&t);
+    options.on_call = keep;
+    assert_int_equal(
+        segue_server_add(t.notes, SEGUE_ITEM_TOOL, tool, strlen(tool), &options, NULL),
+        SEGUE_OK);
+    char *request = at("/notes", http_call("1", "wait", "{}"));
+    http_caller_say(&t.c, request);
+    free(request);
+    http_stage_run(t.s);
+    assert_non_null(kept);
+    remove_path(&t, "/notes");
+    assert_int_equal(segue_server_close(t.notes), SEGUE_OK);
+    segue_server_free(t.notes);
+    t.notes = NULL;
+    http_stage_run(t.s);
+    segue_call_send_text(kept, "late", 4, NULL);
+    segue_call_complete(kept, NULL, NULL);
+    segue_call_free(kept);
+    http_reply reply;
+    http_caller_read(&t.c, &reply);
+    assert_int_equal(reply.status, 200);
+    assert_non_null(strstr(reply.body, "late"));
+    http_reply_free(&reply);
+    ask(&t, "/mcp", NULL, 200, "first for ");
+    end(&t);
+}
+
+/* The rights of a token that was seen at a path end with its server. */
+static void a_token_outlives_a_server_that_accepted_it(void **state)
+{
+    stage t = {.s = &t.kit.s};
+    (void)state;
+    t.s->add = add_first;
+    t.kit.options.resource = "https://mcp.example.com/";
+    bearer_kit_begin(&t.kit);
+    add_notes(&t);
+    http_caller_open(t.s, &t.c);
+    char *token = bearer_token_of(&t.kit, "{\"iss\":\"" KIT_ISSUER
+                                          "\",\"aud\":\"https://mcp.example.com/\","
+                                          "\"sub\":\"ada\",\"exp\":1764000600}");
+    ask(&t, "/notes", token, 200, "notes for " KIT_ISSUER " ada");
+    remove_path(&t, "/notes");
+    segue_server_close(t.notes);
+    segue_server_free(t.notes);
+    ask(&t, "/mcp", token, 200, "first for " KIT_ISSUER " ada");
+    add_notes(&t);
+    ask(&t, "/notes", token, 200, "notes for " KIT_ISSUER " ada");
+    free(token);
+    http_caller_close(&t.c);
+    segue_server_free(t.notes);
+    bearer_kit_end(&t.kit);
+}
+
 static void a_lack_of_memory_adds_nothing(void **state)
 {
     stage t;
@@ -226,6 +345,10 @@ int main(void)
         cmocka_unit_test(wrong_endpoints_are_refused),
         cmocka_unit_test(the_end_of_one_server_ends_the_listener),
         cmocka_unit_test(a_lack_of_memory_adds_nothing),
+        cmocka_unit_test(a_removed_path_is_gone_and_the_others_stay),
+        cmocka_unit_test(a_listener_without_paths_refuses_until_it_has_one),
+        cmocka_unit_test(a_call_under_way_is_answered),
+        cmocka_unit_test(a_token_outlives_a_server_that_accepted_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

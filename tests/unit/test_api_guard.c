@@ -247,6 +247,7 @@ GIVES(segue_server_listen, segue_listener, segue_server_listen(h, NULL, &out, NU
 EMPTY(segue_listener_url, segue_listener_url(h))
 STATUS(segue_listener_reload, segue_listener_reload(h, NULL))
 STATUS(segue_listener_add, segue_listener_add(h, NULL, "/", NULL))
+STATUS(segue_listener_remove, segue_listener_remove(h, "/"))
 STATUS(segue_listener_set_ready, segue_listener_set_ready(h, 1))
 STATUS(segue_listener_close, segue_listener_close(h))
 IGNORES(segue_listener_free, segue_listener_free(h))

@@ -10,8 +10,12 @@
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include "support/bearer_kit.h"
 #include "support/certificates.h"
-#include "support/http_stage.h"
+
+/* the SHA-256 of "secret" and of "other" */
+#define SECRET "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+#define OTHER "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa"
 
 static char directory[] = "/tmp/segue_http_XXXXXX";
 static char ca_file[64], cert_file[64], key_file[64];
@@ -273,6 +277,55 @@ static void files_are_read_again(void **state)
     http_stage_close(&s, &c);
 }
 
+/* Asks over a new connection with a token. */
+static void ask_with(http_stage *s, const char *token, const char *status)
+{
+    http_caller c;
+    tls_client t;
+    char answer[4096] = "";
+    http_caller_open(s, &c);
+    tls_open(&t, &c, NULL, TLS1_3_VERSION);
+    tls_handshake(&t);
+    tls_ask(&t, bearer_with(http_call("1", "greet", NULL), token), answer, sizeof answer);
+    tls_close(&t);
+    http_caller_close(&c);
+    assert_memory_equal(answer, status, strlen(status));
+}
+
+static void write_tokens(const char *file, const char *digest)
+{
+    FILE *to = fopen(file, "we");
+    assert_non_null(to);
+    fprintf(to, "ada %s\n", digest);
+    assert_int_equal(fclose(to), 0);
+}
+
+/* One file that cannot be used keeps all files as they were. */
+static void new_tokens_need_usable_certificates(void **state)
+{
+    http_stage s = {0};
+    http_caller c;
+    char tokens[64];
+    (void)state;
+    snprintf(tokens, sizeof tokens, "%s/tokens", directory);
+    write_tokens(tokens, SECRET);
+    s.listen.tokens_file = tokens;
+    begin(&s, &c);
+    http_caller_close(&c);
+    ask_with(&s, "secret", "HTTP/1.1 200");
+    write_tokens(tokens, OTHER);
+    assert_int_equal(truncate(cert_file, 0), 0);
+    assert_int_equal(segue_listener_reload(s.listener, NULL), SEGUE_E_IO);
+    ask_with(&s, "secret", "HTTP/1.1 200");
+    ask_with(&s, "other", "HTTP/1.1 401");
+    test_cert_save(&server_cert, cert_file, key_file);
+    assert_int_equal(segue_listener_reload(s.listener, NULL), SEGUE_OK);
+    ask_with(&s, "secret", "HTTP/1.1 401");
+    ask_with(&s, "other", "HTTP/1.1 200");
+    unlink(tokens);
+    http_stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +335,7 @@ int main(void)
         cmocka_unit_test(who_has_shaken_hands_may_take_his_time),
         cmocka_unit_test(renegotiation_is_refused),
         cmocka_unit_test(files_are_read_again),
+        cmocka_unit_test(new_tokens_need_usable_certificates),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

@@ -1100,10 +1100,19 @@ SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 SEGUE_API segue_status segue_listener_add(segue_listener *listener, segue_server *server,
                                           const char *path, segue_error **error);
 
+/* Ends the service at one path of the listener: new requests there get 404, and another
+ * server may get the path. Requests under way are answered, and streams go on. From then
+ * on the end of the server does not close the listener, so close the server to end its
+ * sessions and streams. When the last path is removed, the listener still listens.
+ *
+ * path      path of the endpoint.
+ * Returns   SEGUE_E_NOT_FOUND when the listener has no server at the path. */
+SEGUE_API segue_status segue_listener_remove(segue_listener *listener, const char *path);
+
 /* Reads the certificate files, for new connections, and the key set of jwks_file or the
  * tokens of tokens_file again. A file without tokens lets nobody in then.
  *
- * Returns   SEGUE_E_IO when a file cannot be used: the previous files stay in use;
+ * Returns   SEGUE_E_IO when a file cannot be used: all previous files stay in use;
  *           SEGUE_E_STATE with neither TLS nor jwks_file nor tokens_file. */
 SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
