@@ -213,6 +213,30 @@ static void what_was_asked_before_stays_good(world *w)
     moves_to_who_waits(w, true);
 }
 
+/* The client has a new session, in which it waits twice for the result. The stream on
+ * which it was asked breaks. It is asked on the other one. */
+static void a_question_moves_to_the_next_who_waits(world *w)
+{
+    char id[WIRE_ID];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    question(c, id);
+    wire_cut(c);
+    world_advance(w, SGI_THRESHOLD(ask_again_ms));
+    c = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *second = beside(w, c);
+    legacy_ask_about(c, "2", "tasks/result", task, NULL);
+    question(c, id);
+    legacy_ask_about(second, "3", "tasks/result", task, NULL);
+    world_run(w);
+    assert_null(strstr(wire_history(second), CREATE));
+    wire_cut(c);
+    world_advance(w, SGI_THRESHOLD(ask_again_ms));
+    question(second, id);
+    reply(beside(w, second), id, "moved");
+    says(wire_response(second, "3"), "\"for\\\":\\\"moved");
+}
+
 static shared_place *place; /* the place of a store with leases, or NULL */
 static shared_store *instance_a, *instance_b;
 
@@ -469,6 +493,32 @@ static void an_answer_that_cannot_be_stored_is_refused(world *w)
     }
 }
 
+/* A has lost its store and does not know that B runs the task now. A has an answer to
+ * the question in memory, which B never gets. A refuses the next answer, so the client
+ * sends it to B. */
+static void an_answer_beside_one_that_is_not_stored_is_refused(world *w)
+{
+    char at_a[WIRE_ID], at_b[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
+    question(a, at_a);
+    wire *b = beside(&other, a);
+    shared_store_away(instance_a, 1);
+    wire *to_a = beside(w, a);
+    reply(to_a, at_a, "unstored");
+    wire_expect_status(to_a, 202);
+    world_advance(w, 2 * LEASE_MS);
+    world_advance(&other, 2 * LEASE_MS);
+    legacy_ask_about(b, "2", "tasks/result", task, NULL);
+    question(b, at_b);
+    reply(to_a, at_b, "lost");
+    wire_expect_status(to_a, 503);
+    reply(beside(&other, a), at_b, "there");
+    says(wire_response(b, "2"), "\"for\\\":\\\"there");
+    world_end(&other);
+}
+
 /* B forwards as many commands as it may, so it refuses an answer for A. */
 static void an_answer_that_cannot_be_forwarded_is_refused(world *w)
 {
@@ -616,6 +666,8 @@ static const scenario scenarios[] = {
      a_question_follows_to_a_new_session, ONLY_HERE | ONE_DRIVE, of_a_service},
     {"a question moves to who waits in another session", a_question_moves_to_who_waits,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"a question moves to the next who waits", a_question_moves_to_the_next_who_waits,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"what was asked before a question moved stays good",
      what_was_asked_before_stays_good, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"an answer at another server reaches its call",
@@ -648,6 +700,9 @@ static const scenario leased[] = {
     {"an answer that cannot be stored is refused",
      an_answer_that_cannot_be_stored_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},
+    {"an answer beside one that is not stored is refused",
+     an_answer_beside_one_that_is_not_stored_is_refused,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"an answer that cannot be forwarded is refused",
      an_answer_that_cannot_be_forwarded_is_refused, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},

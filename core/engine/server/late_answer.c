@@ -82,12 +82,16 @@ static sgi_op_question *find(sgi_op *op, uint64_t position)
 }
 
 /* True when another server may have asked the question at this position, and this server
- * has not read so far: the position is behind the durable entries that this server
- * knows. */
+ * would not know: what makes the question unknown or answered here is behind the durable
+ * entries that this server knows. */
 static bool may_be_asked_elsewhere(const sgi_op *op, uint64_t position)
 {
-    bool is_over = sgi_op_has_ended(op) && op->head.final_seq <= op->durable;
-    return !is_over && position > op->durable && !sgi_op_find_question_at(op, position);
+    const sgi_op_question *input = sgi_op_find_question_at(op, position);
+    if (sgi_op_has_ended(op) && op->head.final_seq <= op->durable)
+        return false;
+    if (!input)
+        return position > op->durable;
+    return input->answered ? input->answered > op->durable : sgi_op_has_ended(op);
 }
 
 /* SEGUE_E_TIMEOUT: the owner of the operation has not run the forwarded answer yet, but

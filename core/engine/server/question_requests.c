@@ -276,11 +276,22 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
     LIST_FOREACH(creator, &session->creators, by_session)
         sgi_question_requests_send_soon(creator->op);
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        LIST_FOREACH(reply, &peer->replies, by_peer) {
-            sgi_op *op = sgi_reply_awaited_op(reply);
-            if (op)
-                sgi_question_requests_send_soon(op);
-        }
+        LIST_FOREACH(reply, &peer->replies, by_peer)
+            if (reply->waiter.op)
+                sgi_question_requests_send_soon(reply->waiter.op);
+}
+
+void sgi_question_requests_send_again_soon(sgi_question_requests *questions)
+{
+    for (int32_t left = questions->out_count; left > 0 && questions->out_count; left--) {
+        sgi_question_request *question = TAILQ_FIRST(&questions->out);
+        sgi_op *op = question->op;
+        TAILQ_REMOVE(&questions->out, question, link);
+        TAILQ_INSERT_TAIL(&questions->out, question, link);
+        sgi_op_ref(op);
+        sgi_question_requests_send_soon(op);
+        sgi_op_unref(op);
+    }
 }
 
 /* ---- the end of a question ---- */

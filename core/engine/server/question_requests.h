@@ -95,6 +95,10 @@ sgi_answered sgi_question_take_answer(sgi_op *op, sgi_op_question *input, bool i
 /* Calls sgi_question_requests_send_soon for each operation that can ask questions in this
  * session. Called when the client has opened the session's GET stream. */
 void sgi_question_requests_send_all_soon(const sgi_wire_session *session);
+/* Calls sgi_question_requests_send_soon for each operation that has an unanswered request
+ * in this session. Called when a stream of such requests has had no reader for a
+ * while. */
+void sgi_question_requests_send_again_soon(sgi_question_requests *questions);
 /* Tell the client that a question needs no answer any more.
  * sgi_question_requests_withdraw withdraws all requests of an operation that has ended.
  * sgi_question_withdraw_sent withdraws the request of one answered question. */

@@ -380,7 +380,8 @@ void sgi_wire_session_count_get_stream(sgi_peer *peer)
 
 static void ask_again(sgi_timer *timer)
 {
-    sgi_question_requests_send_all_soon(SGI_OWNER(timer, sgi_wire_session, ask_again));
+    sgi_question_requests_send_again_soon(
+        &SGI_OWNER(timer, sgi_wire_session, ask_again)->questions);
 }
 
 /* A client can resume the stream that it has lost, and then gets its questions from the
