@@ -92,6 +92,11 @@ bundled(PostgreSQL::PostgreSQL libpq.a Bundled::pgcommon OpenSSL::SSL ${system})
 set(Hiredis_TLS ON)
 unset(system)
 
+# Hardened, as packages of Debian are. The check of buffers needs an optimized build.
+add_compile_options(-fstack-protector-strong)
+add_compile_options("$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+add_link_options(-Wl,-z,relro -Wl,-z,now)
+
 # Nothing of the bundled libraries is visible, and unused functions are left out. OpenSSL
 # keeps handlers that run at the end of a thread, so the code is never unloaded.
 add_compile_options(-ffunction-sections -fdata-sections)

@@ -306,51 +306,48 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
 
 /* ---- commits that need several calls ---- */
 
-typedef struct ranks {
-    const segue_store_write *writes;
-    /* first[i] is the index of the first write to the operation to which write i
-     * belongs */
-    const size_t *first;
-} ranks;
+/* A write, and the index of the first write to the operation to which it belongs. */
+typedef struct ranked {
+    const void *id; /* of the operation */
+    size_t at, first;
+} ranked;
 
 static int by_number(size_t a, size_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int by_id(const void *a, const void *b, void *user)
+static int by_id(const void *a, const void *b)
 {
-    const ranks *r = user;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    int order = memcmp(sgi_store_write_id(&r->writes[i]),
-                       sgi_store_write_id(&r->writes[j]), SEGUE_STORE_ID_SIZE);
-    return order ? order : by_number(i, j);
+    const ranked *x = a, *y = b;
+    int order = memcmp(x->id, y->id, SEGUE_STORE_ID_SIZE);
+    return order ? order : by_number(x->at, y->at);
 }
 
-static int by_first(const void *a, const void *b, void *user)
+static int by_first(const void *a, const void *b)
 {
-    const ranks *r = user;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    return r->first[i] != r->first[j] ? by_number(r->first[i], r->first[j])
-                                      : by_number(i, j);
+    const ranked *x = a, *y = b;
+    return x->first != y->first ? by_number(x->first, y->first) : by_number(x->at, y->at);
 }
 
-/* Sorts the writes by operation. The operations stay in the order of their first
- * writes. */
-static void group(const segue_store_write *writes, size_t count, size_t *order,
-                  size_t *first)
+/* Sorts the writes by operation, and sets `order` to their indices. The operations stay in
+ * the order of their first writes. first[i] is the index of the first write to the
+ * operation of write i. musl has no qsort_r before 1.2.3. */
+static void group(const segue_store_write *writes, size_t count, ranked *sorted,
+                  size_t *order, size_t *first)
 {
-    ranks r = {writes, first};
     for (size_t i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, count, sizeof *order, by_id, &r);
-    for (size_t i = 0; i < count; i++) {
-        bool same =
-            i && !memcmp(sgi_store_write_id(&writes[order[i]]),
-                         sgi_store_write_id(&writes[order[i - 1]]), SEGUE_STORE_ID_SIZE);
-        first[order[i]] = same ? first[order[i - 1]] : order[i];
+        sorted[i] = (ranked){sgi_store_write_id(&writes[i]), i, i};
+    qsort(sorted, count, sizeof *sorted, by_id);
+    for (size_t i = 1; i < count; i++) {
+        if (!memcmp(sorted[i].id, sorted[i - 1].id, SEGUE_STORE_ID_SIZE))
+            sorted[i].first = sorted[i - 1].first;
     }
-    qsort_r(order, count, sizeof *order, by_first, &r);
+    qsort(sorted, count, sizeof *sorted, by_first);
+    for (size_t i = 0; i < count; i++) {
+        order[i] = sorted[i].at;
+        first[sorted[i].at] = sorted[i].first;
+    }
 }
 
 static segue_status send_groups(sgi_redis_store *store, part p, const size_t *first)
@@ -378,14 +375,16 @@ static segue_status send_groups(sgi_redis_store *store, part p, const size_t *fi
 
 static segue_status send_many(sgi_redis_store *store, const part *p)
 {
-    size_t *order = sgi_alloc(&store->mem, 2 * p->count * sizeof *order);
-    if (!order)
+    size_t bytes = p->count * (sizeof(ranked) + 2 * sizeof(size_t));
+    ranked *sorted = sgi_alloc(&store->mem, bytes);
+    if (!sorted)
         return SEGUE_E_NOMEM;
+    size_t *order = (size_t *)(sorted + p->count);
     size_t *first = order + p->count;
-    group(p->writes, p->count, order, first);
+    group(p->writes, p->count, sorted, order, first);
     segue_status status =
         send_groups(store, (part){p->writes, order, p->count, false}, first);
-    sgi_free(&store->mem, order, 2 * p->count * sizeof *order);
+    sgi_free(&store->mem, sorted, bytes);
     return status;
 }
 

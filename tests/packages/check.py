@@ -10,6 +10,10 @@ mebibytes long. In each shared library and each program of a package:
 - the search path is $ORIGIN or empty, or in an archive $ORIGIN/../lib, and the file is
   stripped;
 - a library exports functions of Segue, or the entry of the module, and nothing else;
+- it is hardened: position-independent, all of its addresses are read-only after the start,
+  its stack and its data are not executable, functions with buffers check their stack, and
+  with glibc the functions for strings check sizes;
+- with musl, it uses no function that musl 1.2.0 lacks, which the tag musllinux_1_2 allows;
 - no PATH, a directory of the build, occurs.
 
 A package has one segue-proxy with its guard, the notices of the libraries, and one list
@@ -34,6 +38,12 @@ EXPORTS = re.compile(r"^(segue_[a-z0-9_]+|SEGUE_[0-9.]+|PyInit__segue"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ARCHIVE = re.compile(r"^archive\((\S+) (\S+) (\S+)\s+([0-9a-f]{64})\s", re.M)
 PROGRAMS = ["segue-proxy", "segue-proxy-guard"]
+# The small ones may have no function that needs a check.
+CHECKED = re.compile(r"^(libsegue\.so\..*|segue-proxy)$")
+# The functions that musl 1.2.2 to 1.2.6 added.
+NEWER_THAN_MUSL_1_2_0 = {
+    "_Fork", "gettid", "reallocarray", "qsort_r", "pthread_getname_np", "statx", "preadv2",
+    "pwritev2", "renameat2", "posix_getdents"}
 
 
 def table():
@@ -64,16 +74,43 @@ def read(file, *options):
     return done.stdout
 
 
-def exported(file):
-    """Returns the names that a library defines for others."""
-    names = set()
+def symbols(file):
+    """Returns the names that a file defines for others, and those that it uses of others."""
+    exported, used = set(), set()
     for line in read(file, "--dyn-syms").split("\n"):
         words = line.split()
         if len(words) < 8 or not words[0].endswith(":"):
             continue
-        if words[4] in ("GLOBAL", "WEAK") and words[6] != "UND":
+        if words[4] in ("GLOBAL", "WEAK"):
+            names = used if words[6] == "UND" else exported
             names.add(words[7].partition("@")[0])
-    return names
+    return exported, used
+
+
+def check_hardening(file, dynamic, segments, used):
+    """Yields which protection a file lacks. `used` are the functions of others."""
+    if not re.search(r"Type: +DYN ", read(file, "-h")):
+        yield "is not position-independent"
+    if "(TEXTREL)" in dynamic:
+        yield "has code that is changed when it is loaded"
+    if " GNU_RELRO " not in segments or not re.search(r"\(FLAGS(_1)?\).*\bNOW\b", dynamic):
+        yield "has addresses of functions that stay writable"
+    stack = re.search(r" GNU_STACK .*", segments)
+    if not stack or "E" in stack[0].split()[-2]:
+        yield "has an executable stack"
+    if re.search(r" LOAD .* RWE ", segments):
+        yield "has a segment that is writable and executable"
+    if not CHECKED.match(os.path.basename(file)):
+        return
+    if "__stack_chk_fail" not in used:
+        yield "does not check its stack"
+    if not musl(dynamic) and not any(name.endswith("_chk") for name in used):
+        yield "does not check sizes of strings (_FORTIFY_SOURCE)"
+
+
+def musl(dynamic):
+    """Whether a file needs musl: zig names it libc.so."""
+    return bool(re.search(r"\(NEEDED\).*\[libc\.(so|musl-.*)\]", dynamic))
 
 
 def check_elf(file, searched, paths):
@@ -93,10 +130,16 @@ def check_elf(file, searched, paths):
     for section in (".symtab", ".debug_info"):
         if f" {section} " in sections:
             yield f"is not stripped ({section})"
-    if "INTERP" not in read(file, "-l"):  # a library, and no program
-        for name in sorted(exported(file)):
+    segments = read(file, "-l")
+    exported, used = symbols(file)
+    yield from check_hardening(file, dynamic, segments, used)
+    if "INTERP" not in segments:  # a library, and no program
+        for name in sorted(exported):
             if not EXPORTS.match(name):
                 yield f"exports {name}"
+    if musl(dynamic):
+        for name in sorted(used & NEWER_THAN_MUSL_1_2_0):
+            yield f"uses {name}, which musl 1.2.0 lacks"
     with open(file, "rb") as opened:
         content = opened.read()
     for path in paths:
