@@ -57,13 +57,14 @@ packages-test: packages
 	@.ci/packages $(TARGET) again bare
 
 # Debian packages, for the Debian that this runs on, in build/packages. The test installs
-# them in a bare root.
+# them in a bare root. SUITE=trixie builds them in a root of that Debian, for it.
 deb:
 	@.ci/setup deb
-	@.ci/deb build lint
+	@.ci/deb $(SUITE) build lint
 
-deb-test: deb
-	@.ci/deb again root
+deb-test:
+	@.ci/setup deb
+	@.ci/deb $(SUITE) build lint again root
 
 # What must hold before a release: versions, changelog, ABI, packages.
 release-check:
