@@ -330,9 +330,9 @@ static int by_first(const void *a, const void *b)
     return x->first != y->first ? by_number(x->first, y->first) : by_number(x->at, y->at);
 }
 
-/* Sorts the writes by operation, and sets `order` to their indices. The operations stay in
- * the order of their first writes. first[i] is the index of the first write to the
- * operation of write i. musl has no qsort_r before 1.2.3. */
+/* Sorts the writes by operation, and sets `order` to their indices. The operations stay
+ * in the order of their first writes. first[i] is the index of the first write to the
+ * operation of write i. There is no qsort_r: musl has it only from 1.2.3 on. */
 static void group(const segue_store_write *writes, size_t count, ranked *sorted,
                   size_t *order, size_t *first)
 {

@@ -1,7 +1,8 @@
 """The scripts that make and check packages find what they must find.
 
 .ci/ask-proxy asks a made-up proxy, whose guard answers, or another program in its place.
-.ci/packages runs in a directory of its own, on a PATH without the programs of LLVM.
+.ci/packages runs in a directory of its own, on a PATH without the programs of LLVM. The
+check of packages looks at programs that lack one protection each.
 """
 
 import pathlib
@@ -12,6 +13,9 @@ import tempfile
 
 import lint
 
+sys.path.append(str(lint.ROOT / "tests/packages"))
+import check  # noqa: E402
+
 TOOLS = "bash cat cmp cut date dirname env grep head sed tail tr uname".split()
 # The program that answers runs when the answer arrives, and ends when the input does.
 PROXY = """#!/bin/bash
@@ -19,6 +23,16 @@ read -r question
 { echo '{"serverInfo":{}}'; cat; } | ANSWERING
 """
 ECHO = "while read -r line; do echo \"$line\"; done"
+
+USES_BUFFER = """#include <string.h>
+int main(int count, char **words)
+{
+    char copy[64];
+    return !strcpy(copy, words[count - 1]) || copy[0] == 'x';
+}
+"""
+HARDENED = ("-O2 -fPIE -pie -s -fstack-protector-strong -U_FORTIFY_SOURCE"
+            " -D_FORTIFY_SOURCE=2 -Wl,-z,relro -Wl,-z,now").split()
 
 
 def run(*words, **more):
@@ -72,9 +86,26 @@ def names_the_package(place):
     yield not (place / "tree/build").exists(), ".ci/packages: something was begun"
 
 
+def hardening(place):
+    source, built = place / "program.c", place / "segue-proxy"
+    source.write_text(USES_BUFFER)
+    for option, wanted in (
+        ("-fPIE", []),
+        ("-no-pie", ["is not position-independent"]),
+        ("-Wl,-z,norelro", ["has addresses of functions that stay writable"]),
+        ("-Wl,-z,lazy", ["has addresses of functions that stay writable"]),
+        ("-Wl,-z,execstack", ["has an executable stack"]),
+        ("-fno-stack-protector", ["does not check its stack"]),
+        ("-U_FORTIFY_SOURCE", ["does not check sizes of strings (_FORTIFY_SOURCE)"]),
+    ):
+        ran = run("cc", source, "-o", built, *HARDENED, option)
+        found = list(check.check_elf(str(built), [], [])) if not ran.returncode else ran
+        yield found == wanted, f"tests/packages/check.py: {option}: {found}"
+
+
 def main():
     findings = count = 0
-    for case in (guards, names_the_package):
+    for case in (guards, names_the_package, hardening):
         with tempfile.TemporaryDirectory() as place:
             for holds, text in case(pathlib.Path(place)):
                 count += 1

@@ -10,10 +10,10 @@ mebibytes long. In each shared library and each program of a package:
 - the search path is $ORIGIN or empty, or in an archive $ORIGIN/../lib, and the file is
   stripped;
 - a library exports functions of Segue, or the entry of the module, and nothing else;
-- it is hardened: position-independent, all of its addresses are read-only after the start,
-  its stack and its data are not executable, functions with buffers check their stack, and
-  with glibc the functions for strings check sizes;
-- with musl, it uses no function that musl 1.2.0 lacks, which the tag musllinux_1_2 allows;
+- it is hardened: position-independent, all of its addresses are read-only after the
+  start, its stack and its data are not executable, functions with buffers check their
+  stack, and with glibc the functions for strings check sizes;
+- with musl, it uses no function that musl 1.2.0 lacks: the tag musllinux_1_2 allows that;
 - no PATH, a directory of the build, occurs.
 
 A package has one segue-proxy with its guard, the notices of the libraries, and one list
@@ -42,8 +42,8 @@ PROGRAMS = ["segue-proxy", "segue-proxy-guard"]
 CHECKED = re.compile(r"^(libsegue\.so\..*|segue-proxy)$")
 # The functions that musl 1.2.2 to 1.2.6 added.
 NEWER_THAN_MUSL_1_2_0 = {
-    "_Fork", "gettid", "reallocarray", "qsort_r", "pthread_getname_np", "statx", "preadv2",
-    "pwritev2", "renameat2", "posix_getdents"}
+    "_Fork", "gettid", "reallocarray", "qsort_r", "pthread_getname_np", "statx",
+    "preadv2", "pwritev2", "renameat2", "posix_getdents"}
 
 
 def table():
@@ -75,7 +75,7 @@ def read(file, *options):
 
 
 def symbols(file):
-    """Returns the names that a file defines for others, and those that it uses of others."""
+    """Returns the names that a file defines for others, and those that it needs."""
     exported, used = set(), set()
     for line in read(file, "--dyn-syms").split("\n"):
         words = line.split()
@@ -93,7 +93,8 @@ def check_hardening(file, dynamic, segments, used):
         yield "is not position-independent"
     if "(TEXTREL)" in dynamic:
         yield "has code that is changed when it is loaded"
-    if " GNU_RELRO " not in segments or not re.search(r"\(FLAGS(_1)?\).*\bNOW\b", dynamic):
+    now = re.search(r"\(FLAGS(_1)?\).*\b(BIND_)?NOW\b", dynamic)
+    if " GNU_RELRO " not in segments or not now:
         yield "has addresses of functions that stay writable"
     stack = re.search(r" GNU_STACK .*", segments)
     if not stack or "E" in stack[0].split()[-2]:
