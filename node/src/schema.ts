@@ -10,6 +10,7 @@
  */
 
 import { compile } from "./jsonschema.js";
+import { joinMembers } from "./members.js";
 
 /** A JSON Schema (2020-12 unless `$schema` says otherwise). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -236,9 +237,9 @@ function shape(given: SchemaShape, side: "input" | "output", what: string): Sche
         schemaOf(one, side, `${what}, ${name}`),
     ]);
     const required = members.filter((one) => isRequired(one[1])).map(([name]) => name);
-    const properties = Object.fromEntries(members.map(([name, one]) => [name, one.json]));
+    const joined = joinMembers(members.map(([name, one]) => [name, one.json]));
     return {
-        json: { type: "object", properties, ...(required.length && { required }) },
+        json: { type: "object", ...joined, ...(required.length && { required }) },
         check: (value) => checkMembers(members, value),
     };
 }

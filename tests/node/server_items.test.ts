@@ -147,6 +147,7 @@ inEachWorld("resources of all sorts", async (world) => {
 inEachWorld("prompts of all sorts", async (world) => {
     const server = new Server({ name: "prompts", onError: () => undefined });
     server.prompt("plain", () => "do it");
+    server.prompt("open", { forbidExtra: false }, ({ language }) => `In ${language}`);
     const input = {
         language: z.enum(["english", "esperanto", "german"]).describe("which"),
         style: z.string().optional(),
@@ -186,6 +187,15 @@ inEachWorld("prompts of all sorts", async (world) => {
         ]);
         const wire = await session.getPrompt("wire");
         assert.equal(wire.description, "of today");
+        await assert.rejects(
+            session.getPrompt("ask", { language: "german", ton: "" }),
+            /unknown argument "ton"/,
+        );
+        await assert.rejects(
+            session.getPrompt("plain", { language: "german" }),
+            /the prompt takes no arguments/,
+        );
+        assert.ok((await session.getPrompt("open", { language: "german" })).messages);
         await assert.rejects(
             session.getPrompt("ask", { language: "latin" }),
             (error) => error instanceof RemoteError && error.rpcCode === -32602,

@@ -246,6 +246,27 @@ inEachWorld("a caller that goes aborts the signal in a middleware", async (world
 test("what is no middleware is refused", () => {
     const server = new Server({ name: "checks" });
     assert.throws(() => server.use("no" as never), /has to be a function/);
+    const wrong: [unknown, RegExp][] = [
+        [null, /not null/],
+        [middleware.logCalls, /use\(middleware\.logCalls\(\)\)/],
+        [middleware.retry, /use\(middleware\.retry\(\)\)/],
+        [class Logger {}, /cannot be a class \(Logger\)/],
+        [async function* each() {}, /cannot be a generator \(each\)/],
+        [(_call: Call, _proceed: Proceed, _more: number) => 1, /has 3 parameters/],
+    ];
+    for (const [one, why] of wrong) assert.throws(() => server.use(one as never), why);
+    for (const make of [
+        () => middleware.logCalls("name" as never),
+        () => middleware.logCalls({ log: "name" as never }),
+        () => middleware.timeCalls("name" as never),
+        () => middleware.limitRate(1, { key: "name" as never }),
+        () => middleware.maskErrors("text", { onError: "name" as never }),
+        () => middleware.maskErrors(RangeError as never),
+        () => middleware.retry(1, null as never),
+    ])
+        assert.throws(make, /(have|has) to be/);
+    const one = "tools/call" as never;
+    assert.throws(() => server.use(middleware.retry(), { methods: one }), /\["tools/);
     const methods = ["tools/list"] as never;
     assert.throws(() => server.use(middleware.retry(), { methods }), /not "tools\/list"/);
 });

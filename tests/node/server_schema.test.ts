@@ -260,3 +260,80 @@ test("dialects: what $schema says", () => {
     assert.equal(why({ $id, type: "null" }, null), "");
     assert.equal(why({ $id, type: "number" }, 1), "");
 });
+
+test("the members of an object may be recursive or named, alone or together", () => {
+    interface Tree {
+        value: number;
+        parts: Tree[];
+    }
+    const tree: z.ZodType<Tree> = z.object({
+        value: z.number(),
+        get parts() {
+            return z.array(tree);
+        },
+    });
+    const words: z.ZodType<unknown> = z.lazy(() => z.union([z.string(), z.array(words)]));
+    const point = z.object({ x: z.number() }).meta({ id: "Point" });
+    const other = z.object({ x: z.string() }).meta({ id: "Point" });
+    const oneTree = { value: 1, parts: [{ value: 2, parts: [] }] };
+    const cases: [Record<string, z.ZodType>, object, object][] = [
+        [
+            { root: tree },
+            { root: oneTree },
+            { root: { value: 1, parts: [{ value: "2", parts: [] }] } },
+        ],
+        [{ "a/b ~c": tree }, { "a/b ~c": oneTree }, { "a/b ~c": { parts: [] } }],
+        [{ words }, { words: ["a", ["b"]] }, { words: ["a", [1]] }],
+        [
+            { root: z.object({ tree }), words },
+            { root: { tree: oneTree }, words: "a" },
+            { root: { tree: { value: 1, parts: [1] } }, words: "a" },
+        ],
+        [
+            { from: point, to: z.object({ at: point }) },
+            { from: { x: 1 }, to: { at: { x: 2 } } },
+            { from: { x: 1 }, to: { at: { x: "2" } } },
+        ],
+        [
+            { a: z.object({ at: point }), b: z.object({ at: other }), c: point },
+            { a: { at: { x: 1 } }, b: { at: { x: "1" } }, c: { x: 1 } },
+            { a: { at: { x: 1 } }, b: { at: { x: 1 } }, c: { x: 1 } },
+        ],
+        [
+            { Point: tree, b: point, c: tree },
+            { Point: oneTree, b: { x: 1 }, c: oneTree },
+            { Point: oneTree, b: { x: 1 }, c: {} },
+        ],
+    ];
+    for (const [members, fit, misfit] of cases) {
+        for (const side of ["input", "output"] as const) {
+            const { json } = schemaOf(members, side, "it");
+            const told = JSON.stringify(json);
+            assert.equal(why(json, fit), "", told);
+            assert.notEqual(why(json, misfit), "", told);
+            for (const member of Object.values(json.properties as JsonSchema))
+                assert.ok(!("$defs" in (member as object)), told);
+        }
+    }
+    const shared = schemaOf({ a: point, b: point }, "input", "it").json;
+    assert.deepEqual(Object.keys(shared.$defs as object), ["Point"]);
+});
+
+test("the schema of a member is moved, and its data is not", () => {
+    const data = { $ref: "#" };
+    const jsonSchema = {
+        $defs: { n: { $anchor: "n", type: "number" }, "a/b": { $ref: "#n" } },
+        definitions: { n: { type: "string" } },
+        anyOf: [{ $ref: "#/$defs/a~1b" }, { $ref: "#/definitions/n" }, { const: data }],
+        default: data,
+    };
+    const member = z.any() as unknown as { "~standard": Record<string, unknown> };
+    const standard = { ...member["~standard"], jsonSchema: { input: () => jsonSchema } };
+    const { json } = schemaOf({ m: { "~standard": standard } as never }, "input", "it");
+    assert.deepEqual((json.properties as JsonSchema).m, {
+        anyOf: [{ $ref: "#/$defs/m.a~1b" }, { $ref: "#/$defs/m.n.2" }, { const: data }],
+        default: data,
+    });
+    for (const fit of [1, "text", data]) assert.equal(why(json, { m: fit }), "");
+    assert.notEqual(why(json, { m: true }), "");
+});

@@ -308,6 +308,8 @@ inEachWorld("unknown arguments are refused", async (world) => {
 });
 
 inEachWorld("results that are checked", async (world) => {
+    const told = "The result of the tool";
+    const misfit = "does not fit its output schema";
     const failures: string[] = [];
     const server = new Server({
         name: "shapes",
@@ -336,14 +338,15 @@ inEachWorld("results that are checked", async (world) => {
             (error) =>
                 error instanceof RemoteError &&
                 error.rpcCode === -32603 &&
-                /of the tool shape does not fit its output schema: corners/.test(
-                    error.message,
-                ),
+                error.message === `${told} shape ${misfit}`,
         );
-        await assert.rejects(session.call("raw"), /a: is required/);
+        await assert.rejects(session.call("raw"), /raw does not fit its output schema$/);
         await assert.rejects(session.call("fails"), ToolError);
     });
-    assert.deepEqual(failures, []); // the tools report these errors themselves
+    const [first, second, ...rest] = failures;
+    assert.ok(first?.includes(`${told} shape ${misfit}: corners: `), first);
+    assert.ok(second?.endsWith(`${told} raw ${misfit}: a: is required`), second);
+    assert.deepEqual(rest, []); // the tool reports its failure itself
 });
 
 inEachWorld("failures", async (world) => {
@@ -474,4 +477,32 @@ test("definitions that cannot be", async () => {
     const listener = await server.listenHttp();
     assert.throws(() => server.tool("twice", run), /already has a tool "twice"/);
     await listener.close();
+});
+
+inEachWorld("the reason of a failed stream is its last segment", async (world) => {
+    const server = new Server({ name: "failing" });
+    server.tool("fails", async function* () {
+        yield "one ";
+        throw new ToolError("no more");
+    });
+    await serve(world, server, async (session) => {
+        const read: (string | undefined)[] = [];
+        await assert.rejects(
+            async () => {
+                for await (const segment of session.stream("fails"))
+                    read.push(segment.text);
+            },
+            (error) => {
+                assert.ok(error instanceof ToolError);
+                assert.equal(error.message, "no more");
+                const { content = [] } = error.result ?? {};
+                assert.deepEqual(
+                    content.map((block) => (block as { text?: string }).text),
+                    ["one ", "no more"],
+                );
+                return true;
+            },
+        );
+        assert.deepEqual(read, ["one ", "no more"]);
+    });
 });

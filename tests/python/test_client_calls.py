@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import msgspec
+import pydantic
 import pytest
 
 import segue
@@ -341,5 +343,61 @@ def test_a_server_started_twice_from_one_loop(nothing_left: None) -> None:
         ):
             a, b = await asyncio.gather(one.call("greet"), other.call("greet"))
             assert a.text == b.text
+
+    run(work)
+
+
+@dataclasses.dataclass
+class Place:
+    x: int
+    name: str = "here"
+
+
+class Route(pydantic.BaseModel):
+    start: Place
+    via: list[int] = pydantic.Field(default=[1], alias="through")
+
+
+class Goal(msgspec.Struct):
+    x: int
+
+
+def test_models_are_arguments(nothing_left: None) -> None:
+    server = segue.Server("models")
+    given: list[Any] = []
+
+    @server.tool
+    def take(**arguments: Any) -> None:
+        given.append(arguments)
+
+    route = {"start": {"x": 1, "name": "here"}, "through": [1]}
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            await session.call("take", a=Route(start=Place(1)), b=Place(2), c=Goal(3))
+            assert given.pop() == {
+                "a": route,
+                "b": {"x": 2, "name": "here"},
+                "c": {"x": 3},
+            }
+            for whole, told in (
+                (Route(start=Place(1)), route),
+                (Place(2), {"x": 2, "name": "here"}),
+                (Goal(3), {"x": 3}),
+            ):
+                await session.call("take", whole)
+                assert given.pop() == told
+                await session.call("take", whole, more=1)
+                assert given.pop() == {**told, "more": 1}
+                async for _ in session.stream("take", whole):
+                    pass
+                assert given.pop() == told
+                await (await session.start("take", whole)).result()
+                assert given.pop() == told
+            wrong: Any = [1]
+            with pytest.raises(TypeError, match="a mapping, a model or a dataclass"):
+                await session.call("take", wrong)
+            with pytest.raises(TypeError, match="cannot be encoded"):
+                await session.call("take", a=object())
 
     run(work)

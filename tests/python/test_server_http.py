@@ -340,3 +340,23 @@ def test_tls(nothing_left: None, tmp_path: Path) -> None:
             await server.serve(http="127.0.0.1:0", cert_file=str(tmp_path / "none"))
 
     run(work)
+
+
+def test_options_of_http_need_http() -> None:
+    server = segue.Server("stdio")
+    options: list[Any] = [
+        {"auth": segue.BearerAuth("https://issuer.example", verify=lambda token: None)},
+        {"tokens_file": "tokens.txt"},
+        {"cert_file": "cert.pem", "key_file": "key.pem"},
+        {"client_ca_file": "ca.pem"},
+        {"hosts": ["example.com"]},
+        {"origins": "*"},
+        {"cors": True},
+        {"path": "/other"},
+        {"options": {"max_sessions": 1}},
+    ]
+    for given in options:
+        with pytest.raises(ValueError, match=f"^{next(iter(given))}= is an option of"):
+            server.serving(**given)
+        server.serving("127.0.0.1:0", **given)
+    server.serving(store="tasks.db", drain=1.0)

@@ -211,6 +211,10 @@ def test_prompts(world: ServerWorld) -> None:
         answer = segue.assistant("I look.")
         return [f"Review {code} {depth!r}", answer, segue.user(image), image]
 
+    @server.prompt(forbid_extra=False)
+    async def loose() -> str:
+        return "Hello"
+
     @server.prompt
     async def told(ctx: segue.Context) -> str:
         await ctx.set_field("description", "made for you")
@@ -232,10 +236,17 @@ def test_prompts(world: ServerWorld) -> None:
         assert result.messages[3].content == segue.Image(b"\1")
         result = await session.get_prompt("told")
         assert result.description == "made for you"
-        for arguments in ({"code": "x", "depth": "deep"}, {}):
+        for prompt, arguments, why in (
+            ("review", {"code": "x", "depth": "deep"}, "Expected `int`"),
+            ("review", {}, "A required argument is missing"),
+            ("review", {"code": "x", "dept": "3"}, '"dept", did you mean "depth"?'),
+            ("review", {"code": "x", "?": ""}, 'the arguments are "code", "depth"'),
+            ("told", {"code": "x"}, "the prompt takes no arguments"),
+        ):
             with pytest.raises(segue.RemoteError) as caught:
-                await session.get_prompt("review", arguments)
-            assert caught.value.code == -32602
+                await session.get_prompt(prompt, arguments)
+            assert caught.value.code == -32602 and why in caught.value.message
+        assert (await session.get_prompt("loose", {"code": "x"})).messages
 
     world.run(server, work)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +18,10 @@ from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 # ruff: noqa: F811
 
 SECONDS = 120
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 class Journal:
@@ -193,3 +200,64 @@ def test_no_context_manager(nothing_left: None) -> None:
             await server.serving(http="127.0.0.1:0").start()
 
     run(work)
+
+
+def test_what_it_prints_stays_off_standard_output(nothing_left: None) -> None:
+    program = """
+import contextlib, segue
+
+@contextlib.asynccontextmanager
+async def lifespan(server):
+    print("begins")
+    yield "value"
+    print("ends")
+
+server = segue.Server("printing", lifespan=lifespan)
+
+@server.tool
+async def value(ctx: segue.Context) -> str:
+    return ctx.lifespan
+
+server.run()
+print("is over")
+"""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    child = subprocess.Popen(
+        [sys.executable, "-B", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin and child.stdout
+    params = {"name": "value", "_meta": META}
+    child.stdin.write(json.dumps({**call, "params": params}) + "\n")
+    child.stdin.flush()
+    answer = json.loads(child.stdout.readline())
+    assert answer["result"]["content"][0]["text"] == "value"
+    out, err = child.communicate(timeout=SECONDS)  # the input ends
+    assert (out, err) == ("is over\n", "begins\nends\n")
+
+
+def test_a_lifespan_that_cannot_begin_restores_standard_output() -> None:
+    program = """
+import contextlib, segue
+
+@contextlib.asynccontextmanager
+async def lifespan(server):
+    raise ValueError("no database")
+    yield
+
+try:
+    segue.Server("failing", lifespan=lifespan).run()
+except ValueError as error:
+    print(error)
+"""
+    child = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (child.stdout, child.stderr) == ("no database\n", "")

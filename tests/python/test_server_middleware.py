@@ -349,8 +349,44 @@ def test_a_server_that_ends_lets_the_middleware_end(nothing_left: None) -> None:
 
 def test_what_is_no_middleware_is_refused() -> None:
     server = segue.Server("checks")
-    with pytest.raises(TypeError, match="has to be an async function"):
-        server.use(lambda call, proceed: proceed())  # a plain function
+
+    async def one(call: segue.Call) -> Any: ...
+    async def three(call: segue.Call, proceed: segue.Proceed, more: int) -> Any: ...
+    async def named(call: segue.Call, proceed: segue.Proceed, *, more: int) -> Any: ...
+    async def open_end(call: segue.Call, proceed: segue.Proceed, more: int = 1) -> Any:
+        return await proceed()
+
+    class Logger:
+        async def __call__(self, call: segue.Call, proceed: segue.Proceed) -> Any: ...
+
+    wrong: list[Any] = [
+        lambda call, proceed: proceed(),
+        segue.middleware.log_calls,  # the function that makes a middleware
+        Logger,
+        None,
+        "log_calls",
+        one,
+        three,
+        named,
+    ]
+    for function in wrong:
+        with pytest.raises(TypeError, match="middleware"):
+            server._layers.add(function, None)
+    assert not any(server._layers.of.values())
+    server.use(open_end)
+    server.use(Logger())
+    name: Any = "name"
+    for make in (
+        lambda: segue.middleware.log_calls(name),
+        lambda: segue.middleware.time_calls(name),
+        lambda: segue.middleware.limit_rate(1, key=name),
+        lambda: segue.middleware.mask_errors(on_error=name),
+        lambda: segue.middleware.mask_errors(ValueError),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="has to be"):
+            make()
+    with pytest.raises(TypeError, match=r"methods=\['name'\]"):
+        server.use(segue.middleware.retry(), methods=name)
     unknown: Any = ["tools/list"]
     with pytest.raises(ValueError, match="not 'tools/list'"):
         server.use(segue.middleware.retry(), methods=unknown)

@@ -14,7 +14,7 @@ import pytest
 
 import segue
 from segue import schema
-from segue.server.output import Output
+from segue.server.output import Output, Unfit
 from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
 
 # ruff: noqa: F811
@@ -50,6 +50,21 @@ class Titled(Named):
 
 class Model(pydantic.BaseModel):
     n: int
+
+
+class Twin(msgspec.Struct):
+    """As Point, but another class."""
+
+    x: int
+
+
+class Lenient(pydantic.BaseModel):
+    n: int
+
+
+@dataclasses.dataclass
+class Corners:
+    corners: int
 
 
 class Shape(TypedDict):
@@ -183,6 +198,8 @@ VALUES: list[tuple[Any, Any, str, Any]] = [
     (dict[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
     (str, "text", "text", None),
     (list, [1], "[1]", None),
+    (Lenient, {"n": "5"}, '{"n":5}', {"n": 5}),
+    (list[Lenient], [{"n": "5"}], '[{"n":5}]', {"result": [{"n": 5}]}),
 ]
 MISFITS: list[tuple[Any, Any]] = [
     (int, "3"),
@@ -197,6 +214,17 @@ MISFITS: list[tuple[Any, Any]] = [
     (Shape, {"corners": "3"}),
     (list[Point], [{"y": 1}]),
     (list[Model], [{}]),
+    (Point, Point("a")),  # type: ignore[arg-type]
+    (Point, Named("a")),
+    (Point, Twin(1)),
+    (Named, Named(1)),  # type: ignore[arg-type]
+    (Model, Model.model_construct(n="a")),
+    (Model, Lenient(n=1)),
+    (Point | None, Twin(1)),
+    (list[Point], [Twin(1)]),
+    (dict[str, Point], {"a": Twin(1)}),
+    (tuple[int, Point], (1, Twin(1))),
+    (list[Model], [Lenient(n=1)]),
 ]
 
 
@@ -267,6 +295,9 @@ def test_values_and_their_texts(world: ServerWorld) -> None:
 
 def test_objects_of_subclasses_fit() -> None:
     for tp, value, structured in (
+        (Shape, Corners(3), {"corners": 3}),
+        (dict[str, Any], Point(1), {"x": 1, "y": 1.5}),
+        (Point | None, Point3(1), {"result": {"x": 1, "y": 1.5, "z": 0}}),
         (list[Point], [Point3(1)], {"result": [{"x": 1, "y": 1.5, "z": 0}]}),
         (list[Named], [Titled("A", "B")], {"result": [{"name": "A", "title": "B"}]}),
         (dict[str, Point], {"a": Point3(1)}, {"a": {"x": 1, "y": 1.5, "z": 0}}),
@@ -276,7 +307,7 @@ def test_objects_of_subclasses_fit() -> None:
         assert output.encode("tool", value) == schema.encode(structured)
     output = Output.of(list[Point], None)
     assert output is not None
-    with pytest.raises(segue.McpError, match="its declared type"):
+    with pytest.raises(Unfit, match="its declared type"):
         output.encode("tool", [Point3("a")])  # type: ignore[arg-type]
 
 
@@ -348,7 +379,7 @@ def test_a_value_that_does_not_fit_is_told_with_the_declared_type(
 ) -> None:
     output = Output.of(tp, None)
     assert output is not None
-    with pytest.raises(segue.McpError) as caught:
+    with pytest.raises(Unfit) as caught:
         output.encode("told", None)
     assert f"The result of told does not fit its declared type {name}: " in str(
         caught.value
@@ -363,3 +394,29 @@ def test_a_wrapped_value_is_decoded() -> None:
         wrapped.decode(str)
     with pytest.raises(msgspec.ValidationError):
         segue.Result(structured={"other": 3}).decode(int)
+
+
+def test_a_misfit_is_logged_and_masked(
+    world: ServerWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    masked = segue.Server("masked")
+    shown = segue.Server("shown", expose_errors=True)
+    for server in (masked, shown):
+
+        @server.tool
+        def secret() -> Point:
+            return Point("the secret")  # type: ignore[arg-type]
+
+    told = "The result of secret does not fit its declared type"
+    why = f"{told} Point: Expected `int`, got `str` - at `$.x`"
+
+    async def fails(session: Any) -> None:
+        with pytest.raises(segue.RemoteError) as caught:
+            await session.call("secret")
+        lines.append(caught.value.message)
+
+    lines: list[str] = []
+    world.run(masked, fails)
+    assert caplog.messages == [f"tool 'secret' failed: {why}"]
+    world.run(shown, fails)
+    assert lines == [told, why]

@@ -550,3 +550,67 @@ def test_definitions_that_cannot_be(nothing_left: None) -> None:
         server.tool(name="twice")(lambda: None)
     with pytest.raises(KeyError):
         server.remove_tool("never")
+
+
+def test_the_type_of_further_arguments_is_checked(world: ServerWorld) -> None:
+    server = segue.Server("further")
+
+    @server.tool
+    def numbers(a: int = 1, **k: int) -> str:
+        return f"{a} {k}"
+
+    @server.tool
+    def points(**k: Point) -> str:
+        return str({name: one.x for name, one in k.items()})
+
+    @server.tool
+    def models(**k: Model) -> str:
+        return str({name: one.n for name, one in k.items()})
+
+    @server.prompt
+    def prompt(a: str, **k: int) -> str:
+        return f"{a} {k}"
+
+    async def work(session: Any) -> None:
+        tools = {one.name: one.input_schema for one in await session.list_tools()}
+        assert tools["numbers"]["additionalProperties"] == {"type": "integer"}
+        for name in ("points", "models"):
+            assert tools[name]["additionalProperties"]["type"] == "object"
+        assert (await session.call("numbers", b=2, c=3.0)).text == "1 {'b': 2, 'c': 3}"
+        assert (await session.call("points", p={"x": 1})).text == "{'p': 1}"
+        assert (await session.call("models", p={"n": 1})).text == "{'p': 1}"
+        prompted = await session.get_prompt("prompt", {"a": "x", "b": "2"})
+        assert prompted.messages[0].content.text == "x {'b': 2}"
+        for tool, arguments, why in (
+            ("numbers", {"b": "2"}, "Expected `int`, got `str` - at `$.b`"),
+            ("points", {"p": {"x": "a"}}, "Expected `int`, got `str` - at `$.p.x`"),
+            ("models", {"p": {"n": "a"}}, "n: Input should be a valid integer"),
+        ):
+            result = await session.call(tool, arguments, raise_on_error=False)
+            assert result.is_error and why in result.text
+        with pytest.raises(segue.RemoteError, match=r"at `\$\.b`") as caught:
+            await session.get_prompt("prompt", {"a": "x", "b": "two"})
+        assert caught.value.code == -32602
+
+    world.run(server, work)
+
+
+def test_the_reason_of_a_failed_stream_is_its_last_segment(world: ServerWorld) -> None:
+    server = segue.Server("failing")
+
+    @server.tool
+    async def fails() -> AsyncIterator[str]:
+        yield "one "
+        raise segue.ToolError("no more")
+
+    async def work(session: Any) -> None:
+        stream = session.stream("fails")
+        read: list[str] = []
+        with pytest.raises(segue.ToolError, match=r"^no more$") as caught:
+            async for segment in stream:
+                read.append(segment.text)
+        assert read == ["one ", "no more"]
+        assert caught.value.result is not None
+        assert [block.text for block in caught.value.result.content] == read
+
+    world.run(server, work)

@@ -1,6 +1,6 @@
 /**
- * The schema of a tool's arguments, which also says whether unknown arguments are an
- * error.
+ * The schema of the arguments of a tool or prompt, which also says whether unknown
+ * arguments are an error.
  *
  * @module
  */
@@ -33,28 +33,33 @@ const OPENING = [
     "$ref",
 ] as const;
 
+/** The kind of item that has the arguments. */
+type Kind = "tool" | "prompt";
+
 /**
- * Makes the schema of a tool's arguments.
+ * Makes the schema of the arguments of a tool or prompt.
  *
  * @param forbidExtra - see `ToolOptions.forbidExtra`.
  * @param what - the owner of the schema, for errors: "tool paint, input".
+ * @param kind - the kind of item, for errors of callers.
  */
 export function argumentsOf(
     given: SchemaLike | undefined,
     forbidExtra: boolean | undefined,
     what: string,
+    kind: Kind = "tool",
 ): Schema {
     const whole = given ?? (forbidExtra === false ? ANYTHING : NOTHING);
     const schema = withType(schemaOf(whole, "input", what));
     const { json } = schema;
     if (forbidExtra === false) return schema;
     const isClosed = json.additionalProperties === false && !json.patternProperties;
-    if (isClosed) return withNames(schema, json);
+    if (isClosed) return withNames(schema, json, kind);
     if (isGenerated(whole) && isPlain(json)) {
-        if (!forbidExtra && isUndecided(whole)) return withKept(schema);
-        return withNames(schema, { ...json, additionalProperties: false });
+        if (!forbidExtra && isUndecided(whole)) return withKept(schema, kind);
+        return withNames(schema, { ...json, additionalProperties: false }, kind);
     }
-    return forbidExtra ? withNames(schema, json) : schema;
+    return forbidExtra ? withNames(schema, json, kind) : schema;
 }
 
 /**
@@ -77,7 +82,7 @@ function isPlain(json: JsonSchema): boolean {
 }
 
 /** Makes a schema that allows only the members that its properties name. */
-function withNames(schema: Schema, json: JsonSchema): Schema {
+function withNames(schema: Schema, json: JsonSchema, kind: Kind): Schema {
     const isClosed = json.additionalProperties === false;
     const known = isClosed ? Object.keys(json.properties ?? {}) : namesOf(json);
     const names = new Set(known);
@@ -86,7 +91,7 @@ function withNames(schema: Schema, json: JsonSchema): Schema {
         check: (value) => {
             const unknown = membersOf(value).filter((name) => !names.has(name));
             if (!unknown.length) return schema.check(value);
-            return { issues: [{ message: unknownNames(unknown, known) }] };
+            return { issues: [{ message: unknownNames(unknown, known, kind) }] };
         },
     };
 }
@@ -95,7 +100,7 @@ function withNames(schema: Schema, json: JsonSchema): Schema {
  * Makes a schema that allows the unknown members that the value it makes still has. A
  * schema that removes unknown members does not know them.
  */
-function withKept(schema: Schema): Schema {
+function withKept(schema: Schema, kind: Kind): Schema {
     const known = Object.keys(schema.json.properties ?? {});
     const judge = (given: unknown, verdict: Verdict<unknown>): Verdict<unknown> => {
         const names = new Set(known);
@@ -105,7 +110,7 @@ function withKept(schema: Schema): Schema {
         if (verdict.issues)
             unknown = unknown.filter((name) => nearest(name, known) !== undefined);
         if (!unknown.length) return verdict;
-        const message = unknownNames(unknown, known);
+        const message = unknownNames(unknown, known, kind);
         return { issues: [{ message }, ...(verdict.issues ?? [])] };
     };
     return {

@@ -14,7 +14,7 @@ import { type Call as Handle, native } from "../native.js";
 import type { Context } from "./context.js";
 import { drain, type Run, stepsOf } from "./drain.js";
 import type { Hosting } from "./hosting.js";
-import type { Item } from "./item.js";
+import { type Item, isGenerator } from "./item.js";
 
 /** The methods of the calls that pass a middleware. */
 export const METHODS = ["tools/call", "resources/read", "prompts/get"] as const;
@@ -102,6 +102,45 @@ export class Call {
     }
 }
 
+/** Functions that make a middleware, and are none themselves. */
+const makers = new WeakSet<object>();
+
+/** Marks a function that makes a middleware, so that `Server.use` can refuse it. */
+export function markMaker(...functions: readonly object[]): void {
+    for (const one of functions) makers.add(one);
+}
+
+/**
+ * Refuses what cannot be a middleware.
+ *
+ * @throws TypeError: it is no function of a call and `proceed`.
+ */
+function check(middleware: unknown): void {
+    if (typeof middleware !== "function") {
+        throw new TypeError(
+            `a middleware has to be a function, not ${JSON.stringify(middleware)}`,
+        );
+    }
+    const { name } = middleware;
+    if (makers.has(middleware)) {
+        throw new TypeError(`${name} makes a middleware: use(middleware.${name}())`);
+    }
+    const kind = /^class\b/.test(Function.prototype.toString.call(middleware))
+        ? "a class"
+        : isGenerator(middleware)
+          ? "a generator"
+          : undefined;
+    if (kind) throw new TypeError(`a middleware cannot be ${kind} (${name})`);
+    // A function of fewer parameters answers each call itself, or reads `...given`.
+    const { length } = middleware;
+    if (length > 2) {
+        throw new TypeError(
+            "a middleware is called with a call and `proceed`, but " +
+                `${name || "it"} has ${length} parameters`,
+        );
+    }
+}
+
 /** The middlewares of a server. */
 export class Layers {
     readonly #of = new Map<Method, readonly Middleware[]>();
@@ -112,8 +151,9 @@ export class Layers {
     }
 
     add(middleware: Middleware, { methods = METHODS }: UseOptions): void {
-        if (typeof middleware !== "function") {
-            throw new TypeError("a middleware has to be a function");
+        check(middleware);
+        if (typeof methods === "string") {
+            throw new TypeError(`methods has to be an array: ["${methods}"]`);
         }
         for (const method of methods) {
             if (METHODS.includes(method)) continue;

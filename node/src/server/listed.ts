@@ -8,7 +8,8 @@ import { ClosedError, EndedError, type SegueError } from "../errors.js";
 import { RpcError } from "../failures.js";
 import { type Call, type ItemOptions, native, Item as Sort } from "../native.js";
 import type { JsonSchema, Schema } from "../schema.js";
-import { reasonOf, schemaOf } from "../schema.js";
+import { reasonOf } from "../schema.js";
+import { argumentsOf } from "./arguments.js";
 import { joined } from "./auth.js";
 import { Suggestions } from "./completion.js";
 import type { Context } from "./context.js";
@@ -159,7 +160,7 @@ export class Prompt extends Completing {
     readonly told: object;
     readonly options: ItemOptions;
     readonly suggestions: Suggestions;
-    readonly #input: Schema | undefined;
+    readonly #input: Schema;
 
     constructor(name: string, given: PromptOptions, run: Run) {
         super(name, run);
@@ -169,9 +170,10 @@ export class Prompt extends Completing {
             );
         }
         checkOptions("prompt", name, given);
-        const { input, complete, scopes, title, description, icons, _meta } = given;
-        this.#input = input && schemaOf(input, "input", `prompt ${name}, input`);
-        const properties = (this.#input?.json.properties ?? {}) as Record<
+        const { input, complete, forbidExtra, scopes, title, description, icons, _meta } =
+            given;
+        this.#input = argumentsOf(input, forbidExtra, `prompt ${name}, input`, "prompt");
+        const properties = (this.#input.json.properties ?? {}) as Record<
             string,
             JsonSchema
         >;
@@ -180,12 +182,11 @@ export class Prompt extends Completing {
         this.options = { scopes: joined(scopes) };
         this.told = compact({
             ...{ name, title, description, icons, _meta },
-            arguments: argumentsOf(this.#input?.json, properties),
+            arguments: input && toldOf(this.#input.json, properties),
         });
     }
 
     override check(given: Record<string, unknown>): unknown {
-        if (!this.#input) return given;
         const verdict = this.#input.check(given);
         if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));
         return this.#checked(verdict);
@@ -213,11 +214,8 @@ export class Prompt extends Completing {
     }
 }
 
-function argumentsOf(
-    json: JsonSchema | undefined,
-    properties: Record<string, JsonSchema>,
-): Argument[] | undefined {
-    if (!json) return undefined;
+/** Describes the arguments of a prompt, as clients see them in a list. */
+function toldOf(json: JsonSchema, properties: Record<string, JsonSchema>): Argument[] {
     const required = Array.isArray(json.required) ? json.required : [];
     return Object.entries(properties).map(([name, { title, description }]) =>
         compact({

@@ -13,7 +13,27 @@ import { SegueError } from "../errors.js";
 import { RpcError, ToolError } from "../failures.js";
 import { SchemaError } from "../schema.js";
 import { BadArguments, INTERNAL, isMissing } from "./item.js";
-import type { Call, Middleware } from "./layers.js";
+import { type Call, type Middleware, markMaker } from "./layers.js";
+
+/** Refuses options that are no object, and functions among them that are none. */
+function checkOptions<T extends object>(
+    of: string,
+    options: T,
+    functions: readonly (keyof T & string)[],
+): void {
+    if (typeof options !== "object" || options === null) {
+        throw new TypeError(
+            `the options of ${of} have to be an object, not ${typeof options}`,
+        );
+    }
+    for (const name of functions)
+        if (options[name] !== undefined) checkFunction(name, options[name]);
+}
+
+function checkFunction(name: string, value: unknown): void {
+    if (typeof value === "function") return;
+    throw new TypeError(`${name} has to be a function, not ${typeof value}`);
+}
 
 /** Classes of errors, or a function that tells whether an error belongs to them. */
 export type ErrorKinds =
@@ -43,6 +63,7 @@ export interface LogOptions extends ClockOptions {
 
 /** Logs the end of each call, with its time. */
 export function logCalls(options: LogOptions = {}): Middleware {
+    checkOptions("logCalls", options, ["log", "clock"]);
     const { log = console.error, arguments: isWhole = false, clock } = options;
     return timeCalls(
         (call, ms, error) => {
@@ -64,8 +85,11 @@ export function logCalls(options: LogOptions = {}): Middleware {
  */
 export function timeCalls(
     report: (call: Call, ms: number, error: unknown) => void,
-    { clock = now }: ClockOptions = {},
+    options: ClockOptions = {},
 ): Middleware {
+    checkOptions("timeCalls", options, ["clock"]);
+    checkFunction("report", report);
+    const { clock = now } = options;
     return async (call, proceed) => {
         const began = clock();
         let value: unknown;
@@ -104,6 +128,7 @@ const CALLERS = 65_536;
  * @param perSecond - how many calls a caller may begin per second, over time.
  */
 export function limitRate(perSecond: number, options: RateOptions = {}): Middleware {
+    checkOptions("limitRate", options, ["clock", "key"]);
     const { clock = now, key = (call) => call.context.principal } = options;
     const most = options.burst ?? Math.max(1, perSecond);
     if (!(perSecond > 0) || !(most >= 1)) {
@@ -156,8 +181,13 @@ export interface MaskOptions {
  */
 export function maskErrors(
     text = "The call failed",
-    { show = [], onError = (call, error) => call.report(error) }: MaskOptions = {},
+    options: MaskOptions = {},
 ): Middleware {
+    checkOptions("maskErrors", options, ["onError"]);
+    if (typeof text !== "string") {
+        throw new TypeError(`text has to be a string, not ${typeof text}`);
+    }
+    const { show = [], onError = (call, error) => call.report(error) } = options;
     return async (call, proceed) => {
         try {
             return await proceed();
@@ -211,6 +241,7 @@ export interface RetryOptions {
  * @param times - how often the handler runs again at most.
  */
 export function retry(times = 2, options: RetryOptions = {}): Middleware {
+    checkOptions("retry", options, ["sleep"]);
     const { on = isTransient, delayMs = 100 } = options;
     const { sleep = (ms) => new Promise((done) => setTimeout(done, ms)) } = options;
     return async (call, proceed) => {
@@ -226,3 +257,5 @@ export function retry(times = 2, options: RetryOptions = {}): Middleware {
         return proceed();
     };
 }
+
+markMaker(logCalls, timeCalls, limitRate, maskErrors, retry);

@@ -1,5 +1,5 @@
 /**
- * Names of arguments that a tool does not have, and the names that were probably meant.
+ * Unknown names of arguments, and the names that were probably meant.
  *
  * The Python package has the same rule in names.py, so both give the same texts.
  *
@@ -12,17 +12,21 @@ const MAX_NAMES = 8;
 const MAX_LENGTH = 60;
 
 /**
- * Returns the text that says which arguments a tool does not have.
+ * Returns the text that says which arguments a tool or prompt does not have.
  *
  * @param names - the unknown names, at least one.
- * @param known - the names of the arguments that the tool has.
+ * @param known - the names of the arguments that the item has.
  */
-export function unknownNames(names: readonly string[], known: readonly string[]): string {
+export function unknownNames(
+    names: readonly string[],
+    known: readonly string[],
+    what: "tool" | "prompt" = "tool",
+): string {
     const shown = names.slice(0, MAX_NAMES);
     const parts = shown.map((name) => unknown(name, known));
     if (names.length > shown.length)
         parts.push(`and ${names.length - shown.length} more`);
-    if (!known.length) parts.push("the tool takes no arguments");
+    if (!known.length) parts.push(`the ${what} takes no arguments`);
     else if (!shown.some((name) => nearest(name, known) !== undefined))
         parts.push(`the arguments are ${known.map(quoted).join(", ")}`);
     return parts.join("; ");

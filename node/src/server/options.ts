@@ -299,6 +299,8 @@ export interface PromptOptions<In extends SchemaLike = JsonSchema> extends ItemO
      * protocol, the arguments of a prompt are strings.
      */
     input?: In | undefined;
+    /** Whether unknown arguments are an error, as of a tool. */
+    forbidExtra?: boolean | undefined;
     /**
      * Suggested values of arguments, by the name of the argument. By default the values
      * of an enum are suggested.
@@ -398,8 +400,29 @@ const KNOWN: {
         readScope: true,
         complete: true,
     },
-    prompt: { ...OF_ITEMS, input: true, complete: true },
+    prompt: { ...OF_ITEMS, input: true, forbidExtra: true, complete: true },
 };
+
+const OF_STDIO: Record<keyof ServeOptions, true> = {
+    store: true,
+    signal: true,
+    drainMs: true,
+};
+
+/**
+ * Refuses options that have no effect over standard input and output, such as `auth`.
+ *
+ * @throws TypeError: an option is unknown, or an option of `listenHttp`.
+ */
+export function checkStdioOptions(given: object): void {
+    for (const [name, value] of Object.entries(given)) {
+        if (value === undefined || Object.hasOwn(OF_STDIO, name)) continue;
+        throw new TypeError(
+            `serveStdio has no option ${JSON.stringify(name)}: options of HTTP, such ` +
+                "as auth and tokensFile, belong to listenHttp and have no effect here",
+        );
+    }
+}
 
 /**
  * Refuses an unknown option of an item. Without this check an unknown option would be

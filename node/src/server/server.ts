@@ -14,21 +14,22 @@ import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
 import { Layers, type Middleware, type UseOptions } from "./layers.js";
 import { Completing, Prompt, Resource } from "./listed.js";
-import type {
-    ArgsOf,
-    Completer,
-    Failure,
-    ListenOptions,
-    PromptHandler,
-    PromptOptions,
-    ResourceHandler,
-    ResourceOptions,
-    ServeOptions,
-    ServerOptions,
-    ToolHandler,
-    ToolOptions,
-    ToolReturn,
-    Variables,
+import {
+    type ArgsOf,
+    type Completer,
+    checkStdioOptions,
+    type Failure,
+    type ListenOptions,
+    type PromptHandler,
+    type PromptOptions,
+    type ResourceHandler,
+    type ResourceOptions,
+    type ServeOptions,
+    type ServerOptions,
+    type ToolHandler,
+    type ToolOptions,
+    type ToolReturn,
+    type Variables,
 } from "./options.js";
 import { type CloseOptions, Listener, type Serving, Stdio } from "./serving.js";
 import { closeOnSignals, type SignalOptions } from "./signals.js";
@@ -333,8 +334,10 @@ export class Server {
      *
      * @returns a promise that resolves when standard input and output are no longer
      * served.
+     * @throws TypeError when an option is unknown, or an option of HTTP.
      */
     async serveStdio(options: ServeOptions = {}): Promise<void> {
+        checkStdioOptions(options);
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
         const restore = guardOutput();
         try {

@@ -223,10 +223,10 @@ export class Listener extends Serving {
     }
 
     /**
-     * Reads the files of certificates and keys again.
+     * Reads the files of certificates, keys and tokens again.
      *
-     * @throws InputOutputError when a file cannot be used; the listener then keeps the
-     * old certificates. StateError when the listener has no certificates.
+     * @throws InputOutputError when a file cannot be used; the old contents stay in use.
+     * StateError when the listener has no such files.
      */
     reload(): void {
         if (this.#handle) native.listenerReload(this.#handle);

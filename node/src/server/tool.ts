@@ -32,6 +32,10 @@ import { blocksOf, isPiece, jsonText, pieceOf, resultOf } from "./values.js";
 const { callReply } = native;
 const POLICIES = { never: 0, may: 1, must: 2 } as const;
 
+/** The result of a tool does not fit its output schema. The message is not meant for the
+ * caller. */
+class Unfit extends Error {}
+
 /**
  * A tool of a server. `Server.tool` makes tools, and its comment explains the options.
  */
@@ -138,10 +142,11 @@ export class Tool extends Item {
     #given(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
         if (!verdict.issues) return verdict.value;
         const why = reasonOf(verdict.issues);
-        throw new RpcError(
-            INTERNAL,
-            `The result of the tool ${this.key} does not fit its output schema: ${why}`,
-        );
+        throw new Unfit(`${this.#misfit}: ${why}`);
+    }
+
+    get #misfit(): string {
+        return `The result of the tool ${this.key} does not fit its output schema`;
     }
 
     #replyResult(call: Call, result: Result, structured: unknown): void {
@@ -172,6 +177,10 @@ export class Tool extends Item {
     override explain(error: unknown, isExposed: boolean): SegueError {
         if (error instanceof BadArguments) return new ToolError(error.message);
         if (error instanceof SegueError) return error;
+        if (error instanceof Unfit) {
+            const masked = this.#misfit;
+            return new RpcError(INTERNAL, safeText(error, isExposed, masked));
+        }
         const instead = `The tool ${this.key} failed`;
         const isWritten = error instanceof SchemaError;
         return new ToolError(safeText(error, isExposed || isWritten, instead));

@@ -28,10 +28,16 @@ Clock = Callable[[], float]
 _TOLD = (errors.Error, BadArguments, Misfit)
 # maximum number of callers whose rates are kept
 _CALLERS = 65536
+_LOGGERS = (logging.Logger, logging.LoggerAdapter)
+
+
+def _check_callable(name: str, value: object) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} has to be a function, not {value!r}")
 
 
 def log_calls(
-    logger: logging.Logger | None = None,
+    logger: logging.Logger | logging.LoggerAdapter[Any] | None = None,
     level: int = logging.INFO,
     *,
     arguments: bool = False,
@@ -43,6 +49,11 @@ def log_calls(
         logger: default: the logger "segue.calls".
         arguments: True = the arguments are logged, too.
     """
+    if logger is not None and not isinstance(logger, _LOGGERS):
+        raise TypeError(
+            f"logger has to be a logging.Logger, not {logger!r}: use "
+            "logging.getLogger(name)"
+        )
     log = logger or logging.getLogger("segue.calls")
 
     def report(call: Call, seconds: float, error: BaseException | None) -> None:
@@ -65,6 +76,7 @@ def time_calls(
         report: gets the call, its time in seconds, and the exception with which it
             ended; None if it did not fail.
     """
+    _check_callable("report", report)
 
     async def timed(call: Call, proceed: Proceed) -> Any:
         begin = clock()
@@ -100,6 +112,7 @@ def limit_rate(
         key: the name of the caller; default: the principal. All anonymous callers
             together are one caller.
     """
+    _check_callable("key", key)
     most = float(max(1, per_second) if burst is None else burst)
     if per_second <= 0 or most < 1:
         raise ValueError("per_second has to be above 0, and burst at least 1")
@@ -145,6 +158,10 @@ def mask_errors(
         on_error: gets each exception that is masked, in place of the log
             `segue.server`.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text has to be a str, not {text!r}")
+    if on_error is not None:
+        _check_callable("on_error", on_error)
 
     async def masked(call: Call, proceed: Proceed) -> Any:
         try:

@@ -144,22 +144,25 @@ def _make_converter(tp: Any) -> Callable[[Any], Any]:
     return lax_converter(tp)
 
 
-def _make_checker(tp: Any) -> Callable[[Any, bytes], bytes]:
+def _make_checker(tp: Any) -> Callable[[Any], bytes]:
     if uses_pydantic(tp):
-        return _value_checker(_adapter(tp).validate_python)
+        return _value_checker(_adapter(tp))
     return _json_checker(strict_decoder(tp))
 
 
-def _value_checker(validate: Callable[[Any], Any]) -> Callable[[Any, bytes], bytes]:
-    def check(value: Any, raw: bytes) -> bytes:
-        validate(value)
-        return raw
+def _value_checker(adapter: Any) -> Callable[[Any], bytes]:
+    def check(value: Any) -> bytes:
+        made = adapter.validate_python(value)
+        # pydantic does not read an object of a model again, but writing it tells whether
+        # the fields have their types.
+        adapter.dump_json(made, by_alias=True, warnings="error")
+        return encode(made)
 
     return check
 
 
-def _json_checker(decode: Callable[[bytes], Any]) -> Callable[[Any, bytes], bytes]:
-    return lambda value, raw: with_whole_numbers(decode, raw)[1]
+def _json_checker(decode: Callable[[bytes], Any]) -> Callable[[Any], bytes]:
+    return lambda value: with_whole_numbers(decode, encode(value))[1]
 
 
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
@@ -173,9 +176,10 @@ def converter(tp: type[T]) -> Callable[[Any], T]:
     return _converters(tp)
 
 
-def checker(tp: Any) -> Callable[[Any, bytes], bytes]:
-    """Returns a function that raises if a value does not fit this type. The function gets
-    the value and its JSON. It returns the JSON, with 5 in place of 5.0 if only that fits.
+def checker(tp: Any) -> Callable[[Any], bytes]:
+    """Returns a function that raises if a value does not fit this type. The function
+    returns the JSON of the value that fits: with 5 in place of 5.0, and with what
+    pydantic makes of lenient data.
 
     msgspec reads the JSON, so objects of a subclass fit. pydantic reads the value,
     because it may write a model in another form than it reads.

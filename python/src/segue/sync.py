@@ -31,6 +31,7 @@ from typing_extensions import Unpack
 from . import client, errors
 from ._segue import Segment
 from .client import ConnectOptions
+from .client.calls import Arguments
 from .client.opening import Target, open_session
 from .client.opening import authorize as _authorize
 from .client.stream import Reader
@@ -363,20 +364,20 @@ class Session:
         return self._session.is_closed
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+        self, tool: str, arguments: Arguments | None = None, /, **more: Any
     ) -> Result:
         """Calls a tool and waits for its result: see `segue.Session.call`."""
         return _run(self._session.call(tool, arguments, **more))
 
     def stream(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+        self, tool: str, arguments: Arguments | None = None, /, **more: Any
     ) -> Stream:
         """Calls a tool and reads its result in segments while the tool runs: see
         `segue.Session.stream`."""
         return Stream(self._session.stream(tool, arguments, **more))
 
     def start(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+        self, tool: str, arguments: Arguments | None = None, /, **more: Any
     ) -> Task:
         """Calls a tool and returns as soon as the call can be resumed: see
         `segue.Session.start`."""

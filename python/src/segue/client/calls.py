@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
-from .. import _segue, errors
+from .. import _segue, errors, schema
 from ..content import Result, Text
 from ..failures import ToolError
 from .conversation import UNSET, Conversation, Log, milliseconds
@@ -22,14 +22,25 @@ from .task import Task, attached, is_token, parts_of
 
 __all__ = ["Calls"]
 
-Arguments = Mapping[str, Any]
+
+class _Model(Protocol):
+    """A model of pydantic."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Arguments = Mapping[str, Any] | msgspec.Struct | _Model | _Dataclass
 
 _WINDOW = 1024  # maximum number of segments that wait for their reader
 _CALL = "tools/call"
 # Minimum and maximum length of an idempotency key, in bytes. A short key could be
 # guessed, and a client that guesses a key would find the work of another client.
 _KEY_LEAST, _KEY_MOST = 16, 128
-_encode = msgspec.json.encode
+_encode = schema.encode
 
 
 class Calls(Conversation):
@@ -61,8 +72,10 @@ class Calls(Conversation):
 
         Args:
             tool: The tool's name.
-            arguments: The arguments by name. An argument that has the name of an option
-                below must be passed in this dictionary.
+            arguments: The arguments by name, or one object with all of them: a model of
+                msgspec or pydantic, or a dataclass. Such objects may also be arguments.
+                An argument that has the name of an option below must be passed in this
+                dictionary.
             timeout: Limit for the whole call, in seconds; None = no limit. Default: the
                 session's timeout. After a timeout a task continues on the server; the
                 error has its `token`.
@@ -94,13 +107,12 @@ class Calls(Conversation):
             Error: Any other failure. `partial` is the part of the result that had
                 arrived. `token`, if set, resumes the call.
         """
-        if more:
-            arguments = {**(arguments or {}), **more}
+        given = _given(arguments, more)
         options = self._options(timeout)
         _set_key(options, idempotency_key)
         _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
-        params = {"name": tool, "arguments": arguments or {}}
+        params = {"name": tool, "arguments": given}
         if meta:
             params["_meta"] = meta
         raw = await self.exchange(Exchange(self, callbacks), _CALL, params, options)
@@ -172,13 +184,12 @@ class Calls(Conversation):
             tool, arguments, timeout, on_progress, on_log, on_status, on_input,
             idempotency_key, meta, raise_on_error, response_modes: As in `call`.
         """
-        if more:
-            arguments = {**(arguments or {}), **more}
+        given = _given(arguments, more)
         options = self._stream_options(timeout, window, collect, unordered, ttl)
         _set_key(options, idempotency_key)
         _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
-        params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
+        params: dict[str, Any] = {"name": tool, "arguments": given}
         if meta:
             params["_meta"] = meta
         raw = _encode(params)
@@ -253,13 +264,12 @@ class Calls(Conversation):
         Raises:
             Error: The call failed before `start` could return.
         """
-        if more:
-            arguments = {**(arguments or {}), **more}
+        given = _given(arguments, more)
         options = self._stream_options(timeout, window, collect, False, ttl)
         _set_key(options, idempotency_key)
         _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
-        params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
+        params: dict[str, Any] = {"name": tool, "arguments": given}
         if meta:
             params["_meta"] = meta
 
@@ -355,6 +365,25 @@ class Calls(Conversation):
             return flow
 
         return Task(self, begin, lambda raw: self._finish_call(raw, raise_on_error), id)
+
+
+def _given(arguments: Arguments | None, more: dict[str, Any]) -> Any:
+    """Returns the arguments of a call, as an object that JSON can represent.
+
+    Raises:
+        TypeError: the arguments are no JSON object.
+    """
+    if arguments is None:
+        return more
+    if isinstance(arguments, Mapping):
+        return {**arguments, **more} if more else arguments
+    made = msgspec.json.decode(_encode(arguments))
+    if not isinstance(made, dict):
+        raise TypeError(
+            "the arguments have to be a mapping, a model or a dataclass, not "
+            f"{type(arguments).__name__}"
+        )
+    return {**made, **more}
 
 
 def _set_key(options: _segue.RequestOptions, key: str | None) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import _runtime, _segue, errors
+from .. import _runtime, _segue, errors, schema
 from . import items
 from .changes import Changes, read_change
 from .flow import OK, Callbacks, Exchange, Progress
@@ -33,7 +33,7 @@ Log = Callable[["LogMessage"], object]
 Notified = Callable[[str, "dict[str, Any]"], object]
 Reconnecting = Callable[["Reconnect"], object]
 
-_encode = msgspec.json.encode
+_encode = schema.encode
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 

@@ -344,6 +344,9 @@ class Item(ABC):
         if not is_usual:
             raise error
 
+    def _log_failure(self, error: BaseException) -> None:
+        log.error("%s %r failed", self.what, self.key, exc_info=error)
+
     def _answer_failure(
         self, call: _segue.Call, error: BaseException, replies: bool, is_exposed: bool
     ) -> None:
@@ -351,7 +354,7 @@ class Item(ABC):
             error = ToolError("The call was cancelled on the server")
         told = self.told(error, is_exposed)
         if not isinstance(error, _OF_REPLIES if replies else self.expected):
-            log.error("%s %r failed", self.what, self.key, exc_info=error)
+            self._log_failure(error)
         if isinstance(told, ToolError):
             content = told.result.content if told.result else [_said(str(told))]
             blocks = [msgspec.json.encode(block) for block in _blocks(content)]

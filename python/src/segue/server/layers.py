@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .. import _segue, errors, schema
+from . import docstring
 from .context import Context, SyncContext
 
 if TYPE_CHECKING:
@@ -160,6 +161,28 @@ async def _on_thread(work: Callable[[], Any], context: Context) -> Any:
 Middleware = Callable[[Call, Proceed], Awaitable[Any]]
 
 
+def _check(function: Any) -> None:
+    """Refuses what cannot be a middleware.
+
+    Raises:
+        TypeError: it is no async function of two arguments.
+    """
+    inner = docstring.unwrapped(function)
+    target: Any = inner if inspect.isroutine(inner) else type(inner).__call__
+    if isinstance(inner, type) or not inspect.iscoroutinefunction(target):
+        raise TypeError(
+            f"{function!r} is no middleware: a middleware is an async function of a Call "
+            "and a Proceed, such as the one that segue.middleware.log_calls() makes"
+        )
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise TypeError(
+            f"{function!r}: a middleware is called with a Call and a Proceed, which its "
+            f"parameters do not allow: {error}"
+        ) from None
+
+
 class Layers:
     """The middlewares of a server.
 
@@ -171,9 +194,9 @@ class Layers:
         self.of: dict[str, tuple[Middleware, ...]] = dict.fromkeys(METHODS, ())
 
     def add(self, function: Middleware, methods: Iterable[Method] | None) -> None:
-        target: Any = function if inspect.isroutine(function) else type(function).__call__
-        if not inspect.iscoroutinefunction(target):
-            raise TypeError(f"{function!r}: a middleware has to be an async function")
+        _check(function)
+        if isinstance(methods, str):
+            raise TypeError(f"methods has to be a list: methods=[{methods!r}]")
         wanted = METHODS if methods is None else tuple(methods)
         for method in wanted:
             if method not in self.of:

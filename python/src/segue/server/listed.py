@@ -39,8 +39,10 @@ class Completing(Item):
 
     suggestions: Suggestions
 
-    def __init__(self, function: Callable[..., Any], thread: bool) -> None:
-        super().__init__(function, thread, False)
+    def __init__(
+        self, function: Callable[..., Any], thread: bool, forbid: bool = False
+    ) -> None:
+        super().__init__(function, thread, forbid)
         self.suggestions = Suggestions(self.signature.types)
 
     @property
@@ -198,8 +200,9 @@ class Prompt(Completing):
         meta: dict[str, Any] | None = None,
         scopes: str | Sequence[str] | None = None,
         thread: bool = True,
+        forbid_extra: bool = True,
     ) -> None:
-        super().__init__(function, thread)
+        super().__init__(function, thread, forbid_extra)
         if self.kind.streams:
             raise TypeError(
                 f"{named(function)}: a prompt cannot be a generator: return its messages"
@@ -235,7 +238,7 @@ class Prompt(Completing):
         try:
             return self.signature.convert(decode_params(params).arguments)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise self.signature.bad(f"prompt {self.key}", error) from None
+            raise self.signature.bad(f"prompt {self.key}", error, params) from None
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
         _segue.call_reply(call, None, messages_of(value))

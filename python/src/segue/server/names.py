@@ -1,4 +1,4 @@
-"""Names of arguments that a tool does not have, and the names that were probably meant.
+"""Unknown names of arguments, and the names that were probably meant.
 
 The Node package has the same rule in names.ts, so both give the same texts.
 """
@@ -15,18 +15,19 @@ MAX_NAMES = 8
 MAX_LENGTH = 60
 
 
-def unknown_names(names: Sequence[str], known: Sequence[str]) -> str:
-    """Returns the text that says which arguments a tool does not have.
+def unknown_names(names: Sequence[str], known: Sequence[str], what: str = "tool") -> str:
+    """Returns the text that says which arguments a tool or prompt does not have.
 
     Args:
         names: the unknown names, at least one.
-        known: the names of the arguments that the tool has.
+        known: the names of the arguments that the item has.
+        what: the kind of item, "tool" or "prompt".
     """
     parts = [_unknown(name, known) for name in names[:MAX_NAMES]]
     if len(names) > MAX_NAMES:
         parts.append(f"and {len(names) - MAX_NAMES} more")
     if not known:
-        parts.append("the tool takes no arguments")
+        parts.append(f"the {what} takes no arguments")
     elif not any(nearest(name, known) for name in names[:MAX_NAMES]):
         parts.append(f"the arguments are {_listed(known)}")
     return "; ".join(parts)

@@ -60,6 +60,8 @@ class ResourceOptions(_ListedOptions, total=False):
 class PromptOptions(_ListedOptions, total=False):
     """The options of `Server.prompt`."""
 
+    forbid_extra: bool
+
 
 class ServeOptions(TypedDict, total=False):
     """The options of `Server.serving`."""

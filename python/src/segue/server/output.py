@@ -9,6 +9,7 @@ which clients of FastMCP find the value.
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import enum
 import types
 import typing
@@ -27,10 +28,9 @@ from ..content import (
     Text,
     Unknown,
 )
-from ..failures import McpError
 from ..hints import plain
 
-__all__ = ["Output"]
+__all__ = ["Output", "Unfit"]
 
 _CONTENT = (
     Result,
@@ -47,8 +47,6 @@ _CONTENT = (
 )
 _SEQUENCES = (list, tuple, set, frozenset, collections.abc.Sequence)
 _WRAPPED = "x-fastmcp-wrap-result"
-# values whose type says nothing of their contents, so they are checked
-_CHECKED = (dict, list, tuple, str, int, float, bool, type(None))
 
 
 def _has_content(tp: Any) -> bool:
@@ -81,6 +79,42 @@ def _says_nothing(tp: Any) -> bool:
     return get_origin(tp) in _SEQUENCES and all(one is Any for one in items)
 
 
+class Unfit(Exception):
+    """The result of a tool does not fit the declared type. The text says what does not
+    fit, and is not meant for the caller."""
+
+
+def _is_record(tp: Any) -> bool:
+    """Returns whether a type is a class whose objects are JSON objects."""
+    return isinstance(tp, type) and (
+        issubclass(tp, msgspec.Struct)
+        or dataclasses.is_dataclass(tp)
+        or hasattr(tp, "model_dump")
+    )
+
+
+def _has_class(value: Any, tp: Any) -> bool:
+    """Returns whether no object in a value is of another class than the declared one.
+    msgspec reads the JSON of the object, in which its class does not show."""
+    tp = plain(tp)
+    kind, parts = get_origin(tp) or tp, get_args(tp)
+    options = parts if kind in (typing.Union, types.UnionType) else (tp,)
+    if _is_record(type(value)):
+        kinds = [get_origin(one) or one for one in map(plain, options)]
+        classes = tuple(one for one in kinds if _is_record(one))
+        return isinstance(value, classes) if classes else True
+    if options is parts and parts:
+        return any(_has_class(value, one) for one in parts)
+    if isinstance(value, dict):
+        inner = parts[1] if len(parts) == 2 else Any
+        return all(_has_class(one, inner) for one in value.values())
+    if not parts or not isinstance(value, (list, tuple, set, frozenset)):
+        return True
+    if kind is tuple and parts[-1] is not ...:
+        return all(_has_class(*pair) for pair in zip(value, parts, strict=False))
+    return all(_has_class(one, parts[0]) for one in value)
+
+
 class Output:
     """The structured results of a tool.
 
@@ -94,6 +128,7 @@ class Output:
         self.wraps = made.get("type") != "object"
         self.schema = _wrapped(made) if self.wraps else made
         self._check = schema.checker(tp)
+        self._type = tp
         self._name = _named(tp)
 
     @classmethod
@@ -120,17 +155,16 @@ class Output:
         """Returns the JSON of a structured result.
 
         Raises:
-            McpError: the value does not fit the declared type.
+            Unfit: the value does not fit the declared type.
         """
         try:
-            raw = schema.encode(value)
-            if isinstance(value, _CHECKED):
-                raw = self._check(value, raw)
+            if not _has_class(value, self._type):
+                raise TypeError(f"an object is of another class: {value!r:.200}")
+            raw = self._check(value)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise McpError(
-                -32603,
+            raise Unfit(
                 f"The result of {tool} does not fit its declared type {self._name}: "
-                f"{schema.reason(error)}",
+                f"{schema.reason(error)}"
             ) from error
         return b'{"result":' + raw + b"}" if self.wraps else raw
 

@@ -220,6 +220,10 @@ class Server:
         The parameters of the function are the arguments of the prompt, which are strings
         in the protocol. The function returns str (a message of the user), a block, a
         `PromptMessage` (`segue.user`, `segue.assistant`), or a list of these.
+
+        Args:
+            forbid_extra: whether unknown arguments are an error, except for a function
+                with `**kwargs`, which gets them. False: they are ignored.
         """
         return self._decorate(function, lambda made: Prompt(made, **options))
 

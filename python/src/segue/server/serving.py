@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
+_OF_HTTP = sorted(_KNOWN - {"store", "drain"})
 # The time in seconds for cancelled handlers to end, and for the last answers to be sent.
 GRACE = 1.0
 
@@ -91,11 +92,12 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
     return made  # type: ignore[return-value]
 
 
-def check(options: ServeOptions) -> None:
+def check(http: str | int | None, options: ServeOptions) -> None:
     """Refuses invalid options of `Server.serving`.
 
     Raises:
-        TypeError, ValueError: an option is unknown, or its value is invalid.
+        TypeError, ValueError: an option is unknown, its value is invalid, or it has no
+            effect without `http`.
     """
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
@@ -103,6 +105,14 @@ def check(options: ServeOptions) -> None:
             f"serving() has no option {unknown[0]!r}; pass members of "
             "segue_listen_options as options={...}"
         )
+    if http is None:
+        given = [key for key in _OF_HTTP if options.get(key)]
+        if given:
+            raise ValueError(
+                f"{given[0]}= is an option of HTTP: give http= too. Without http= the "
+                "server serves standard input and output, where the option would have "
+                "no effect"
+            )
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):
         raise TypeError(f"auth has to be a segue.BearerAuth, not {auth!r}")
@@ -121,7 +131,7 @@ class Serving:
     def __init__(
         self, server: Server, http: str | int | None, options: ServeOptions
     ) -> None:
-        check(options)
+        check(http, options)
         store = options.get("store")
         self.url = ""
         self.drain = options.get("drain", 10.0)
@@ -148,17 +158,27 @@ class Serving:
             raise RuntimeError(
                 "this Serving was started before: make a new one with server.serving()"
             )
-        life = self._server._life()
-        if life is not None:
-            await life.enter()
+        if self._listen is None:  # before the lifespan, which may print
+            self._stdio = Stdio()
         try:
-            self._start()
-        except BaseException:
+            life = self._server._life()
             if life is not None:
-                await life.leave()
+                await life.enter()
+            try:
+                self._start()
+            except BaseException:
+                if life is not None:
+                    await life.leave()
+                raise
+        except BaseException:
+            self._restore()
             raise
         self._life = life
         return self
+
+    def _restore(self) -> None:
+        if self._stdio is not None:
+            self._stdio.restore()
 
     def _start(self) -> None:
         own = object() if self._listen is None else None
@@ -167,20 +187,17 @@ class Serving:
         host.users += 1
         host.on_idle.append(self._on_idle)
         try:
-            if self._listen is None:
-                self._start_stdio(host)
-            else:
+            if self._stdio is not None:
+                self._start_stdio(host, self._stdio)
+            elif self._listen is not None:
                 self._start_listener(host, self._listen)
         except BaseException:
-            if self._stdio is not None:
-                self._stdio.restore()
             host.on_idle.remove(self._on_idle)
             self._leave(host)
             raise
 
-    def _start_stdio(self, host: Hosting) -> None:
-        self._stdio = stdio = Stdio()
-        transport = _segue.transport_fds(host.runtime.handle, stdio.fd_in, stdio.fd_out)
+    def _start_stdio(self, host: Hosting, stdio: Stdio) -> None:
+        transport = _segue.transport_fds(host.runtime.handle, *stdio.take())
         _segue.server_attach(host.handle, transport)
 
     def _start_listener(self, host: Hosting, listen: _segue.ListenOptions) -> None:
@@ -196,10 +213,11 @@ class Serving:
             self._left.set()
 
     def reload(self) -> None:
-        """Reads the files of certificates and keys again.
+        """Reads the files of certificates, keys and tokens again.
 
         Raises:
-            InputOutputError: a file cannot be used; the old certificates stay in use.
+            InputOutputError: a file cannot be used; the old contents stay in use.
+            StateError: the listener has no such files.
         """
         if self._listener is not None:
             _segue.listener_reload(self._listener)
@@ -239,8 +257,11 @@ class Serving:
             try:
                 await self._finish(host)
             finally:
-                if self._life is not None:
-                    await self._life.leave()
+                try:
+                    if self._life is not None:
+                        await self._life.leave()
+                finally:
+                    self._restore()
 
     async def _drained(self, host: Hosting) -> None:
         await host.drain(refuses=self._listener is None)
@@ -264,8 +285,6 @@ class Serving:
             pass
         finally:
             host.on_idle.remove(self._on_idle)
-            if self._stdio is not None:
-                self._stdio.restore()
             if not self._end().done():
                 self._end().set_result(None)
 

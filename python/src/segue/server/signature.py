@@ -105,6 +105,7 @@ class Signature:
         self._fields: list[inspect.Parameter] = []
         self.types: dict[str, Any] = {}
         self._extra: str | None = None
+        self._extra_type: Any = Any
         self._forbid_extra = forbid_extra
         for parameter in inspect.signature(function).parameters.values():
             self._take(parameter, hints.get(parameter.name, Any))
@@ -132,6 +133,7 @@ class Signature:
             self._context_at = parameter.name if is_keyword else len(self._fields)
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             self._extra = parameter.name
+            self._extra_type = hint
         else:
             self._fields.append(parameter)
             about = self._about.get(parameter.name)
@@ -151,14 +153,20 @@ class Signature:
         self.schema = models.add_schema(made, self.names)
         self._tell_defaults()
         self.schema.pop("additionalProperties", None)
-        if self._extra or self._is_closed:
-            self.schema["additionalProperties"] = self._extra is not None
+        if self._extra:
+            self._tell_extra()
+        elif self._is_closed:
+            self.schema["additionalProperties"] = False
         self._loose = schema.lax_converter(self._struct(Any) if models else plain)
 
     def convert(self, given: dict[str, Any]) -> tuple[Any, ...]:
         """As `decode`, for values that are decoded, or are strings."""
         values = _values(self._loose(given))
-        return self._models.convert(values) if self._models else values
+        made = self._models.convert(values) if self._models else values
+        if self._extra is None:
+            return made
+        convert = schema.converter(self._extra_type)
+        return (*made, self._extras(given, convert))
 
     def _read(self, params: bytes) -> tuple[Any, ...]:
         values = _values(self._unpack(params).arguments)
@@ -172,7 +180,11 @@ class Signature:
             msgspec.MsgspecError, ValueError: an argument does not fit.
         """
         made, _ = schema.with_whole_numbers(self._read, params)
-        return made if self._extra is None else (*made, self._extras(params))
+        if self._extra is None:
+            return made
+        given = _decode_names(_decode_loose(params).arguments)
+        decode = schema.decoder(self._extra_type)
+        return (*made, self._extras(given, lambda raw: decode(bytes(raw))))
 
     def _struct(self, stands_for_model: Any) -> Any:
         """Makes the Struct of the arguments. A parameter for pydantic has the given type,
@@ -228,12 +240,35 @@ class Signature:
                     # JSON cannot represent this default, for example a sentinel object
                     pass
 
-    def _extras(self, params: bytes) -> dict[str, Any]:
-        """Returns the arguments that have no parameter of their own."""
-        raw = bytes(_decode_loose(params).arguments)
-        given = msgspec.json.decode(raw, type=dict[str, Any])
-        known = self.schema["properties"]
-        return {name: one for name, one in given.items() if name not in known}
+    def _tell_extra(self) -> None:
+        """Adds the type of `**kwargs` to the schema."""
+        told = schema.json_schema(self._extra_type)
+        parts = told.pop("$defs", {})
+        own = self.schema.setdefault("$defs", {})
+        if any(own.get(key, part) != part for key, part in parts.items()):
+            raise TypeError(
+                f"{self.function!r}: the type of **{self._extra} has a part with the "
+                "same name as a part of another parameter's type"
+            )
+        own.update(parts)
+        if not own:
+            del self.schema["$defs"]
+        self.schema["additionalProperties"] = told or True
+
+    def _extras(
+        self, given: dict[str, Any], read: Callable[[Any], Any]
+    ) -> dict[str, Any]:
+        """Reads the arguments that have no parameter of their own."""
+        known, made = self.schema["properties"], {}
+        for name, one in given.items():
+            if name in known:
+                continue
+            try:
+                made[name] = read(one)
+            except (msgspec.MsgspecError, ValueError) as error:
+                why, _, place = schema.reason(error).partition(" - at `$")
+                raise ValueError(f"{why} - at `$.{name}{place or '`'}") from None
+        return made
 
     # ---- calling
 
@@ -246,7 +281,7 @@ class Signature:
             known = list(self.schema["properties"])
             unknown = unknown_arguments(params, known)
             if unknown:
-                text = unknown_names(unknown, known)
+                text = unknown_names(unknown, known, what.partition(" ")[0])
                 return BadArguments(f"Invalid arguments for {what}: {text}")
         why = schema.reason(error).replace("$.arguments", "$")
         why = why.removesuffix(" - at `$`")

@@ -14,16 +14,12 @@ __all__ = ["Stdio"]
 
 
 class Stdio:
-    """Replaces descriptors 0 and 1 until `restore`.
-
-    Attributes:
-        fd_in, fd_out: the descriptors for `_segue.transport_fds`, which closes both.
-    """
+    """Replaces descriptors 0 and 1 until `restore`."""
 
     def __init__(self) -> None:
         _flush()
         self._saved = (os.dup(0), os.dup(1))
-        self.fd_in, self.fd_out = os.dup(0), os.dup(1)
+        self._ends = (os.dup(0), os.dup(1))
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.close(null)
@@ -32,8 +28,16 @@ class Stdio:
         if reconfigure is not None:
             reconfigure(line_buffering=True)
 
+    def take(self) -> tuple[int, int]:
+        """Returns the descriptors for `_segue.transport_fds`, which closes both."""
+        ends, self._ends = self._ends, (-1, -1)
+        return ends
+
     def restore(self) -> None:
         """Restores the descriptors 0 and 1. A second call does nothing."""
+        for end in self.take():
+            if end >= 0:  # no transport was made of it
+                os.close(end)
         saved, self._saved = self._saved, (-1, -1)
         if saved[0] < 0:
             return

@@ -10,12 +10,12 @@ import msgspec
 
 from .. import _segue, errors, schema
 from ..content import Icon, Result, Unknown
-from ..failures import ToolError
+from ..failures import McpError, ToolError
 from ..schema import member_names
 from .context import Context
-from .item import Item, named, safe_text
+from .item import Item, log, named, safe_text
 from .names import unknown_names
-from .output import Output
+from .output import Output, Unfit
 from .signature import BadArguments, unknown_arguments
 from .values import block_of, blocks_of, is_block
 
@@ -234,9 +234,18 @@ class Tool(Item):
             {**(last.meta or {}), **(value.meta or {})} or None,
         )
 
+    def _log_failure(self, error: BaseException) -> None:
+        if isinstance(error, Unfit):
+            log.error("%s %r failed: %s", self.what, self.key, error)
+        else:
+            super()._log_failure(error)
+
     def told(self, error: Exception, is_exposed: bool) -> Exception:
         if isinstance(error, BadArguments):
             return ToolError(str(error))
         if isinstance(error, errors.Error):
             return error
+        if isinstance(error, Unfit):
+            instead = f"The result of {self.key} does not fit its declared type"
+            return McpError(-32603, safe_text(error, is_exposed, instead))
         return ToolError(safe_text(error, is_exposed, f"The tool {self.key} failed"))
