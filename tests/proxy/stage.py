@@ -2,7 +2,10 @@
 for which its tool "later" waits, the proxies that the test has started, and the file of
 `--config`. The stage ends with the test."""
 
+import atexit
 import json
+import shutil
+import signal
 import sys
 import tempfile
 import unittest
@@ -13,11 +16,44 @@ import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
 import postgres_server  # noqa: E402
+import redis_server  # noqa: E402
 
 
 def text_of(message):
     assert "result" in message, message
     return message["result"]["content"][0]["text"]
+
+
+def start_redis(case):
+    """Starts a Redis server that ends with the test. case: a test with a directory."""
+    redis = redis_server.Redis(str(case.place))
+    case.addCleanup(redis.output.close)
+    case.addCleanup(redis.holder.close)
+    case.addCleanup(redis.end, signal.SIGKILL)
+    return redis
+
+
+class Database:
+    """One PostgreSQL server for all tests, because a start takes seconds. It ends with
+    this process."""
+
+    server = None
+    schemas = 0
+
+    @classmethod
+    def begin(cls):
+        place = tempfile.mkdtemp()
+        cls.server = postgres_server.Postgres(place)
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        atexit.register(cls.server.close)
+
+    @classmethod
+    def url(cls):
+        """Returns the URL of a store that no other test has."""
+        if not cls.server:
+            cls.begin()
+        cls.schemas += 1
+        return f"{cls.server.url(cls.server.port)}?schema=test{cls.schemas}"
 
 
 class Stage(unittest.TestCase):
@@ -44,9 +80,7 @@ class Stage(unittest.TestCase):
         return ("--store", str(self.place / name))
 
     def postgres(self):
-        database = postgres_server.Postgres(str(self.place))
-        self.addCleanup(database.close)
-        return ("--store", database.url(database.port))
+        return ("--store", Database.url())
 
     # ---- proxies ----
 

@@ -44,7 +44,8 @@ class Ends(stage.Stage):
         self.assertEqual(proxy.end(), 0)
 
     def test_a_task_is_let_go_in_the_store(self):
-        options = (*self.sqlite(), "--task-after", "0", "--trust-hints")
+        options = (*self.sqlite(), "--task-after", "0", "--trust-hints", "--drain",
+                   "50ms")
         above = self.upstream("--hints")
         first = self.serve(*options, upstream=above)
         go = self.place / "gone"
@@ -147,7 +148,7 @@ class Ends(stage.Stage):
         first, second = self.serve(), self.serve()
         port = first.url.split(":")[2].split("/")[0]
         self.write_config(a={"url": first.url}, b={"url": second.url})
-        proxy = self.serve("--config", str(self.file), upstream=[])
+        proxy = self.serve("--config", str(self.file), "--drain", "50ms", upstream=[])
         client = web.Modern(proxy.url)
         first.end(signal.SIGKILL)
         call = client.begin("tools/call", {"name": "a_odd"})

@@ -15,12 +15,12 @@ import unittest
 from pathlib import Path
 
 import peers
+import stage
 import upstream
 import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
 import players  # noqa: E402
-import redis_server  # noqa: E402
 from redis_server import fronts  # noqa: E402
 
 PAGES = peers.ROOT / "core" / "docs" / "recipes"
@@ -238,10 +238,7 @@ class Systemd(Recipe):
 class Replicas(Recipe):
     def setUp(self):
         super().setUp()
-        redis = redis_server.Redis(str(self.place))
-        self.addCleanup(redis.output.close)
-        self.addCleanup(redis.holder.close)
-        self.addCleanup(redis.end, signal.SIGKILL)
+        redis = stage.start_redis(self)
         ports = [self.free_port() for _ in range(3)]
         key, *commands = blocks("replicas.md", "sh")[0].splitlines()
         subprocess.run(["sh", "-c", key], cwd=self.place, check=True)
