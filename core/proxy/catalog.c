@@ -2,6 +2,7 @@
  * says, and keeps the lists of the proxy's own server equal to them. */
 #include "client.h"
 #include "limits.h"
+#include "service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,8 +156,8 @@ static void add_item(source *s, item *i)
 {
     segue_item_options options = options_of(i);
     segue_error *error = NULL;
-    segue_status status = segue_server_add(s->proxy->server, lists[i->list].type, i->json,
-                                           strlen(i->json), &options, &error);
+    segue_status status = segue_server_add(s->service->server, lists[i->list].type,
+                                           i->json, strlen(i->json), &options, &error);
     if (status == SEGUE_OK) {
         item **end = &s->items;
         while (*end)
@@ -180,7 +181,7 @@ static void remove_item(source *s, item *i)
         link = &(*link)->next;
     *link = i->next;
     i->listed = false;
-    segue_server_remove(s->proxy->server, lists[i->list].type, i->key);
+    segue_server_remove(s->service->server, lists[i->list].type, i->key);
 }
 
 /* ---- comparing ---- */
@@ -207,7 +208,7 @@ static item *find_same(source *s, const item *wanted)
 static void compare(source *s, int list, json read)
 {
     json value;
-    if (s->replaces) /* its items have the same names */
+    if (s->replaces && s->replaces->service == s->service) /* with the same names */
         remove_list(s->replaces, list);
     for (item *i = s->items; i; i = i->next)
         i->seen = i->list != list;
@@ -246,7 +247,7 @@ static void compare(source *s, int list, json read)
 static void add_any(source *s)
 {
     static const char json_text[] = "{\"uriTemplate\":\"" ANY_URI "\",\"name\":\"any\"}";
-    for (source *other = s->proxy->sources; other; other = other->next)
+    for (source *other = s->service->sources; other; other = other->next)
         if (other->any)
             return;
     item *i = calloc(1, sizeof *i);
@@ -258,7 +259,7 @@ static void add_any(source *s)
     segue_item_options options = options_of(i);
     options.visibility = SEGUE_SERVED_ONLY;
     options.on_completion = NULL;
-    if (segue_server_add(s->proxy->server, SEGUE_ITEM_RESOURCE_TEMPLATE, json_text,
+    if (segue_server_add(s->service->server, SEGUE_ITEM_RESOURCE_TEMPLATE, json_text,
                          sizeof json_text - 1, &options, NULL) == SEGUE_OK)
         s->any = i;
     else
@@ -268,9 +269,9 @@ static void add_any(source *s)
 /* Gives the template of a source that ends to another source. */
 static void pass_any_on(source *s)
 {
-    segue_server_remove(s->proxy->server, SEGUE_ITEM_RESOURCE_TEMPLATE, ANY_URI);
+    segue_server_remove(s->service->server, SEGUE_ITEM_RESOURCE_TEMPLATE, ANY_URI);
     s->any = NULL;
-    for (source *other = s->proxy->sources; other; other = other->next)
+    for (source *other = s->service->sources; other; other = other->next)
         if (other != s && other->can.resources)
             add_any(other);
 }
@@ -288,12 +289,12 @@ static bool has_list(const source *s, int list)
 
 static void list_is_read(source *s)
 {
-    if (s->proxy->server) {
+    if (s->service->server) {
         text_add_str(&s->listing, "]");
         if (!s->listing.failed)
             compare(s, s->reading, (json){s->listing.p, s->listing.len});
         if (s->reading == LIST_RESOURCES)
-            clients_subscribe_anew(s->proxy);
+            clients_subscribe_anew(s->service);
     }
     s->reading = -1;
     text_free(&s->listing);

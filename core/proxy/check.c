@@ -1,6 +1,6 @@
 /* Prints what --check finds out about each upstream: its revision, its features, its
  * faults, and how to correct the faults. */
-#include "proxy.h"
+#include "service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,11 +67,14 @@ static void print_failed(const source *s)
 bool check_print(const proxy *p)
 {
     bool all = true;
-    for (const source *s = p->sources; s; s = s->next) {
+    for (const source *s = source_next(p, NULL); s; s = source_next(p, s)) {
         if (s->failed)
             print_failed(s);
         else
             print_open(s);
+        if (p->services->next ||
+            strcmp(s->service->path, config_default_path(&p->config)))
+            printf("  path %s\n", s->service->path);
         all &= !s->failed;
     }
     fflush(stdout);

@@ -1,6 +1,7 @@
 #include "client.h"
 
 #include "peek.h"
+#include "service.h"
 #include "watch.h"
 
 #include <stdio.h>
@@ -31,9 +32,9 @@ static const char *const levels[] = {"debug", "info",     "notice", "warning",
                                      "error", "critical", "alert",  "emergency"};
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-static client *find(const proxy *p, uint64_t number)
+static client *find(const service *v, uint64_t number)
 {
-    client *c = p->clients;
+    client *c = v->clients;
     while (c && c->number != number)
         c = c->next;
     return c;
@@ -68,9 +69,9 @@ char *client_key(const proxy *p, uint64_t number, const char *principal)
     return key.p;
 }
 
-char *client_capabilities(const proxy *p, uint64_t number)
+char *client_capabilities(const service *v, uint64_t number)
 {
-    const client *c = find(p, number);
+    const client *c = find(v, number);
     text out = {.p = NULL};
     if (!c)
         return NULL;
@@ -78,13 +79,13 @@ char *client_capabilities(const proxy *p, uint64_t number)
     return out.p;
 }
 
-char *client_call_capabilities(const proxy *p, const segue_call *call)
+char *client_call_capabilities(const service *v, const segue_call *call)
 {
     json declared = {NULL, 0};
     text out = {.p = NULL};
     if (segue_call_meta(call, "io.modelcontextprotocol/clientCapabilities", &declared.p,
                         &declared.n) != SEGUE_OK)
-        return client_capabilities(p, segue_call_client(call));
+        return client_capabilities(v, segue_call_client(call));
     peek_write_questions(&out, declared);
     return out.p;
 }
@@ -92,12 +93,12 @@ char *client_call_capabilities(const proxy *p, const segue_call *call)
 /* ---- subscriptions ---- */
 
 /* Asks the source of the resource to report its changes. */
-static void begin(proxy *p, const client *c, subscription *s)
+static void begin(service *v, const client *c, subscription *s)
 {
-    source *from = source_of_uri(p, s->uri);
+    source *from = source_of_uri(v, s->uri);
+    bool is_own = v->proxy->config.per == PER_SESSION && c->is_session;
     if (from)
-        s->up = source_upstream_with_key(
-            from, c->key, p->config.per == PER_SESSION && c->is_session ? c->number : 0);
+        s->up = source_upstream_with_key(from, c->key, is_own ? c->number : 0);
     if (s->up) {
         upstream_use(s->up);
         watch_add(s->up, s->uri);
@@ -114,7 +115,7 @@ static void end(subscription *s)
     upstream_leave(up);
 }
 
-static void subscribe(proxy *p, client *c, const char *uri)
+static void subscribe(service *v, client *c, const char *uri)
 {
     subscription *s = calloc(1, sizeof *s);
     if (!s || !(s->uri = copy_string(uri))) {
@@ -123,7 +124,7 @@ static void subscribe(proxy *p, client *c, const char *uri)
     }
     s->next = c->subscriptions;
     c->subscriptions = s;
-    begin(p, c, s);
+    begin(v, c, s);
 }
 
 static void remove_subscription(subscription **link)
@@ -135,26 +136,26 @@ static void remove_subscription(subscription **link)
     free(s);
 }
 
-void clients_subscribe_anew(proxy *p)
+void clients_subscribe_anew(service *v)
 {
-    for (const client *c = p->clients; c; c = c->next)
+    for (const client *c = v->clients; c; c = c->next)
         for (subscription *s = c->subscriptions; s; s = s->next) {
             if (s->up && !s->up->source->retired)
                 continue;
             end(s);
-            begin(p, c, s);
+            begin(v, c, s);
         }
 }
 
 static void on_subscription(void *user, uint64_t number, const char *uri,
                             int32_t subscribed)
 {
-    proxy *p = user;
-    client *c = find(p, number);
+    service *v = user;
+    client *c = find(v, number);
     if (!c)
         return;
     if (subscribed) {
-        subscribe(p, c, uri);
+        subscribe(v, c, uri);
         return;
     }
     for (subscription **link = &c->subscriptions; *link; link = &(*link)->next)
@@ -176,13 +177,13 @@ static bool is_about(const char *subscribed, const char *uri)
 
 void clients_updated(const upstream *u, const char *uri)
 {
-    const proxy *p = u->source->proxy;
-    for (const client *c = p->clients; c; c = c->next) {
+    const service *v = u->source->service;
+    for (const client *c = v->clients; c; c = c->next) {
         if (!uses(c, u))
             continue;
         for (const subscription *s = c->subscriptions; s; s = s->next)
             if ((!s->up || s->up == u) && is_about(s->uri, uri))
-                segue_client_updated(p->server, c->number, s->uri);
+                segue_client_updated(v->server, c->number, s->uri);
     }
 }
 
@@ -191,7 +192,7 @@ void clients_updated(const upstream *u, const char *uri)
 const char *clients_lowest_level(const upstream *u)
 {
     int lowest = LEVELS;
-    for (const client *c = u->source->proxy->clients; c; c = c->next)
+    for (const client *c = u->source->service->clients; c; c = c->next)
         if (uses(c, u) && c->level >= 0 && c->level < lowest)
             lowest = c->level;
     return lowest < LEVELS ? levels[lowest] : NULL;
@@ -200,7 +201,7 @@ const char *clients_lowest_level(const upstream *u)
 const char *client_log_level(const upstream *u, const segue_call *call)
 {
     uint64_t segment;
-    const client *c = find(u->source->proxy, segue_call_client(call));
+    const client *c = find(u->source->service, segue_call_client(call));
     bool resumed = segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK;
     if (c ? c->level >= 0 : !resumed)
         return segue_call_log_level(call);
@@ -211,14 +212,14 @@ const char *client_log_level(const upstream *u, const segue_call *call)
 
 static void on_level(void *user, uint64_t number, const char *level)
 {
-    proxy *p = user;
-    client *c = find(p, number);
+    service *v = user;
+    client *c = find(v, number);
     if (!c)
         return;
     for (int i = 0; i < LEVELS; i++)
         if (!strcmp(levels[i], level))
             c->level = i;
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = v->sources; s; s = s->next)
         for (upstream *u = s->upstreams; u; u = u->next)
             if (uses(c, u))
                 watch_set_level(u);
@@ -226,10 +227,10 @@ static void on_level(void *user, uint64_t number, const char *level)
 
 void clients_log(const upstream *u, const char *params, size_t len)
 {
-    const proxy *p = u->source->proxy;
-    for (const client *c = p->clients; c; c = c->next)
+    const service *v = u->source->service;
+    for (const client *c = v->clients; c; c = c->next)
         if (uses(c, u) && c->is_session)
-            segue_client_log(p->server, c->number, params, len, NULL);
+            segue_client_log(v->server, c->number, params, len, NULL);
 }
 
 /* ---- questions ---- */
@@ -248,7 +249,7 @@ static bool answers(const client *c, const char *method)
 uint64_t clients_find_one(const upstream *u, const char *method)
 {
     uint64_t number = 0;
-    for (const client *c = u->source->proxy->clients; c; c = c->next) {
+    for (const client *c = u->source->service->clients; c; c = c->next) {
         if (!uses(c, u) || !answers(c, method))
             continue;
         if (number)
@@ -260,9 +261,9 @@ uint64_t clients_find_one(const upstream *u, const char *method)
 
 static void on_roots_changed(void *user, uint64_t number)
 {
-    proxy *p = user;
-    const client *c = find(p, number);
-    for (source *s = c ? p->sources : NULL; s; s = s->next)
+    service *v = user;
+    const client *c = find(v, number);
+    for (source *s = c ? v->sources : NULL; s; s = s->next)
         for (upstream *u = s->upstreams; u; u = u->next)
             if (uses(c, u) && u->open)
                 segue_session_notify(u->session, "notifications/roots/list_changed", NULL,
@@ -287,27 +288,27 @@ static void free_client(client *c)
 static void on_open(void *user, uint64_t number, const char *principal, const char *info,
                     size_t len)
 {
-    proxy *p = user;
+    service *v = user;
     client *c = calloc(1, sizeof *c);
     if (!c)
         return;
     c->number = number;
     c->is_session = json_is_true(json_get((json){info, len}, "isSession"));
-    c->key = client_key(p, c->is_session ? number : 0, principal);
+    c->key = client_key(v->proxy, c->is_session ? number : 0, principal);
     c->info = copy_string(info);
     c->level = -1;
     if (!c->key || !c->info) {
         free_client(c);
         return;
     }
-    c->next = p->clients;
-    p->clients = c;
+    c->next = v->clients;
+    v->clients = c;
 }
 
 static void on_closed(void *user, uint64_t number)
 {
-    proxy *p = user;
-    client **link = &p->clients;
+    service *v = user;
+    client **link = &v->clients;
     while (*link && (*link)->number != number)
         link = &(*link)->next;
     client *c = *link;
@@ -316,12 +317,12 @@ static void on_closed(void *user, uint64_t number)
     while (c->subscriptions)
         remove_subscription(&c->subscriptions);
     *link = c->next;
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = v->sources; s; s = s->next)
         for (upstream *u = s->upstreams, *next; u; u = next) {
             next = u->next;
             if (!uses(c, u))
                 continue;
-            if (p->config.per == PER_SESSION && c->is_session)
+            if (v->proxy->config.per == PER_SESSION && c->is_session)
                 upstream_retire(u);
             else if (c->level >= 0)
                 watch_set_level(u);
@@ -329,23 +330,28 @@ static void on_closed(void *user, uint64_t number)
     free_client(c);
 }
 
-bool clients_watch(proxy *p)
+bool clients_watch(service *v)
 {
     segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
-    events.user = p;
+    events.user = v;
+    events.free_user = service_unref;
     events.on_open = on_open;
     events.on_closed = on_closed;
     events.on_subscription = on_subscription;
     events.on_level = on_level;
     events.on_roots_changed = on_roots_changed;
-    return segue_server_watch_clients(p->server, &events, NULL) == SEGUE_OK;
+    service_ref(v);
+    if (segue_server_watch_clients(v->server, &events, NULL) == SEGUE_OK)
+        return true;
+    service_unref(v);
+    return false;
 }
 
-void clients_free(proxy *p)
+void clients_free(service *v)
 {
-    while (p->clients) {
-        client *c = p->clients;
-        p->clients = c->next;
+    while (v->clients) {
+        client *c = v->clients;
+        v->clients = c->next;
         free_client(c);
     }
 }

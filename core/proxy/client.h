@@ -5,9 +5,9 @@
 
 #include "proxy.h"
 
-/* Watches the clients of the proxy's server. Called before the server serves. */
-bool clients_watch(proxy *p);
-void clients_free(proxy *p);
+/* Watches the clients of a service. Called before its server serves. */
+bool clients_watch(service *v);
+void clients_free(service *v);
 
 /* Returns the text that names the upstream of a client in each source: upstreams with
  * equal keys are one upstream of their source. number: that of a session; 0 = no
@@ -15,10 +15,10 @@ void clients_free(proxy *p);
 char *client_key(const proxy *p, uint64_t number, const char *principal);
 /* Returns the capabilities that an upstream of one session should see, as JSON, or NULL
  * when the session is not known. The caller frees the text. */
-char *client_capabilities(const proxy *p, uint64_t number);
+char *client_capabilities(const service *v, uint64_t number);
 /* Like client_capabilities, for an upstream that learns with each request what it may
  * ask. Returns NULL when the client of the call is not known any more. */
-char *client_call_capabilities(const proxy *p, const segue_call *call);
+char *client_call_capabilities(const service *v, const segue_call *call);
 
 /* Returns the lowest level of log messages to ask the upstream for during a call; NULL =
  * the upstream decides. */
@@ -28,7 +28,7 @@ const char *clients_lowest_level(const upstream *u);
 
 /* Lets the subscriptions whose source is not known, or has ended, look for their source
  * again. Called when a source has other resources. */
-void clients_subscribe_anew(proxy *p);
+void clients_subscribe_anew(service *v);
 
 /* Passes on a change of a resource to the clients of the upstream that have subscribed to
  * the resource. */

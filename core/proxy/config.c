@@ -125,7 +125,7 @@ bool config_is_same_server(const source_config *a, const source_config *b)
 {
     return same_list(a->argv, b->argv) && same_list(a->env, b->env) &&
            same_text(a->dir, b->dir) && same_text(a->url, b->url) && a->sse == b->sse &&
-           same_list(a->headers, b->headers);
+           same_list(a->headers, b->headers) && same_text(a->path, b->path);
 }
 
 static bool same_rule(const tool_rule *a, const tool_rule *b)
@@ -149,6 +149,7 @@ void config_free_sources(source_config *s)
     while (s) {
         source_config *next = s->next;
         free(s->name);
+        free(s->path);
         free(s->prefix);
         config_free_list(s->argv);
         config_free_list(s->env);
@@ -264,8 +265,8 @@ static bool take_repeat(const place *at, json object, repeat_policy *to)
 
 /* The members of the form that are not in this list belong to the hosts. */
 static const char *const source_members[] = {
-    "command", "args",   "env",     "cwd",        "url",   "headers",
-    "type",    "prefix", "timeout", "trustHints", "tools", "disabled",
+    "command", "args",    "env",        "cwd",   "url",      "headers", "type",
+    "prefix",  "timeout", "trustHints", "tools", "disabled", "path",
 };
 static const char *const rule_members[] = {"name", "description", "hidden", "timeout",
                                            "repeat"};
@@ -366,22 +367,15 @@ static bool take_source(const place *at, source_config *s, json object)
     return true;
 }
 
-/* When there are several upstreams, gives each of them a prefix, so that their tools have
- * different names. */
-static bool set_prefixes(config *c)
+/* Reads the path, which is the default path if the entry has none. */
+static bool take_path(const place *at, const config *c, source_config *s, json object)
 {
-    bool several = c->sources && c->sources->next;
-    for (source_config *s = c->sources; s; s = s->next) {
-        text prefix = {.p = NULL};
-        if (s->prefix)
-            continue;
-        text_add_str(&prefix, several ? s->name : "");
-        text_add_str(&prefix, several ? "_" : "");
-        if (prefix.failed)
-            return false;
-        s->prefix = prefix.p;
-    }
-    return true;
+    if (!take_string(at, object, "path", &s->path))
+        return false;
+    const char *why = s->path ? config_check_path(c, s->path) : NULL;
+    if (!s->path)
+        s->path = copy_string(config_default_path(c));
+    return why ? wrong(at, "path", why) : s->path != NULL;
 }
 
 static bool take_all(config *c, const char *path, json servers)
@@ -401,14 +395,15 @@ static bool take_all(config *c, const char *path, json servers)
             s->trust_hints = c->trust_hints;
             s->timeout_ms = c->timeout_ms;
         }
-        ok = ok && (disabled || (s && take_source(&at, s, object)));
+        ok = ok && (disabled ||
+                    (s && take_source(&at, s, object) && take_path(&at, c, s, object)));
         free(name);
         if (!ok)
             return false;
     }
     if (!c->sources)
         log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s names no upstream", path);
-    return c->sources && set_prefixes(c);
+    return c->sources && config_set_prefixes(c);
 }
 
 static bool read_text(const char *path, text *to)

@@ -33,6 +33,7 @@ typedef struct tool_rule {
 typedef struct source_config {
     struct source_config *next;
     char *name;
+    char *path; /* the path of the listener at which clients find the upstream */
     /* text that is put before the names of the upstream's tools and prompts */
     char *prefix;
     /* the command with its arguments, NULL-terminated; NULL = the upstream has a URL */
@@ -107,6 +108,14 @@ store_kind config_store_kind(const char *where);
 /* True when the text is an http or https URL with a host. */
 bool config_is_url(const char *where);
 
+/* Returns the path of upstreams that name none. */
+const char *config_default_path(const config *c);
+/* Returns what is wrong with a path for upstreams; NULL = nothing. */
+const char *config_check_path(const config *c, const char *path);
+/* Gives each upstream without a prefix one. Upstreams that share a path get their names
+ * as prefixes, so that their tools have different names. */
+bool config_set_prefixes(config *c);
+
 /* Reads a file of the form {"mcpServers":{NAME:{...}}} into config->sources. On failure,
  * prints the error and returns false. */
 bool config_read_file(config *c, segue_runtime *runtime, const char *path);
@@ -116,7 +125,7 @@ tool_rule *config_rule(const source_config *s, const char *tool);
 void config_free(config *c);
 void config_free_sources(source_config *sources);
 /* True when both entries name the same program or URL with the same environment and
- * headers, so that a session of one serves the other. */
+ * headers at the same path, so that a session of one serves the other. */
 bool config_is_same_server(const source_config *a, const source_config *b);
 /* True when, besides, the tools are named, described and limited in the same way. */
 bool config_is_same(const source_config *a, const source_config *b);

@@ -9,6 +9,7 @@
 #include "handle.h"
 
 #include "limits.h"
+#include "service.h"
 
 #include <segue/segue.h>
 
@@ -23,7 +24,7 @@ typedef enum purpose { GIVE_RESULT, GIVE_STATUS, CANCEL, MAKE } purpose;
 
 typedef struct errand {
     struct errand *next;
-    proxy *proxy;
+    service *service;
     /* number of references: one of the session, and one of each request and timer */
     int32_t refs;
     purpose purpose;
@@ -66,7 +67,7 @@ static const char *const tools[] = {
 
 static void unref_errand(void *user)
 {
-    errand *e = user, **link = &e->proxy->errands;
+    errand *e = user, **link = &e->service->errands;
     if (--e->refs)
         return;
     while (*link != e)
@@ -99,9 +100,9 @@ static bool open_session(errand *e)
     segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *here;
-    if (segue_transport_pair(e->proxy->runtime, &here, &e->there) != SEGUE_OK)
+    if (segue_transport_pair(e->service->proxy->runtime, &here, &e->there) != SEGUE_OK)
         return false;
-    if (segue_server_attach(e->proxy->server, e->there, NULL) != SEGUE_OK) {
+    if (segue_server_attach(e->service->server, e->there, NULL) != SEGUE_OK) {
         segue_transport_free(here);
         segue_transport_free(e->there);
         return false;
@@ -111,21 +112,21 @@ static bool open_session(errand *e)
     options.cache_bytes = -1;
     events.user = e;
     events.free_user = unref_errand;
-    if (segue_session_open(e->proxy->runtime, here, &options, &events, &e->session,
-                           NULL) == SEGUE_OK)
+    if (segue_session_open(e->service->proxy->runtime, here, &options, &events,
+                           &e->session, NULL) == SEGUE_OK)
         return true;
     segue_transport_free(here);
     return false;
 }
 
 /* Opens a conversation in the name of the principal. Returns NULL when this fails. */
-static errand *begin_errand(proxy *p, purpose why, const char *principal)
+static errand *begin_errand(service *v, purpose why, const char *principal)
 {
     errand *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    *e = (errand){.next = p->errands, .proxy = p, .refs = 1, .purpose = why};
-    p->errands = e;
+    *e = (errand){.next = v->errands, .service = v, .refs = 1, .purpose = why};
+    v->errands = e;
     e->principal = copy_string(principal);
     if (e->principal && open_session(e))
         return e;
@@ -133,9 +134,9 @@ static errand *begin_errand(proxy *p, purpose why, const char *principal)
     return NULL;
 }
 
-const char *handle_take_principal(proxy *p, const segue_transport *transport)
+const char *handle_take_principal(service *v, const segue_transport *transport)
 {
-    for (errand *e = p->errands; e; e = e->next) {
+    for (errand *e = v->errands; e; e = e->next) {
         if (e->there != transport)
             continue;
         e->there = NULL;
@@ -246,7 +247,7 @@ void handle_begin(relay *r)
 {
     segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     text params = {.p = NULL};
-    errand *e = begin_errand(r->up->source->proxy, MAKE, segue_call_principal(r->call));
+    errand *e = begin_errand(r->up->source->service, MAKE, segue_call_principal(r->call));
     if (!e)
         return;
     write_params(r, &params);
@@ -266,12 +267,12 @@ void handle_begin(relay *r)
     text_free(&params);
 }
 
-static errand *find_maker(proxy *p, segue_call *call)
+static errand *find_maker(service *v, segue_call *call)
 {
     json ticket = {NULL, 0};
     if (segue_call_meta(call, RELAY_META, &ticket.p, &ticket.n) != SEGUE_OK)
         return NULL;
-    for (errand *e = p->errands; e; e = e->next)
+    for (errand *e = v->errands; e; e = e->next)
         if (e->relay && !e->adopted && json_is(ticket, e->relay->key) &&
             !strcmp(e->principal, segue_call_principal(call)))
             return e;
@@ -280,7 +281,7 @@ static errand *find_maker(proxy *p, segue_call *call)
 
 bool handle_adopt(const item *i, segue_call *call)
 {
-    errand *e = find_maker(i->source->proxy, call);
+    errand *e = find_maker(i->source->service, call);
     if (!e)
         return false;
     e->adopted = relay_continue_as(e->relay, i, call, HANDLE_TTL_MS);
@@ -364,8 +365,9 @@ static void wait_for_result(errand *e)
         return;
     }
     e->refs++;
-    if (segue_timer_start(e->proxy->runtime, e->proxy->config.task_after_ms, wait_is_over,
-                          e, unref_errand, &e->timer) != SEGUE_OK)
+    proxy *p = e->service->proxy;
+    if (segue_timer_start(p->runtime, p->config.task_after_ms, wait_is_over, e,
+                          unref_errand, &e->timer) != SEGUE_OK)
         unref_errand(e);
 }
 
@@ -410,7 +412,7 @@ static void on_state(void *user, segue_request *request, segue_status status,
 }
 
 /* Asks for the state of the task that the client's call names. */
-static void ask(proxy *p, purpose why, segue_call *call)
+static void ask(service *v, purpose why, segue_call *call)
 {
     const char *id = NULL;
     size_t len = 0;
@@ -419,7 +421,7 @@ static void ask(proxy *p, purpose why, segue_call *call)
         say_unknown(call);
         return;
     }
-    errand *e = begin_errand(p, why, segue_call_principal(call));
+    errand *e = begin_errand(v, why, segue_call_principal(call));
     if (!e || segue_task_attach(e->session, id, &e->task, NULL) != SEGUE_OK) {
         say_unknown(call);
         if (e)
@@ -449,14 +451,14 @@ static void give_cancel(void *user, segue_call *call)
     ask(user, CANCEL, call);
 }
 
-void handles_add_tools(proxy *p)
+void handles_add_tools(service *v)
 {
     static const segue_call_fn handlers[] = {give_result, give_status, give_cancel};
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
         segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
-        options.user = p;
+        options.user = v;
         options.on_call = handlers[i];
-        segue_server_add(p->server, SEGUE_ITEM_TOOL, tools[i], strlen(tools[i]), &options,
+        segue_server_add(v->server, SEGUE_ITEM_TOOL, tools[i], strlen(tools[i]), &options,
                          NULL);
     }
 }

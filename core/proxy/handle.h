@@ -11,8 +11,8 @@
 
 #include "relay.h"
 
-/* Adds the three tools that take a handle to the server. */
-void handles_add_tools(proxy *p);
+/* Adds the three tools that take a handle to the server of a service. */
+void handles_add_tools(service *v);
 /* Turns the call of a relay (a client's call and its request to an upstream) into a task
  * that belongs to the call's principal, and answers the call with the id of the task. The
  * request to the upstream goes on. When no task can be made, the call goes on as
@@ -25,6 +25,6 @@ bool handle_adopt(const item *i, segue_call *call);
  * transport, once; NULL when the transport is that of a client. The address of a
  * transport that has ended may be that of a client's transport later, so it counts only
  * once. */
-const char *handle_take_principal(proxy *p, const segue_transport *transport);
+const char *handle_take_principal(service *v, const segue_transport *transport);
 
 #endif

@@ -426,9 +426,11 @@ static int take_upstream(reading *r, int argc, char **argv, int at)
     if (r->headers)
         s->headers = config_copy_list(r->headers);
     s->prefix = copy_string("");
+    s->path = copy_string(config_default_path(r->c));
     s->trust_hints = r->trust_hints;
     s->timeout_ms = r->timeout_ms;
-    return (is_command ? s->argv != NULL : s->url != NULL) && s->prefix ? -1 : 1;
+    return (is_command ? s->argv != NULL : s->url != NULL) && s->prefix && s->path ? -1
+                                                                                   : 1;
 }
 
 static int take_bearer(reading *r)

@@ -1,9 +1,9 @@
 #include "program.h"
 
-#include "client.h"
 #include "guard.h"
 #include "options.h"
 #include "peek.h"
+#include "service.h"
 
 #include <segue/segue_auth.h>
 
@@ -68,35 +68,14 @@ static bool start_signals(proxy *p, pthread_t *thread)
     return pthread_create(thread, NULL, wait_for_signals, p) == 0;
 }
 
-/* ---- the store ---- */
-
-/* Returns -1, or the exit status when the store cannot be opened. */
-static int open_store(proxy *p)
-{
-    const char *where = p->config.store;
-    segue_error *error = NULL;
-    if (!where)
-        return -1;
-    store_kind kind = config_store_kind(where);
-    segue_status status =
-        kind == STORE_REDIS      ? segue_store_redis(where, NULL, &p->store, &error)
-        : kind == STORE_POSTGRES ? segue_store_postgres(where, NULL, &p->store, &error)
-                                 : segue_store_sqlite(where, NULL, &p->store, &error);
-    if (status == SEGUE_OK)
-        return -1;
-    log_event(SEGUE_LOG_ERROR, "store_failed", NULL, "the store cannot be opened: %s",
-              segue_error_read(error)->message);
-    segue_error_free(error);
-    return exit_status(status);
-}
-
 /* ---- the program ---- */
 
 static void start_sources(proxy *p)
 {
-    if (p->sources->next && !serve_make(p, NULL))
-        return;
-    for (source *s = p->sources; s; s = s->next)
+    for (service *v = p->services; v; v = v->next)
+        if (v->sources->next && !service_make_server(v, NULL))
+            return;
+    for (source *s = source_next(p, NULL); s; s = source_next(p, s))
         source_start(s);
     sources_limit_start(p);
 }
@@ -105,23 +84,20 @@ static int run(proxy *p)
 {
     pthread_t signals;
     char *seen = NULL;
-    int status = open_store(p);
-    if (status < 0 && !start_signals(p, &signals))
-        status = 1;
-    if (status >= 0)
-        return status;
+    if (!sources_make(p))
+        return p->status;
+    if (!start_signals(p, &signals))
+        return 1;
     if (!p->config.listen && !p->config.check)
         seen = peek_capabilities(p->runtime, STDIN_FILENO);
     p->capabilities = seen ? seen : ALL_CAPABILITIES;
-    if (sources_make(p)) {
-        start_sources(p);
-        segue_runtime_run(p->runtime);
-    }
+    start_sources(p);
+    segue_runtime_run(p->runtime);
     pthread_kill(signals, SIGUSR2);
     pthread_join(signals, NULL);
     p->ending = true;
     segue_listener_free(p->listener);
-    segue_server_free(p->server);
+    services_let_go(p);
     free(seen);
     return p->status;
 }
@@ -163,11 +139,9 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     if (hooks)
         hooks->ending(hooks->user);
     segue_runtime_free(p.runtime);
-    segue_store_free(p.store);
     segue_timer_free(p.start);
     segue_timer_free(p.probe);
-    clients_free(&p);
-    sources_free(&p);
+    services_free(&p);
     free(p.config.bearer);
     config_free(&p.config);
     return status;

@@ -1,8 +1,9 @@
 /* The proxy: the upstreams (MCP servers), the server for the proxy's clients, and the
  * calls between them.
  *
- * Everything runs on the main thread, because the runtime is inline. A source is one
- * entry of the configuration. An upstream is one session of a source. With --per all a
+ * Everything runs on the main thread, because the runtime is inline. A service is the
+ * server at one path (service.h). A source is one entry of the configuration, which one
+ * service offers. An upstream is one session of a source. With --per all a
  * source has one upstream. Otherwise a source has one upstream for each session or
  * principal of the clients. */
 #ifndef PROXY_H
@@ -14,6 +15,7 @@
 #include <segue/segue_ext.h>
 
 typedef struct proxy proxy;
+typedef struct service service;
 typedef struct source source;
 typedef struct upstream upstream;
 typedef struct item item;
@@ -102,6 +104,7 @@ struct item {
 struct source {
     source *next;
     proxy *proxy;
+    service *service;
     /* number of references: one of the configuration, and one of each item and each
      * upstream */
     int32_t refs;
@@ -133,18 +136,14 @@ struct source {
 struct proxy {
     config config;
     segue_runtime *runtime;
-    segue_store *store;
-    segue_server *server;
+    service *services; /* in the order of the configuration */
     segue_listener *listener;
-    source *sources;
-    source *retired;          /* the sources that end after their calls */
-    bool unready;             /* true when no upstream can be used */
+    size_t base_len;          /* bytes of the listener's URL before its path */
+    bool unready;             /* true when no upstream of any service can be used */
     segue_timer *probe;       /* fires when lost upstreams have to be tried */
     bool reload_due;          /* true when the configuration has to be read anew */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
-    struct errand *errands; /* the proxy's conversations with its own server (handle.c) */
-    client *clients;
     bool serving;
     bool draining;
     bool ending;
@@ -155,13 +154,17 @@ struct proxy {
 
 /* Makes the sources of the configuration, which own its entries from now on. */
 bool sources_make(proxy *p);
-void sources_free(proxy *p);
-/* Makes a source and adds it to the sources of the proxy. config: the source owns it from
- * now on, also when the function returns NULL because it is out of memory. */
+/* Frees all sources of a service. The runtime has ended. */
+void sources_free(service *v);
+/* Makes a source and adds it to the service of its path. config: the source owns it from
+ * now on, also when the function fails and returns NULL. */
 source *source_make(proxy *p, source_config *config);
+/* Returns the source after this one, of any service. after: NULL = returns the first one.
+ * Returns NULL after the last one. */
+source *source_next(const proxy *p, const source *after);
 /* Opens the first session of a source. When this fails, the source has settled. */
 void source_start(source *s);
-/* Removes a source from the proxy: its items are gone at once. Its calls continue, and
+/* Removes a source from its service: its items are gone at once. Its calls continue, and
  * its sessions end when no call uses them. */
 void source_retire(source *s);
 void source_ref(source *s);
@@ -179,10 +182,10 @@ upstream *source_upstream(source *s, const segue_call *call);
 upstream *source_upstream_with_key(source *s, const char *key, uint64_t number);
 /* Removes an upstream from its source. */
 void source_forget(upstream *u);
-/* Returns the source that has this resource: the first source that lists it, otherwise
- * the first source with a template that may match the URI, otherwise the source that
- * reads URIs which are in no list. Returns NULL when no source has resources. */
-source *source_of_uri(const proxy *p, const char *uri);
+/* Returns the source of a service that has this resource: the first source that lists it,
+ * otherwise the first source with a template that may match the URI, otherwise the source
+ * that reads URIs which are in no list. Returns NULL when no source has resources. */
+source *source_of_uri(const service *v, const char *uri);
 /* Returns the upstream's session, and opens a session if there is none. When no session
  * can be opened now, returns NULL and stores the reason in upstream->last_error. */
 segue_session *upstream_session(upstream *u);
@@ -222,12 +225,11 @@ void catalog_lost(source *s);
 
 /* ---- serving (serve.c) ---- */
 
-/* Makes the server for the proxy's clients. only: the only source, whose name and
- * instructions the server gets; NULL = there are several sources. */
-bool serve_make(proxy *p, const source *only);
 /* Called when a source has settled: its lists were read, or it has failed. When all
- * sources have settled, makes the server and begins to serve. */
+ * sources have settled, makes the servers and begins to serve. */
 void serve_when_settled(proxy *p);
+/* Serves the paths that have settled since the listener has begun. */
+void serve_new_paths(proxy *p);
 /* Ends the program when the calls under way have ended, or after config.drain_ms. A
  * second call of this function ends the program at once. Tasks stay in the store. */
 void serve_drain(proxy *p);
@@ -241,8 +243,8 @@ int exit_status(segue_status status);
 
 /* ---- readiness (readiness.c) ---- */
 
-/* Called when an upstream was lost, or can be used again: /health/ready answers 503 while
- * no upstream can be used. */
+/* Called when an upstream was lost, or can be used again, and when a path has begun or
+ * ended: /health/ready answers 503 while no upstream can be used. */
 void readiness_update(proxy *p);
 
 /* ---- a new configuration (reload.c) ---- */

@@ -1,16 +1,17 @@
 /* Readiness: /health/ready answers 503 while no upstream can be used, so that a load
- * balancer sends its requests to another proxy. An upstream over HTTP is lost until it
+ * balancer sends its requests to another proxy. The log also says for which path that is
+ * so. An upstream over HTTP is lost until it
  * answers. While there are no requests of clients, the proxy asks the upstream itself. */
-#include "proxy.h"
+#include "service.h"
 
 static bool is_usable(const source *s)
 {
     return s->settled && !s->failed && !s->upstreams->lost;
 }
 
-static bool is_some_usable(const proxy *p)
+static bool is_some_usable(const service *v)
 {
-    for (const source *s = p->sources; s; s = s->next)
+    for (const source *s = v->sources; s; s = s->next)
         if (is_usable(s))
             return true;
     return false;
@@ -18,18 +19,22 @@ static bool is_some_usable(const proxy *p)
 
 static void start_probe(proxy *p);
 
-/* Reads the lists of each lost upstream. An answer makes the upstream usable again. */
+/* Reads the lists of the lost upstreams of each path that has no other upstream. An
+ * answer makes an upstream usable again. */
 static void probe(void *user)
 {
     proxy *p = user;
     segue_timer_free(p->probe);
     p->probe = NULL;
-    if (!p->unready || p->draining || p->ending)
+    if (p->draining || p->ending)
         return;
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = source_next(p, NULL); s; s = source_next(p, s)) {
+        if (!s->service->unready)
+            continue;
         if (s->settled && !s->failed && s->reading < 0 && upstream_session(s->upstreams))
             catalog_read(s, ALL_LISTS);
-    start_probe(p);
+        start_probe(p);
+    }
 }
 
 static void start_probe(proxy *p)
@@ -38,19 +43,33 @@ static void start_probe(proxy *p)
         segue_timer_start(p->runtime, PROBE_MS, probe, p, NULL, &p->probe);
 }
 
-void readiness_update(proxy *p)
+/* Returns true when no upstream of the path can be used. */
+static bool update(service *v)
 {
-    bool unready = !is_some_usable(p);
-    if (!p->listener || p->draining || p->ending || unready == p->unready)
-        return;
-    p->unready = unready;
-    segue_listener_set_ready(p->listener, !unready);
+    bool unready = !is_some_usable(v);
+    if (unready == v->unready)
+        return unready;
+    v->unready = unready;
     if (unready) {
         log_event(SEGUE_LOG_ERROR, "not_ready", NULL,
-                  "not ready: no upstream can be used");
-        start_probe(p);
+                  "not ready: no upstream can be used at %s", v->path);
+        start_probe(v->proxy);
     } else {
         log_event(SEGUE_LOG_WARNING, "ready", NULL,
-                  "ready: an upstream can be used again");
+                  "ready: an upstream can be used again at %s", v->path);
     }
+    return unready;
+}
+
+void readiness_update(proxy *p)
+{
+    bool unready = true;
+    if (!p->listener || p->draining || p->ending)
+        return;
+    for (service *v = p->services; v; v = v->next)
+        if (v->serving && !v->ended)
+            unready &= update(v);
+    if (unready != p->unready)
+        segue_listener_set_ready(p->listener, !unready);
+    p->unready = unready;
 }

@@ -379,7 +379,7 @@ static void start_request(relay *r, const char *token)
     options.credit = 1; /* one segment at a time (segments.c) */
     options.seen = token ? (int64_t)r->passage.number : 0;
     options.log_level = client_log_level(r->up, r->call);
-    char *capabilities = client_call_capabilities(r->up->source->proxy, r->call);
+    char *capabilities = client_call_capabilities(r->up->source->service, r->call);
     options.capabilities = capabilities;
     if (!relay_has_key(r))
         options.no_idempotency = 1;

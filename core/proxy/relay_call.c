@@ -2,6 +2,7 @@
  * second run does no harm. */
 #include "handle.h"
 #include "limits.h"
+#include "service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ segue_status relay_checkpoint(relay *r)
 
 void relay_send_when_stored(relay *r)
 {
-    bool stays = r->is_tool && r->up->source->proxy->store;
+    bool stays = r->is_tool && r->up->source->service->store;
     segue_status status = stays ? relay_mark(r) : SEGUE_E_STATE;
     r->unsent = status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK;
     if (status == SEGUE_E_STATE)

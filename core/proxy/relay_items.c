@@ -17,7 +17,7 @@ void relay_resource(void *user, segue_call *call)
     const item *i = user;
     text params = {.p = NULL};
     const char *uri = segue_call_name(call);
-    source *to = i == i->source->any ? source_of_uri(i->source->proxy, uri) : i->source;
+    source *to = i == i->source->any ? source_of_uri(i->source->service, uri) : i->source;
     text_add_str(&params, "{");
     text_add_key(&params, "uri");
     text_add_quoted(&params, uri, strlen(uri));

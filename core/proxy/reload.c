@@ -1,13 +1,14 @@
 /* SIGHUP: reads the configuration file, the certificates and the tokens anew. New
  * upstreams start, those that the file no longer has end after their calls, and the tools
  * of the others are named and limited as the file now says. */
-#include "proxy.h"
+#include "service.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static source *find_source(const proxy *p, const char *name)
 {
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = source_next(p, NULL); s; s = source_next(p, s))
         if (!strcmp(s->config->name, name))
             return s;
     return NULL;
@@ -22,8 +23,8 @@ static bool has_entry(const source_config *entries, const char *name)
 
 static bool is_settling(const proxy *p)
 {
-    for (const source *s = p->sources; s; s = s->next)
-        if (!s->settled)
+    for (const service *v = p->services; v; v = v->next)
+        if (!service_has_settled(v))
             return true;
     return false;
 }
@@ -59,8 +60,8 @@ static void take_entry(proxy *p, source_config *c)
 
 static void take_entries(proxy *p, source_config *entries)
 {
-    for (source *s = p->sources, *next; s; s = next) {
-        next = s->next;
+    for (source *s = source_next(p, NULL), *next; s; s = next) {
+        next = source_next(p, s);
         if (!has_entry(entries, s->config->name))
             source_retire(s);
     }
@@ -70,14 +71,29 @@ static void take_entries(proxy *p, source_config *entries)
         c->next = NULL;
         take_entry(p, c);
     }
+    services_end_empty(p);
+    readiness_update(p);
     sources_limit_start(p);
+}
+
+/* Makes the services of all entries with their stores. Returns false when a store cannot
+ * be opened. */
+static bool open_services(proxy *p, const source_config *entries)
+{
+    int status;
+    for (const source_config *c = entries; c; c = c->next)
+        if (!service_at(p, c->path, &status))
+            return false;
+    return true;
 }
 
 static void read_file(proxy *p)
 {
-    config fresh = {.trust_hints = p->config.trust_hints,
-                    .timeout_ms = p->config.timeout_ms};
-    if (!config_read_file(&fresh, p->runtime, p->config.file)) {
+    config fresh = p->config;
+    fresh.sources = NULL;
+    if (!config_read_file(&fresh, p->runtime, p->config.file) ||
+        !open_services(p, fresh.sources)) {
+        services_end_empty(p); /* those that were made for the file */
         log_event(SEGUE_LOG_ERROR, "config_refused", NULL,
                   "%s is not used; the proxy goes on as before", p->config.file);
         config_free_sources(fresh.sources);
@@ -122,6 +138,7 @@ void reload_when_settled(source *s)
         serve_tell_failure(s);
     if (old) /* the old one goes on when the new one fails */
         source_retire(s->failed ? s : old);
+    services_end_empty(p);
     if (p->reload_due && p->serving && !is_settling(p))
         reload(p);
 }

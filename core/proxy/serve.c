@@ -1,10 +1,8 @@
-/* The server for the proxy's clients: its name, its listener or standard input and
- * output, and the end of the program. */
-#include "client.h"
-#include "handle.h"
+/* Serving: the listener with its paths, or standard input and output, and the end of the
+ * program. */
+#include "service.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void proxy_end(proxy *p, int status)
@@ -19,15 +17,6 @@ void proxy_end(proxy *p, int status)
 int exit_status(segue_status status)
 {
     return status == SEGUE_E_INVALID ? 2 : 1;
-}
-
-/* ---- the server ---- */
-
-static void on_idle(void *user)
-{
-    proxy *p = user;
-    if (!p->config.listen || p->draining)
-        proxy_end(p, p->status);
 }
 
 static void drain_is_over(void *user)
@@ -46,93 +35,81 @@ void serve_drain(proxy *p)
     segue_timer_start(p->runtime, p->config.drain_ms, drain_is_over, p, NULL, NULL);
 }
 
-/* Determines the principal of an errand; a segue_principal_fn. Other clients without a
- * token are anonymous. */
-static segue_status on_principal(void *user, segue_transport *transport,
-                                 const char **principal)
-{
-    *principal = handle_take_principal(user, transport);
-    return SEGUE_OK;
-}
-
-bool serve_make(proxy *p, const source *only)
-{
-    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
-    segue_error *error = NULL;
-    json peer = {only ? only->peer : NULL, only && only->peer ? strlen(only->peer) : 0};
-    json info = json_get(peer, "serverInfo");
-    char *texts[] = {json_string(json_get(info, "name")),
-                     json_string(json_get(info, "version")),
-                     json_string(json_get(info, "title")),
-                     json_string(json_get(peer, "instructions"))};
-    options.name = texts[0] ? texts[0] : "segue-proxy";
-    options.version = texts[1] ? texts[1] : segue_version();
-    options.title = texts[2];
-    options.instructions = texts[3];
-    options.store = p->store;
-    options.seal_key = p->config.has_seal_key ? p->config.seal_key : NULL;
-    options.seal_key_len = p->config.has_seal_key ? SEAL_KEY_SIZE : 0;
-    /* the lowest level, so that clients also get the log messages that an upstream sends
-     * unasked */
-    options.log_level = "debug";
-    options.user = p;
-    options.on_idle = on_idle;
-    options.principal = p->config.handle ? on_principal : NULL;
-    segue_status status = segue_server_new(p->runtime, &options, &p->server, &error);
-    if (status != SEGUE_OK) {
-        log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "%s",
-                  segue_error_read(error)->message);
-        segue_error_free(error);
-        proxy_end(p, 1);
-    }
-    if (status == SEGUE_OK && p->config.handle)
-        handles_add_tools(p);
-    if (status == SEGUE_OK && !clients_watch(p))
-        log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "out of memory");
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
-    return status == SEGUE_OK;
-}
-
 /* ---- serving ---- */
 
-static segue_status serve_stdio(proxy *p, segue_error **error)
+static segue_status serve_stdio(service *v, segue_error **error)
 {
     segue_transport *transport;
-    segue_status status = segue_transport_stdio(p->runtime, &transport);
+    segue_status status = segue_transport_stdio(v->proxy->runtime, &transport);
     if (status != SEGUE_OK)
         return status;
-    status = segue_server_attach(p->server, transport, error);
+    status = segue_server_attach(v->server, transport, error);
     if (status != SEGUE_OK)
         segue_transport_free(transport);
     return status;
 }
 
-static segue_status serve_http(proxy *p, segue_error **error)
+/* The first path is the one with which the listener begins. */
+static segue_status serve_http(service *v, segue_error **error)
 {
-    segue_status status =
-        segue_server_listen(p->server, &p->config.http, &p->listener, error);
-    if (status == SEGUE_OK) {
-        fprintf(stderr, "segue-proxy: serving %s\n", segue_listener_url(p->listener));
-        log_event(SEGUE_LOG_INFO, "serving", NULL, "serving %s",
-                  segue_listener_url(p->listener));
-        readiness_update(p);
-    }
+    proxy *p = v->proxy;
+    segue_listen_options options = p->config.http;
+    if (p->listener)
+        return segue_listener_add(p->listener, v->server, v->path, error);
+    options.path = v->path;
+    segue_status status = segue_server_listen(v->server, &options, &p->listener, error);
+    if (status == SEGUE_OK)
+        p->base_len = strlen(segue_listener_url(p->listener)) - strlen(v->path);
     return status;
 }
 
-static void serve(proxy *p)
+static bool serve(service *v)
 {
+    proxy *p = v->proxy;
     segue_error *error = NULL;
-    p->serving = true;
     segue_status status =
-        p->config.listen ? serve_http(p, &error) : serve_stdio(p, &error);
-    if (status != SEGUE_OK) {
+        p->config.listen ? serve_http(v, &error) : serve_stdio(v, &error);
+    v->serving = status == SEGUE_OK;
+    if (status != SEGUE_OK)
         log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve: %s",
                   error ? segue_error_read(error)->message : segue_status_name(status));
-        proxy_end(p, exit_status(status));
-    }
     segue_error_free(error);
+    if (!v->serving && !p->listener)
+        proxy_end(p, exit_status(status));
+    return v->serving;
+}
+
+static void tell(service *v)
+{
+    const proxy *p = v->proxy;
+    const char *url = segue_listener_url(p->listener);
+    v->told = true;
+    if (!p->listener)
+        return;
+    fprintf(stderr, "segue-proxy: serving %.*s%s\n", (int)p->base_len, url, v->path);
+    log_event(SEGUE_LOG_INFO, "serving", NULL, "serving %.*s%s", (int)p->base_len, url,
+              v->path);
+}
+
+/* Serves each path whose sources have settled. All paths are served before the first one
+ * is told, so that who reads that line finds all of them. */
+static void serve_all(proxy *p)
+{
+    for (service *v = p->services; v; v = v->next) {
+        if (v->serving || v->ended || !service_has_settled(v))
+            continue;
+        if ((!v->server && !service_make_server(v, NULL)) || !serve(v))
+            return;
+    }
+    for (service *v = p->services; v; v = v->next)
+        if (v->serving && !v->told)
+            tell(v);
+}
+
+void serve_new_paths(proxy *p)
+{
+    if (p->serving && !p->draining && !p->ending && p->listener)
+        serve_all(p);
 }
 
 /* ---- settling ---- */
@@ -153,18 +130,21 @@ void serve_when_settled(proxy *p)
     bool some = false;
     if (p->serving || p->ending)
         return;
-    for (source *s = p->sources; s; s = s->next) {
+    for (source *s = source_next(p, NULL); s; s = source_next(p, s)) {
         if (!s->settled)
             return;
         some |= !s->failed;
     }
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = source_next(p, NULL); s; s = source_next(p, s))
         if (s->failed)
             serve_tell_failure(s);
     if (p->config.check)
         proxy_end(p, check_print(p) ? 0 : 3);
-    else if (!some && !p->sources->next && !p->config.listen)
+    else if (!some && !p->services->sources->next && !p->config.listen)
         proxy_end(p, 3); /* the host reports the failure, and starts the proxy again */
-    else if (p->server || serve_make(p, NULL))
-        serve(p);
+    else {
+        p->serving = true;
+        serve_all(p);
+        readiness_update(p);
+    }
 }

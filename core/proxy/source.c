@@ -1,6 +1,7 @@
 /* The sources (entries of the configuration). This file also decides which upstream
  * (session of a source) a call uses. */
 #include "client.h"
+#include "service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static upstream *make_upstream(source *s, const char *key, uint64_t number)
     source_ref(s);
     u->refs = 1;
     u->key = copy_string(key);
-    u->capabilities = number ? client_capabilities(s->proxy, number) : NULL;
+    u->capabilities = number ? client_capabilities(s->service, number) : NULL;
     if (!u->key) {
         upstream_unref(u);
         return NULL;
@@ -64,14 +65,14 @@ static bool may_match(const char *template, const char *uri)
     return !strncmp(template, uri, strcspn(template, "{"));
 }
 
-source *source_of_uri(const proxy *p, const char *uri)
+source *source_of_uri(const service *v, const char *uri)
 {
     source *last = NULL;
-    for (source *s = p->sources; s; s = s->next)
+    for (source *s = v->sources; s; s = s->next)
         for (const item *i = s->items; i; i = i->next)
             if (i->list == LIST_RESOURCES && !strcmp(i->name, uri))
                 return s;
-    for (source *s = p->sources; s; s = s->next) {
+    for (source *s = v->sources; s; s = s->next) {
         for (const item *i = s->items; i; i = i->next)
             if (i->list == LIST_TEMPLATES && may_match(i->name, uri))
                 return s;
@@ -82,6 +83,16 @@ source *source_of_uri(const proxy *p, const char *uri)
 }
 
 /* ---- the life of a source ---- */
+
+source *source_next(const proxy *p, const source *after)
+{
+    const service *v = after ? after->service->next : p->services;
+    if (after && after->next)
+        return after->next;
+    while (v && !v->sources)
+        v = v->next;
+    return v ? v->sources : NULL;
+}
 
 static void free_source(source *s)
 {
@@ -110,25 +121,31 @@ void source_ref(source *s)
 
 void source_unref(source *s)
 {
+    service *v = s->service;
     if (--s->refs || s->proxy->ending)
         return;
-    unlink_from(&s->proxy->retired, s);
+    unlink_from(&v->retired, s);
     free_source(s);
+    service_unref(v);
 }
 
 source *source_make(proxy *p, source_config *c)
 {
-    source *s = calloc(1, sizeof *s), **end = &p->sources;
+    int status;
+    service *v = service_at(p, c->path, &status);
+    source *s = v ? calloc(1, sizeof *s) : NULL, **end;
     if (!s) {
+        p->status = v ? 1 : status;
         config_free_sources(c);
         return NULL;
     }
-    *s = (source){.proxy = p, .config = c, .reading = -1, .refs = 1};
+    *s = (source){.proxy = p, .service = v, .config = c, .reading = -1, .refs = 1};
     if (!make_upstream(s, "", 0)) {
         free_source(s);
         return NULL;
     }
-    while (*end)
+    service_ref(v);
+    for (end = &v->sources; *end;)
         end = &(*end)->next;
     *end = s;
     return s;
@@ -148,15 +165,15 @@ bool sources_make(proxy *p)
 
 void source_retire(source *s)
 {
-    proxy *p = s->proxy;
+    service *v = s->service;
     log_event(SEGUE_LOG_INFO, "upstream_retired", s->config->name,
               "the configuration no longer has the server; it ends after its calls");
-    unlink_from(&p->sources, s);
-    s->next = p->retired;
-    p->retired = s;
+    unlink_from(&v->sources, s);
+    s->next = v->retired;
+    v->retired = s;
     s->retired = true;
     catalog_remove(s);
-    clients_subscribe_anew(p);
+    clients_subscribe_anew(v);
     for (upstream *u = s->upstreams, *next; u; u = next) {
         next = u->next;
         upstream_retire(u);
@@ -173,10 +190,10 @@ static void free_list(source *s)
     }
 }
 
-void sources_free(proxy *p)
+void sources_free(service *v)
 {
-    free_list(p->sources);
-    free_list(p->retired);
+    free_list(v->sources);
+    free_list(v->retired);
 }
 
 /* ---- the start ---- */
@@ -191,8 +208,8 @@ void source_start(source *s)
 static void start_is_over(void *user)
 {
     proxy *p = user;
-    for (source *s = p->sources, *next; s; s = next) {
-        next = s->next;
+    for (source *s = source_next(p, NULL), *next; s; s = next) {
+        next = source_next(p, s);
         if (s->settled)
             continue;
         upstream *u = s->upstreams;
@@ -221,5 +238,6 @@ void source_settled(source *s)
     proxy *p = s->proxy;
     serve_when_settled(p);
     reload_when_settled(s);
+    serve_new_paths(p);
     readiness_update(p);
 }

@@ -2,6 +2,7 @@
  * upstream that answers such questions. Without such a client, roots/list is answered
  * with an empty list, and other questions are refused. */
 #include "client.h"
+#include "service.h"
 
 #include "limits.h"
 
@@ -167,7 +168,7 @@ void clients_ask(upstream *u, segue_request *request, const char *key, const cha
         return;
     }
     if (number &&
-        segue_client_call(u->source->proxy->server, number, &call, NULL) == SEGUE_OK)
+        segue_client_call(u->source->service->server, number, &call, NULL) == SEGUE_OK)
         s = make_stray(u, request, key, method);
     if (!s || !s->key) {
         refuse(u, request, key, method, -32601,

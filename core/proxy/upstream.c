@@ -3,6 +3,7 @@
  * nothing uses it. */
 #include "client.h"
 #include "limits.h"
+#include "service.h"
 #include "watch.h"
 
 #include <segue/segue.h>
@@ -198,7 +199,7 @@ static void on_open(void *user, segue_session *session)
         free(s->peer);
         s->peer = peer;
         s->can = u->can;
-        if (!s->proxy->server && !serve_make(s->proxy, s))
+        if (!s->service->server && !service_make_server(s->service, s))
             return;
         catalog_open(s);
         catalog_read(s, ALL_LISTS);
@@ -215,7 +216,7 @@ static void on_notification(void *user, segue_session *session, const char *meth
 {
     upstream *u = user;
     source *s = u->source;
-    if (session != u->session || !s->proxy->server || s->retired)
+    if (session != u->session || !s->service->server || s->retired)
         return;
     if (!strcmp(method, "notifications/tools/list_changed"))
         catalog_read(s, 1u << LIST_TOOLS);

@@ -271,14 +271,15 @@ static void look_on(sgi_timer *timer)
     look(SGI_OWNER(timer, segue_listener, look));
 }
 
-/* True when a server has recovered, so that requests can be answered. */
-static bool is_some_open(const segue_listener *listener)
+/* True when all servers have recovered. Until then clients wait, and are not refused. A
+ * path that is added later answers 503 until its server has recovered. */
+static bool are_all_open(const segue_listener *listener)
 {
     const sgi_http_endpoint *endpoint;
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
-        if (endpoint->is_open)
-            return true;
-    return false;
+        if (!endpoint->is_open && !endpoint->is_removed)
+            return false;
+    return true;
 }
 
 static void drain(segue_listener *listener)
@@ -297,7 +298,7 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     segue_listener *listener = listener_of(carrier);
     if ((bits & SGI_WORK_CLOSE) || listener->closing)
         drain(listener);
-    else if (is_some_open(listener))
+    else if (are_all_open(listener))
         open_socket(listener);
 }
 
