@@ -163,6 +163,16 @@ sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX])
     return sgi_buf_str(&out);
 }
 
+void sgi_write_error_object(sgi_jw *w, int32_t code, sgi_str message, sgi_json data)
+{
+    sgi_jw_open(w, '{');
+    sgi_jw_member_int(w, "code", code);
+    sgi_jw_member_string(w, "message", message);
+    if (data.n)
+        sgi_jw_member_raw(w, "data", data);
+    sgi_jw_close(w, '}');
+}
+
 void sgi_write_rpc_error(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
                          sgi_json data)
 {
@@ -172,11 +182,6 @@ void sgi_write_rpc_error(sgi_buf *out, sgi_json id, int32_t code, sgi_str messag
     if (id.n)
         sgi_jw_member_raw(&w, "id", id);
     sgi_jw_key(&w, "error");
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_int(&w, "code", code);
-    sgi_jw_member_string(&w, "message", message);
-    if (data.n)
-        sgi_jw_member_raw(&w, "data", data);
-    sgi_jw_close(&w, '}');
+    sgi_write_error_object(&w, code, message, data);
     sgi_jw_close(&w, '}');
 }

@@ -92,6 +92,8 @@ bool sgi_id_is_usable(sgi_json id);
  * canonical form, too. */
 void sgi_id_write_canonical(sgi_json id, sgi_buf *out);
 
+/* Writes an error object: code, message and, unless `data` is empty, data. */
+void sgi_write_error_object(sgi_jw *w, int32_t code, sgi_str message, sgi_json data);
 /* Appends {"jsonrpc":"2.0","id":<id>,"error":{...}} without a newline. data: empty = the
  * error has no data. id: empty = the message has no id. (MCP's schema allows an error
  * without an id and does not allow the id null, unlike JSON-RPC itself.) */

@@ -294,6 +294,74 @@ static void a_stream_whose_server_is_gone_is_given_up(void **state)
     script_end(&s);
 }
 
+static void ask(heard *get, const char *method)
+{
+    script_event(get, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"%s\","
+                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
+                 "{\"type\":\"object\",\"properties\":{}},\"_meta\":{"
+                 "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"U\"}}}}",
+                 method);
+}
+
+/* Begins a session with a GET stream and a call. Returns the call. */
+static record *begin_with_call(http_script *s, heard **get, heard **call)
+{
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(s, &options);
+    script_initialize_with(
+        s, "one", "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}");
+    *get = script_expect(s, "GET");
+    script_stream(*get);
+    record *r = kit_call(&s->k, "t");
+    *call = script_expect(s, "tools/call");
+    return r;
+}
+
+/* The answer to a call is lost, and the server asks for the task that the call has made.
+ * The client does not know the task yet. The lost call gets the question. */
+static void a_lost_call_is_asked(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get, *call;
+    record *r = begin_with_call(&s, &get, &call);
+    script_say(call, "503 Service Unavailable", "Retry-After: 1\r\n", "");
+    script_until(&s, s.k.retries);
+    ask(get, "elicitation/create");
+    script_until(&s, r->last_key);
+    assert_int_equal(record_answer(r, NULL, "{\"action\":\"decline\"}"), SEGUE_OK);
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "result.action"), "\"decline\"");
+    script_accept(h);
+    script_end(&s);
+}
+
+/* The client refuses a question, and the POST with the error is lost. The error goes
+ * again, because the server waits for it. */
+static void a_refusal_that_is_lost_goes_again(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get, *call;
+    begin_with_call(&s, &get, &call);
+    ask(get, "sampling/createMessage");
+    for (int how = 0; how < 4; how++) {
+        heard *h = script_expect(&s, "");
+        assert_string_equal(json_at(h->body, "error.code"), "-32601");
+        lose(h, how);
+        script_advance(&s, 6000);
+    }
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "id"), "\"q\"");
+    assert_string_equal(json_at(h->body, "error.code"), "-32601");
+    script_accept(h);
+    script_advance(&s, 6000);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +369,8 @@ int main(void)
         cmocka_unit_test(a_task_whose_server_is_gone_is_given_up),
         cmocka_unit_test(exchanges_that_are_lost_together_count_once),
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
+        cmocka_unit_test(a_lost_call_is_asked),
+        cmocka_unit_test(a_refusal_that_is_lost_goes_again),
         cmocka_unit_test(an_accepted_message_needs_no_body),
         cmocka_unit_test(an_answer_without_a_body_is_none),
         cmocka_unit_test(a_list_that_is_lost_is_asked_for_again),

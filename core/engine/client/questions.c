@@ -188,12 +188,7 @@ segue_status sgi_request_answer_error(segue_request *request, const char *key,
         return sgi_request_no_question_status(request);
     sgi_buf_init(&error, sgi_engine_mem(request->engine));
     sgi_jw w = sgi_jw_to(&error);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_int(&w, "code", code);
-    sgi_jw_member_string(&w, "message", message);
-    if (data.n)
-        sgi_jw_member_raw(&w, "data", data);
-    sgi_jw_close(&w, '}');
+    sgi_write_error_object(&w, code, message, data);
     segue_status status =
         error.failed
             ? SEGUE_E_NOMEM

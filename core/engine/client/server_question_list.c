@@ -82,13 +82,11 @@ static bool is_on_its_way(const segue_session *session,
             server_question->carried);
 }
 
-/* Returns a request of the session that can keep a question of another one. The request
- * that receives questions for the session is the best. Half of the room of each request
- * stays free for questions of its own. */
-static segue_request *find_keeper(const segue_request *from)
+segue_request *sgi_server_question_find_keeper(segue_session *session,
+                                               const segue_request *from)
 {
     segue_request *request, *found = NULL;
-    TAILQ_FOREACH(request, &from->session->requests, link)
+    TAILQ_FOREACH(request, &session->requests, link)
         if (request != from && !sgi_request_is_over(request) &&
             request->questions.count < SGI_QUESTIONS_MAX / 2 &&
             (!found || request->phase == SGI_PHASE_STAND))
@@ -100,7 +98,8 @@ static segue_request *find_keeper(const segue_request *from)
  * if it is lost. Without another request, nobody waits for what the question is about. */
 static void hand_over(sgi_server_question *server_question)
 {
-    segue_request *from = server_question->request, *to = find_keeper(from);
+    segue_request *from = server_question->request;
+    segue_request *to = sgi_server_question_find_keeper(from->session, from);
     if (!to)
         return;
     TAILQ_REMOVE(&from->questions.from_server, server_question, link);

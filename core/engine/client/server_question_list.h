@@ -50,6 +50,12 @@ bool sgi_server_question_is_of_session(const segue_session *session,
 /* True when the application has not answered the question yet. */
 bool sgi_server_question_is_unanswered(const segue_session *session,
                                        const sgi_server_question *server_question);
+/* Returns a request of the session that can keep a question of the request `from`, or of
+ * no request (NULL). The request that receives questions for the session is the best.
+ * Half of the room of each request stays free for questions of its own. Returns NULL when
+ * there is no such request. */
+segue_request *sgi_server_question_find_keeper(segue_session *session,
+                                               const segue_request *from);
 /* Answers a request of the server with an error. problem: the text of the error; NULL =
  * answers with an empty result instead. */
 void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,

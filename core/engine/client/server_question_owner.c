@@ -9,10 +9,14 @@
 
 #include "engine/client/request.h"
 
+/* True when the server may ask for this request: it is under way, or it was lost and the
+ * server may work on it until the client sends it again. */
 static bool can_be_asked(const segue_request *request)
 {
+    bool is_lost =
+        request->phase == SGI_PHASE_WAIT && sgi_tries_is_waiting(&request->tries);
     return request->events.on_input && !sgi_request_is_over(request) &&
-           (request->calling || request->phase == SGI_PHASE_FOLLOW);
+           (request->calling || is_lost || request->phase == SGI_PHASE_FOLLOW);
 }
 
 static segue_request *standing(const segue_session *session)

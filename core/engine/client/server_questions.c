@@ -149,6 +149,13 @@ static sgi_server_question *make(segue_session *session, sgi_str id, sgi_json ta
     return NULL;
 }
 
+static void append(segue_request *request, sgi_server_question *server_question)
+{
+    server_question->request = request;
+    TAILQ_INSERT_TAIL(&request->questions.from_server, server_question, link);
+    request->questions.count++;
+}
+
 /* Reports the question to the application and adds it to the list. On failure it does
  * neither. */
 static bool add(segue_request *request, sgi_server_question *server_question,
@@ -174,9 +181,7 @@ static bool add(segue_request *request, sgi_server_question *server_question,
     server_question->resumes =
         sgi_cli_is_resumable(request) && server_question->id[0] == '"';
     server_question->elicits = sgi_str_eq(method, SGI_STR("elicitation/create"));
-    server_question->request = request;
-    TAILQ_INSERT_TAIL(&request->questions.from_server, server_question, link);
-    request->questions.count++;
+    append(request, server_question);
     return true;
 }
 
@@ -442,6 +447,49 @@ static void cannot_answer(segue_session *session)
         sgi_emitter_on_lost_exchange(session->hearing, "out of memory", false);
 }
 
+static char *write_error(const sgi_mem *mem, int32_t code, const char *problem,
+                         size_t *len)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_jw w = sgi_jw_to(&text);
+    sgi_write_error_object(&w, code, sgi_str_of(problem), (sgi_json){0});
+    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
+    *len = text.len;
+    sgi_buf_free(&text);
+    return copy;
+}
+
+/* Answers a question with an error that is sent again when its exchange is lost: without
+ * the error the server would wait for ever. Returns false when no request can keep the
+ * error until then. */
+static bool refuse_lastingly(segue_session *session, const sgi_message *msg, sgi_str id,
+                             int32_t code, const char *problem)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    segue_request *keeper = sgi_server_question_find_keeper(session, NULL);
+    sgi_server_question *server_question =
+        keeper ? make(session, id, (sgi_json){0}) : NULL;
+    size_t len = 0;
+    if (!server_question)
+        return false;
+    char *error = write_error(mem, code, problem, &len);
+    if (!error || !digest(session, msg, server_question->question)) {
+        sgi_free(mem, error, len + 1);
+        sgi_server_question_free(mem, server_question);
+        return false;
+    }
+    append(keeper, server_question);
+    return give_answer(session, server_question, error, len, true) == SEGUE_OK;
+}
+
+static void refuse(segue_session *session, const sgi_message *msg, sgi_str id,
+                   int32_t code, const char *problem)
+{
+    if (!session->conn->exchanging || !refuse_lastingly(session, msg, id, code, problem))
+        sgi_server_question_reply_error(session, id, code, problem);
+}
+
 /* Handles a request of the server. Only versions that begin with `initialize` have such
  * requests. The client itself answers ping. Questions go to the application. All other
  * requests are refused. */
@@ -461,8 +509,10 @@ void sgi_server_question_handle(segue_session *session, const sgi_message *msg)
         code = take(session, msg, sgi_buf_str(&id), &problem);
     if (id.failed)
         cannot_answer(session);
-    else if (is_ping || code)
-        sgi_server_question_reply_error(session, sgi_buf_str(&id), code, problem);
+    else if (is_ping)
+        sgi_server_question_reply_error(session, sgi_buf_str(&id), 0, NULL);
+    else if (code)
+        refuse(session, msg, sgi_buf_str(&id), code, problem);
     sgi_buf_free(&id);
 }
 

@@ -254,12 +254,7 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_to(&payload);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_int(&w, "code", code);
-    sgi_jw_member_string(&w, "message", message);
-    if (data.n)
-        sgi_jw_member_raw(&w, "data", data);
-    sgi_jw_close(&w, '}');
+    sgi_write_error_object(&w, code, message, data);
     segue_status status =
         payload.failed ? SEGUE_E_NOMEM : sgi_op_end(op, kind, sgi_buf_str(&payload));
     sgi_buf_free(&payload);

@@ -67,12 +67,8 @@ static sgi_json error_of(sgi_buf *out, const segue_request *request)
     int32_t code = is_theirs ? error->view.rpc_code : SGI_RPC_INTERNAL_ERROR;
     const char *text = is_theirs ? error->view.message : sgi_status_text(request->status);
     sgi_jw w = sgi_jw_to(out);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_int(&w, "code", code);
-    sgi_jw_member_string(&w, "message", sgi_str_of(text));
-    if (error->view.data)
-        sgi_jw_member_raw(&w, "data", (sgi_str){error->view.data, error->view.data_len});
-    sgi_jw_close(&w, '}');
+    sgi_json data = {error->view.data, error->view.data_len};
+    sgi_write_error_object(&w, code, sgi_str_of(text), data);
     return sgi_buf_str(out);
 }
 
