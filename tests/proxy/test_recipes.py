@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
 import players  # noqa: E402
 from redis_server import fronts  # noqa: E402
 
+LARGE = "x" * 2 * 1024 * 1024  # over the limit that nginx has by default
 PAGES = peers.ROOT / "core" / "docs" / "recipes"
 NGINX = """\
 daemon off;
@@ -88,6 +89,10 @@ class Recipe(unittest.TestCase):
         proxy = web.Listening(*words, "--log-level", "info", upstream=None, port=port)
         self.addCleanup(proxy.__exit__)
         return proxy
+
+    def take_large(self, client):
+        got = client.call("prompts/get", {"name": "p", "arguments": {"a": LARGE}})
+        self.assertIn(LARGE, got["result"]["messages"][0]["content"]["text"])
 
     def nginx(self, page):
         file = self.place / "nginx.conf"
@@ -179,6 +184,7 @@ class Nginx(Recipe):
         url = f"https://localhost:{front}/mcp"
         client = web.Web(url, authority=str(certificate))
         self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.take_large(client)
         go = peers.Pipe(self.place / "go")
         self.addCleanup(go.close)
         call = client.begin("tools/call", {"name": "sleep", "arguments": {},
@@ -258,6 +264,7 @@ class Replicas(Recipe):
         client = web.Web(self.url)
         for _ in range(4):
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.take_large(client)
         pids = {text_of(client.tool("pid")) for _ in range(4)}
         self.assertEqual(len(pids), 2)  # each replica has its own upstream
 
