@@ -23,6 +23,7 @@ class Faults(unittest.TestCase):
     def test_garbage_on_standard_output_is_dropped(self):
         with peers.proxy() as client:
             self.assertEqual(text_of(client.tool("garbage")), "after garbage")
+            self.assertEqual(text_of(client.tool("bytes")), "after bytes")
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
 
     def test_a_flood_of_messages_ends_in_the_answer(self):
@@ -36,6 +37,8 @@ class Faults(unittest.TestCase):
             self.assertEqual(len(text_of(client.tool("large", {"bytes": size}))), size)
             error = client.tool("large", {"bytes": 100 * 1024 * 1024})["error"]
             self.assertIn("reason", error["data"])
+            self.assertIn("max_message_bytes is 67108864", error["message"])
+            self.assertLess(peak_of(client.process.pid), 400 * 1024)
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
 
     def test_an_upstream_whose_child_keeps_the_pipe_is_started_again(self):
@@ -100,6 +103,23 @@ class Several(stage.Stage):
             self.assertLess(peak_of(client.process.pid), 400 * 1024)
             client.send({"method": "notifications/cancelled",
                          "params": {"requestId": number}})
+
+    def test_the_others_go_on_while_one_misbehaves(self):
+        rules = {name: {"timeout": 500} for name in ("close_input", "sleep")}
+        with self.configured(a=self.server(), b=self.server(tools=rules)) as client:
+            for name, arguments in (
+                    ("sleep", {}), ("garbage", {}), ("bytes", {}), ("flood", {}),
+                    ("large", {"bytes": 100 * 1024 * 1024}), ("close_input", {}),
+                    ("long_garbage", {"megabytes": 100}), ("leave_pipe", {}),
+                    ("die", {})):
+                number = client.begin("tools/call", {"name": f"b_{name}",
+                                                     "arguments": arguments})
+                for _ in range(3):
+                    self.assertEqual(client.tool("a_odd")["result"], upstream.ODD)
+                told = client.wait(number)
+                self.assertTrue("result" in told or "reason" in told["error"]["data"],
+                                (name, told))
+            self.assertEqual(client.tool("b_odd")["result"], upstream.ODD)
 
     def test_tools_are_renamed_hidden_and_described_anew(self):
         with self.configured(a=self.server(prefix="x-", tools={

@@ -59,6 +59,7 @@ TOOLS = [
     {"name": "meta", "inputSchema": {"type": "object"}},
     {"name": "leave_child", "inputSchema": {"type": "object"}},
     {"name": "garbage", "inputSchema": {"type": "object"}},
+    {"name": "bytes", "inputSchema": {"type": "object"}},
     {"name": "flood", "inputSchema": {"type": "object"}},
     {"name": "large", "inputSchema": {"type": "object"}},
     {"name": "close_input", "inputSchema": {"type": "object"}},
@@ -167,6 +168,10 @@ def call(number, params):
     elif name == "garbage":
         sys.stdout.write("this is no JSON\n{\"jsonrpc\":\n\n")
         text(number, "after garbage")
+    elif name == "bytes":  # no UTF-8, no text
+        sys.stdout.flush()
+        sys.stdout.buffer.write(bytes(range(256)) * 100 + b"\n\0\n[1,2]\n\"x\"\n")
+        text(number, "after bytes")
     elif name == "leave_pipe":  # the child keeps standard output open
         child = subprocess.Popen(["sleep", "1000"])
         note("notifications/progress", {"progressToken": token, "progress": 1,
