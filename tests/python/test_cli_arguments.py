@@ -72,7 +72,6 @@ def one(pair: str) -> Any:
         ("any:={}", {}),
         ("name:=5", 5),
         ("circle=5", 5),
-        ("unknown=[1]", [1]),
     ],
 )
 def test_values_have_the_type_of_the_schema(pair: str, value: Any) -> None:
@@ -131,10 +130,27 @@ def test_what_is_missing_is_said_with_its_type() -> None:
     }
 
 
-def test_an_unknown_name_is_refused_where_the_schema_allows_no_others() -> None:
-    closed = {**SCHEMA, "additionalProperties": False}
-    with pytest.raises(UsageError, match="did you mean 'count'"):
-        arguments.build(["coumt=1"], closed)
+def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
+    for schema in (SCHEMA, {**SCHEMA, "additionalProperties": False}):
+        with pytest.raises(UsageError, match='"coumt", did you mean "count"'):
+            arguments.build(["coumt=1"], schema)
+        with pytest.raises(UsageError, match='"coumt", did you mean "count"'):
+            arguments.build([], schema, {"coumt": 1})
+    with pytest.raises(UsageError, match="the tool takes no arguments"):
+        arguments.build(["x=1"], {"type": "object", "additionalProperties": False})
+
+
+def test_an_unknown_name_is_sent_where_the_schema_allows_other_names() -> None:
+    allowing: list[dict[str, Any]] = [
+        {**SCHEMA, "additionalProperties": True},
+        {**SCHEMA, "additionalProperties": {"type": "array"}},
+        {**SCHEMA, "patternProperties": {"^u": {}}},
+        {"type": "object"},
+    ]
+    for schema in allowing:
+        assert arguments.build(["unknown=[1]"], schema) == {"unknown": [1]}
+    branched = {"oneOf": [{"properties": {"unknown": {"type": "array"}}}]}
+    assert arguments.build(["unknown=[1]"], branched) == {"unknown": [1]}
 
 
 def test_all_arguments_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +176,7 @@ def test_servers() -> None:
     assert parse_target("http://h/mcp") == "http://h/mcp"
     assert parse_target("node x.js 'a b'") == ["node", "x.js", "a b"]
     assert parse_target("nowhere.py -v")[1:] == ["nowhere.py", "-v"]
+    assert parse_target("x.py:server")[-2:] == ["run", "x.py:server"]
     for wrong in ("", "  ", "'open", "ftp://h/"):
         with pytest.raises(UsageError):
             parse_target(wrong)

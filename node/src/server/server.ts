@@ -433,6 +433,11 @@ export class Server {
         return this.#items.values();
     }
 
+    /** @internal Whether the server has a store of its own. */
+    get hasStore(): boolean {
+        return this.#store !== undefined;
+    }
+
     /** @internal */
     report(error: unknown, failure: Failure): void {
         try {

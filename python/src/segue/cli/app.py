@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from segue.cli import arguments, calling, listing, running, tasks
+from segue.cli import arguments, calling, listing, own, running, tasks
 from segue.cli.codes import Exit, UsageError
 from segue.cli.proxy import become_proxy
 from segue.cli.screen import Screen
@@ -23,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Look at MCP servers, call their tools and resume their tasks.",
+    help="Serve MCP servers, look at them, call their tools and resume their tasks.",
     epilog=(
         "SERVER is a URL or, in quotes, a command that starts a server: "
         "'python server.py'. Exit codes: 0 done, 1 the tool reports an error, 2 wrong "
@@ -37,6 +37,7 @@ task_app = typer.Typer(
     help="Tasks that were left running; their tokens are in a private file "
     "($SEGUE_TOKENS, by default ~/.local/state/segue/tasks.json).",
 )
+own.add_to(app)
 app.add_typer(task_app, name="task")
 
 Server = Annotated[str, typer.Argument(metavar="SERVER", help="URL or 'command'.")]
@@ -328,7 +329,7 @@ def inspect_command(
     login: Login = False,
     era: Era = "auto",
 ) -> None:
-    """Show which protocol revisions a server speaks and what it can do."""
+    """Show the protocol revisions of a server, what it can do, and its tools."""
     screen = Screen(as_json=as_json)
     access = _access(screen, header, bearer, login, era)
     _go(screen, listing.inspect(screen, _target(screen, server), access))

@@ -4,7 +4,6 @@ decides the type of each argument.
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -12,8 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from segue.cli.codes import UsageError
+from segue.schema import member_names
+from segue.server.names import unknown_names
 
 __all__ = ["build", "read_json", "value_of"]
+
+# Words of a schema that allow names which it does not list.
+_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 
 
 def build(
@@ -30,17 +34,17 @@ def build(
             same name in `base`.
 
     Raises:
-        UsageError: A value does not fit the schema, a required argument is missing, or a
-            name is not in a schema that allows no other names.
+        UsageError: A value does not fit the schema, a required argument is missing, or
+            the schema does not have a name and does not say that it allows other names.
     """
     properties = _properties(schema, schema)
     arguments: dict[str, Any] = dict(base or {})
+    pairs = list(pairs)
+    _check_names([*arguments, *(_split(pair)[0] for pair in pairs)], schema)
     named: set[str] = set()
     for pair in pairs:
         key, is_json, text = _split(pair)
         part = _resolve(properties.get(key, {}), schema)
-        if not part and schema.get("additionalProperties") is False:
-            raise UsageError(_unknown(key, properties))
         value = (
             _json(key, _content(text)) if is_json else value_of(key, text, part, schema)
         )
@@ -205,12 +209,20 @@ def _properties(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str,
     return dict(found) if isinstance(found, Mapping) else {}
 
 
-def _unknown(key: str, properties: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(key, properties, 1)
-    if near:
-        return f"unknown argument {key!r}; did you mean {near[0]!r}?"
-    known = ", ".join(properties) or "none"
-    return f"unknown argument {key!r}; known: {known}"
+def _check_names(names: Iterable[str], schema: Mapping[str, Any]) -> None:
+    """Refuses names that the schema does not have. JSON Schema allows other names where a
+    schema says nothing, but there a name is more likely a misspelling."""
+    if any(schema.get(word) not in (None, False) for word in _OTHER_NAMES):
+        return
+    try:
+        known = member_names(dict(schema))
+    except (TypeError, ValueError, AttributeError):
+        return  # it is no schema
+    if not known and "additionalProperties" not in schema:
+        return  # the schema says nothing about its arguments
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if unknown:
+        raise UsageError(unknown_names(unknown, known))
 
 
 def _describe(name: str, part: Any) -> str:

@@ -96,12 +96,9 @@ async def _detach(screen: Screen, follower: Follower, run: Any) -> Exit:
 async def _arguments(
     session: segue.Session, tool: str, pairs: Sequence[str], base: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Makes the arguments of the call. If only `base` is given, the result is `base`,
-    unchecked. Otherwise the tool's schema is fetched, because it gives the types and the
-    required arguments.
+    """Makes the arguments of the call. The tool's schema is fetched, because it gives the
+    names, the types and the required arguments.
     """
-    if base is not None and not pairs:
-        return base
     tools = {item.name: item for item in await session.list_tools()}
     if tool not in tools:
         near = difflib.get_close_matches(tool, tools, 3) or list(tools)[:10]

@@ -175,7 +175,8 @@ async def _introduction(
             ("prompts", session.list_prompts),
         ):
             if kind in peer.capabilities:
-                counts[kind] = len(await _or_none(listed()))
+                told[kind] = [_wire(item) for item in await _or_none(listed())]
+                counts[kind] = len(told[kind])
         told["counts"] = counts
     return told
 
@@ -197,7 +198,30 @@ def _show_introduction(screen: Screen, era: str, told: Mapping[str, Any]) -> Non
     for name, value in rows:
         if value:
             screen.text(f"  {name:13} {value}")
+    for tool in told.get("tools", ()):
+        screen.text(f"  tool {tool['name']}")
+        for label, schema in (
+            ("takes", tool["inputSchema"]),
+            ("gives", tool.get("outputSchema")),
+        ):
+            for line in _members(schema or {}):
+                screen.text(f"    {label:8} {line}")
     screen.text("\n")
+
+
+def _members(schema: Mapping[str, Any]) -> list[str]:
+    """Returns a line for each member of a schema: its name, its own schema as JSON, and
+    whether it is required."""
+    properties = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    return [
+        f"{name}{'' if name in required else '?'} {_compact(part)}"
+        for name, part in properties.items()
+    ]
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _bytes(part: Any) -> bytes:

@@ -10,14 +10,18 @@ from typing import NoReturn
 
 import segue
 
-__all__ = ["become_proxy"]
+__all__ = ["become_proxy", "program"]
+
+
+def program() -> Path:
+    """Returns the path of the program."""
+    return Path(segue.__file__).with_name("segue-proxy")
 
 
 def become_proxy(arguments: Sequence[str]) -> NoReturn:
     """Replaces this process by segue-proxy with these arguments."""
-    program = Path(segue.__file__).with_name("segue-proxy")
     try:
-        os.execv(program, ["segue-proxy", *arguments])
+        os.execv(program(), ["segue-proxy", *arguments])
     except OSError as error:
-        print(f"segue: cannot run {program}: {error.strerror}", file=sys.stderr)
+        print(f"segue: cannot run {program()}: {error.strerror}", file=sys.stderr)
         sys.exit(2)

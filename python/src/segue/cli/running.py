@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import typer
@@ -19,7 +19,7 @@ from segue.cli.codes import Exit, UsageError, exit_code
 from segue.cli.screen import Screen
 from segue.tokens import TokenFileError
 
-__all__ = ["Interrupted", "run"]
+__all__ = ["Interrupted", "run", "run_plain"]
 
 _EXPECTED = (errors.Error, UsageError, TokenFileError, TimeoutError, OSError)
 
@@ -30,8 +30,13 @@ class Interrupted(Exception):
 
 def run(screen: Screen, command: Coroutine[Any, Any, Exit]) -> None:
     """Runs the command, then raises `typer.Exit` with the command's exit code."""
+    run_plain(screen, lambda: asyncio.run(_interruptible(command)))
+
+
+def run_plain(screen: Screen, command: Callable[[], Exit]) -> None:
+    """Does the same with a plain function."""
     try:
-        code = asyncio.run(_interruptible(command))
+        code = command()
     except (Interrupted, KeyboardInterrupt, asyncio.CancelledError):
         code = Exit.INTERRUPTED
     except BrokenPipeError:

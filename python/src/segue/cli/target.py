@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import re
 import shlex
 import sys
 import webbrowser
@@ -18,6 +19,8 @@ from segue.cli.screen import Screen
 from segue.tokens import Target
 
 Era = Literal["auto", "modern", "legacy"]
+
+_NAMED = re.compile(r".+\.py:\w+")
 
 __all__ = ["Access", "connect", "parse_access", "parse_target", "show_target"]
 
@@ -43,7 +46,8 @@ def parse_target(text: str) -> Target:
     """Returns a URL unchanged. Any other text is a command line, which is split as a
     shell does.
 
-    A command that is a single ``.py`` file is run with the current Python.
+    A file that ends in ``.py`` is run with the current Python. ``file.py:name`` is served
+    by ``segue run``.
 
     Raises:
         UsageError: The text is empty, or its quotes do not match.
@@ -58,6 +62,8 @@ def parse_target(text: str) -> Target:
         raise UsageError("no server is given: pass a URL, or a command in quotes")
     if "://" in words[0]:
         raise UsageError(f"{words[0]!r}: the URL has to begin with http:// or https://")
+    if _NAMED.fullmatch(words[0]):
+        return [sys.executable, "-m", "segue.cli", "run", words[0], *words[1:]]
     if words[0].endswith(".py") and not os.access(words[0], os.X_OK):
         return [sys.executable, *words]
     return words

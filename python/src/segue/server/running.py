@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _runtime
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from .serving import Serving
 
 __all__ = ["run"]
+
+Started = Callable[["Server", "Serving"], object]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A loop that has not handled a signal for this long, in seconds, counts as blocked.
@@ -84,7 +87,13 @@ async def _first(*events: asyncio.Event | asyncio.Task[Any]) -> None:
                 wait.cancel()
 
 
-async def _serve(server: Server, serving: Serving) -> int:
+def announce(server: Server, serving: Serving) -> None:
+    """Says on standard error where the server is. Over stdio there is nothing to say."""
+    if serving.url:
+        print(f"{server.name} {server.version}: {serving.url}", file=sys.stderr)
+
+
+async def _serve(server: Server, serving: Serving, started: Started) -> int:
     """Serves until the input ends or a signal arrives. Returns the number of the signal,
     or 0 when the input has ended."""
     signals = _Signals()
@@ -96,8 +105,7 @@ async def _serve(server: Server, serving: Serving) -> int:
             await asyncio.wait([starting])
             return 0
         starting.result()
-        if serving.url:
-            print(f"{server.name} {server.version}: {serving.url}", file=sys.stderr)
+        started(server, serving)
         closed = asyncio.ensure_future(serving.wait_closed())
         await _first(signals.asked, closed)
         closing = asyncio.ensure_future(serving.aclose())
@@ -116,15 +124,15 @@ async def _serve(server: Server, serving: Serving) -> int:
         await runtime.aclose()
 
 
-def run(server: Server, serving: Serving) -> None:
+def run(server: Server, serving: Serving, started: Started = announce) -> None:
     """Serves until the input ends or a signal arrives. Raises SystemExit after a second
-    signal."""
+    signal. `started` is called when clients can connect."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
         raise RuntimeError("this thread runs an event loop: use await server.serve(...)")
-    number = asyncio.run(_serve(server, serving))
+    number = asyncio.run(_serve(server, serving, started))
     if number:
         raise SystemExit(128 + number)

@@ -1,0 +1,186 @@
+"""``segue run``: finds the server of a file, serves it, and says what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+
+import segue
+
+DEADLINE = 120
+SERVER = """
+import sys
+import segue
+print("printed while it is loaded")
+server = segue.Server("ran", "3")
+again = server
+
+@server.tool
+def words() -> list[str]:
+    print("printed while it runs")
+    return [*sys.argv[1:], __name__]
+
+@server.tool(task="may")
+def note() -> str:
+    return "kept"
+
+if __name__ == "__main__":
+    raise SystemExit("this must not run")
+"""
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "segue.cli", "run", *words]
+
+
+def within(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(work, DEADLINE))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "ran.py"
+    path.write_text(SERVER)
+    return path
+
+
+@pytest.mark.parametrize("name", ["", ":server", ":again"])
+def test_over_stdio(file: Path, name: str) -> None:
+    """What the file prints does not damage the messages."""
+
+    async def talk() -> None:
+        heard: list[str] = []
+        words = command(f"{file}{name}", "--", "--fast", "x")
+        async with segue.connect(words, on_stderr=heard.append) as session:
+            assert session.peer.server.version == "3"
+            result = await session.call("words")
+        assert result.decode(list[str]) == ["--fast", "x", "ran"]
+        assert heard == ["printed while it is loaded", "printed while it runs"]
+
+    within(talk())
+
+
+def test_over_http_with_tokens_and_a_store(file: Path) -> None:
+    tokens = file.with_name("tokens.txt")
+    tokens.write_text(f"ada {hashlib.sha256(b'secret').hexdigest()}\n")
+    store = file.with_name("tasks.db")
+    words = command(
+        *(str(file), "--http", "127.0.0.1:0", "--path", "/here"),
+        *("--tokens", str(tokens), "--store", str(store)),
+    )
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        url = server.stderr.readline().strip().removeprefix("ran 3: ")
+        assert url.endswith("/here")
+
+        async def talk() -> None:
+            with pytest.raises(segue.UnauthorizedError):
+                await segue.connect(url)
+            async with segue.connect(url, auth="secret") as session:
+                task = await session.start("note")
+                assert (await task.result()).text == "kept"
+
+        within(talk())
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(DEADLINE) == 0
+    assert store.exists()
+
+
+BROKEN = "import segue\nserver = segue.Server()\n\ndef inner():\n    return 1 / 0\n"
+TWO = "import segue\na = segue.Server()\nb = segue.Server()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "more", "why"),
+    [
+        ("x.py", "import segue", [], "x.py has no segue.Server: assign one to a name"),
+        ("x.py", TWO, [], "x.py has several servers: name one, x.py:a or x.py:b"),
+        ("x.py:servr", SERVER, [], "has no 'servr'; did you mean x.py:server?"),
+        ("x.py:sys", SERVER, [], "sys is not a segue.Server, but module"),
+        ("x.py:1", SERVER, [], "'1' is not a name of Python"),
+        ("x.py", "exit()", [], "x.py ended itself (sys.exit)"),
+        ("x.py", SERVER, ["--tokens", "t"], "--tokens needs --http"),
+        ("x.py", SERVER, ["--http", "nowhere"], "has to be host:port"),
+        (
+            "x.py",
+            SERVER,
+            ["--http", "127.0.0.1:0", "--tokens", "t"],
+            "t cannot be opened: No such file",
+        ),
+        ("x.txt", SERVER, [], "is no file of Python"),
+        ("y.py", None, [], "y.py: there is no such file"),
+        (".", None, [], ". is a directory"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    tmp_path: Path, name: str, text: str | None, more: list[str], why: str
+) -> None:
+    if text is not None:
+        (tmp_path / name.partition(":")[0]).write_text(text)
+    done = run(tmp_path, name, *more)
+    assert why in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode in (2, 4)
+    assert done.stdout == "" or "--http" in more
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "last"),
+    [
+        ("x.py", BROKEN + "inner()\n", "ZeroDivisionError: division by zero"),
+        ("x.py:inner", BROKEN, "ZeroDivisionError: division by zero"),
+        ("x.py", "def f(:\n", "SyntaxError: invalid syntax"),
+        ("x.py", "import no_such_module", "No module named 'no_such_module'"),
+    ],
+)
+def test_the_traceback_is_that_of_the_user(
+    tmp_path: Path, name: str, text: str, last: str
+) -> None:
+    """It begins in the file: frames of this package are not shown."""
+    (tmp_path / "x.py").write_text(text)
+    done = run(tmp_path, name)
+    lines = done.stderr.splitlines()
+    files = [line for line in lines if line.startswith("  File ")]
+    assert files and all(str(tmp_path / "x.py") in line for line in files), done.stderr
+    assert any(last in line for line in lines), done.stderr
+    assert lines[-1].startswith("segue: x.py")
+    assert done.returncode == 2 and done.stdout == ""
+
+
+def test_a_lifespan_that_fails_is_shown_as_it_is(tmp_path: Path) -> None:
+    text = (
+        "import contextlib, segue\n"
+        "@contextlib.asynccontextmanager\n"
+        "async def life(server):\n"
+        "    raise ValueError('no database')\n"
+        "    yield\n"
+        "server = segue.Server(lifespan=life)\n"
+    )
+    (tmp_path / "x.py").write_text(text)
+    done = run(tmp_path, "x.py")
+    assert "ValueError: no database" in done.stderr
+    assert "line 4, in life" in done.stderr
+    assert done.returncode == 2
+
+
+def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        env={**os.environ, "COLUMNS": "200"},
+        timeout=DEADLINE,
+        check=False,
+    )
