@@ -142,6 +142,7 @@ struct proxy {
     bool unready;             /* true when no upstream of any service can be used */
     segue_timer *probe;       /* fires when lost upstreams have to be tried */
     bool reload_due;          /* true when the configuration has to be read anew */
+    bool changing;            /* true while the entries of a new one are taken */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
     bool serving;
@@ -152,7 +153,8 @@ struct proxy {
 
 /* ---- sources and upstreams (source.c, upstream.c) ---- */
 
-/* Makes the sources of the configuration, which own its entries from now on. */
+/* Makes the sources of the configuration, which own its entries from now on, and their
+ * services. On failure stores the exit status. */
 bool sources_make(proxy *p);
 /* Frees all sources of a service. The runtime has ended. */
 void sources_free(service *v);

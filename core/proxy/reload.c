@@ -60,6 +60,7 @@ static void take_entry(proxy *p, source_config *c)
 
 static void take_entries(proxy *p, source_config *entries)
 {
+    p->changing = true;
     for (source *s = source_next(p, NULL), *next; s; s = next) {
         next = source_next(p, s);
         if (!has_entry(entries, s->config->name))
@@ -71,7 +72,9 @@ static void take_entries(proxy *p, source_config *entries)
         c->next = NULL;
         take_entry(p, c);
     }
+    p->changing = false;
     services_end_empty(p);
+    serve_new_paths(p); /* a source may have failed at once */
     readiness_update(p);
     sources_limit_start(p);
 }

@@ -96,7 +96,7 @@ static void tell(service *v)
 static void serve_all(proxy *p)
 {
     for (service *v = p->services; v; v = v->next) {
-        if (v->serving || v->ended || !service_has_settled(v))
+        if (v->serving || v->ended || !v->sources || !service_has_settled(v))
             continue;
         if ((!v->server && !service_make_server(v, NULL)) || !serve(v))
             return;
@@ -108,7 +108,7 @@ static void serve_all(proxy *p)
 
 void serve_new_paths(proxy *p)
 {
-    if (p->serving && !p->draining && !p->ending && p->listener)
+    if (p->serving && !p->changing && !p->draining && !p->ending && p->listener)
         serve_all(p);
 }
 

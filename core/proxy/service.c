@@ -64,9 +64,10 @@ service *service_at(proxy *p, const char *path, int *status)
     if (v)
         return v;
     v = calloc(1, sizeof *v);
-    *status = 1;
-    if (!v)
+    if (!v) {
+        *status = 1;
         return NULL;
+    }
     *v = (service){.proxy = p, .refs = 1, .path = copy_string(path)};
     segue_status opened = v->path ? open_own_store(v, &error) : SEGUE_E_NOMEM;
     if (opened != SEGUE_OK) {
@@ -191,7 +192,7 @@ static void end(service *v)
 
 void services_end_empty(proxy *p)
 {
-    for (service *v = p->services, *next; v; v = next) {
+    for (service *v = p->services, *next; v && !p->changing; v = next) {
         next = v->next;
         if (!v->ended && !v->sources)
             end(v);

@@ -41,7 +41,8 @@ void service_ref(service *v);
 void service_unref(void *user);
 /* True when all sources of the service have settled. */
 bool service_has_settled(const service *v);
-/* Ends the services that have no source any more: their paths are gone. */
+/* Ends the services that have no source any more: their paths are gone. Does nothing
+ * while a new configuration is being taken. */
 void services_end_empty(proxy *p);
 /* Frees the handles of all servers. The program ends. */
 void services_let_go(proxy *p);

@@ -135,7 +135,6 @@ source *source_make(proxy *p, source_config *c)
     service *v = service_at(p, c->path, &status);
     source *s = v ? calloc(1, sizeof *s) : NULL, **end;
     if (!s) {
-        p->status = v ? 1 : status;
         config_free_sources(c);
         return NULL;
     }
@@ -153,12 +152,17 @@ source *source_make(proxy *p, source_config *c)
 
 bool sources_make(proxy *p)
 {
+    for (const source_config *c = p->config.sources; c; c = c->next)
+        if (!service_at(p, c->path, &p->status))
+            return false;
     while (p->config.sources) {
         source_config *c = p->config.sources;
         p->config.sources = c->next;
         c->next = NULL;
-        if (!source_make(p, c))
+        if (!source_make(p, c)) {
+            p->status = 1;
             return false;
+        }
     }
     return true;
 }

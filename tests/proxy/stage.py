@@ -6,6 +6,7 @@ import atexit
 import json
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -54,6 +55,14 @@ class Database:
             cls.begin()
         cls.schemas += 1
         return f"{cls.server.url(cls.server.port)}?schema=test{cls.schemas}"
+
+    @classmethod
+    def end_leases(cls):
+        """Ends the leases in the store of the last URL, as if their time were over. Its
+        proxies were killed."""
+        subprocess.run(
+            [f"{cls.server.programs}/psql", "-q", cls.server.url(cls.server.port), "-c",
+             f"UPDATE test{cls.schemas}.lease SET ms = 0, seen = 0"], check=True)
 
 
 class Stage(unittest.TestCase):

@@ -101,6 +101,8 @@ class Killed(stage.Stage):
             task = self.begin(first)
             self.log.wait(1)
             first.end(signal.SIGKILL)
+        if "postgresql:" in self.store[1]:
+            stage.Database.end_leases()
         self.gone.touch()
         with self.serve("--trust-hints", hints=True) as second:
             answer = self.result_of(second, task)

@@ -3,6 +3,7 @@ tools, its sessions and its store."""
 
 import hashlib
 import json
+import re
 import signal
 import subprocess
 import unittest
@@ -209,6 +210,17 @@ class Refused(Paths):
         issuer = ("--listen", "127.0.0.1:0", "--issuer", "https://a.example")
         self.refused("needs --resource", *issuer, path="/a")
 
+    def test_a_proxy_on_pipes_refuses_a_path_that_comes_later(self):
+        client = self.configured("--log-level", "info", a=self.entry())
+        self.write_config(a=self.entry(path="/a"))
+        client.process.send_signal(signal.SIGHUP)
+        seen = ""
+        while "is not used" not in seen:
+            seen += client.error_lines.get(timeout=peers.PATIENCE)
+        self.assertIn("mcpServers.a.path needs --listen", seen)
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(client.close(), 0)
+
     def test_a_check_tells_the_paths(self):
         self.write_config(a=self.server(path="/a"), b=self.server())
         told = subprocess.run(
@@ -260,10 +272,11 @@ class Stores(Paths):
         redis = stage.start_redis(self)
         self.take_over("--store", f"redis://127.0.0.1:{redis.port}/?prefix=mine",
                        end=signal.SIGTERM)
-        keys = subprocess.run(["redis-cli", "-p", str(redis.port), "keys", "*"],
-                              capture_output=True, check=True).stdout.splitlines()
-        self.assertEqual({key.split(b"}")[0] for key in keys},
-                         {b"{mine-a", b"{mine-a_b_363e289cb38ee0cc"})
+        keys = subprocess.run(
+            ["redis-cli", "--no-raw", "-p", str(redis.port), "keys", "*"], text=True,
+            capture_output=True, check=True).stdout
+        self.assertEqual(set(re.findall(r'"\{([^}]*)\}', keys)),
+                         {"mine-a", "mine-a_b_363e289cb38ee0cc"})
 
     def test_postgresql_has_a_schema_for_each_path(self):
         self.take_over(*self.postgres(), end=signal.SIGTERM)
@@ -358,6 +371,19 @@ class Reload(Paths):
             "command": "/nowhere/program", "path": "/b"})
         self.assertEqual(self.at(proxy, "/a").tool("odd")["result"], upstream.ODD)
         self.assertEqual(self.status(proxy, "/b"), 404)
+
+    def test_a_path_stays_when_its_upstream_gets_another_name(self):
+        """Also while another upstream fails at once."""
+        proxy = self.serve(a=self.entry(path="/a"))
+        client = self.at(proxy, "/a")
+        self.read_anew(proxy, "ends after its calls", bad={
+            "url": "http://127.0.0.1:1/mcp", "headers": {"A": "\n"}, "path": "/bad"},
+            other=self.entry(path="/a"))
+        proxy.wait_line(f"serving {self.url(proxy, '/bad')}")
+        while "odd" not in self.names(client):
+            pass
+        self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(self.names(self.at(proxy, "/bad")), set())
 
     def test_a_wrong_path_changes_nothing(self):
         proxy = self.serve(a=self.entry(path="/a"))

@@ -177,7 +177,7 @@ class Nginx(Recipe):
         (page,) = blocks("nginx.md", "nginx")
         proxy = self.listen(self.change(command, **{
             ":8000": f":{near}", "tasks.db": str(self.place / "tasks.db"),
-            "mcp.json": str(self.path)}))
+            "mcp.json": str(self.path)}) + " --drain 50ms")
         self.nginx(self.change(page, **{
             "listen 443": f"listen 127.0.0.1:{front}", ":8000": f":{near}",
             "/etc/ssl/mcp.pem": str(certificate), "/etc/ssl/mcp.key": str(key)}))
@@ -252,7 +252,7 @@ class Replicas(Recipe):
                    "seal.key": str(self.place / "seal.key")}
         self.replicas = [
             self.listen(self.change(command, **changes, **{
-                f":800{i + 1}": f":{ports[i]}"}) + " --task-after 0")
+                f":800{i + 1}": f":{ports[i]}"}) + " --task-after 0 --drain 3s")
             for i, command in enumerate(commands)]
         (page,) = blocks("replicas.md", "nginx")
         self.nginx(self.change(page, **{
