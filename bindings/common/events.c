@@ -30,4 +30,7 @@ const char *const sgb_event_names[SGB_EVENTS] = {
     [SGB_RECONNECT] = "RECONNECT",
     [SGB_CALLED_NOW] = "CALL_NOW",
     [SGB_BECAME_RESUMABLE] = "RESUMABLE",
+    [SGB_ANSWER] = "ANSWER",
+    [SGB_ANSWER_ROOM] = "ANSWER_ROOM",
+    [SGB_ANSWER_END] = "ANSWER_END",
 };

@@ -33,6 +33,9 @@ enum sgb_event {
     SGB_RECONNECT,
     SGB_CALLED_NOW,
     SGB_BECAME_RESUMABLE,
+    SGB_ANSWER,
+    SGB_ANSWER_ROOM,
+    SGB_ANSWER_END,
     SGB_EVENTS
 };
 

@@ -42,6 +42,7 @@ typedef enum sgnode_kind {
     SGNODE_STORE,
     SGNODE_SERVER,
     SGNODE_LISTENER,
+    SGNODE_EXCHANGE,
     SGNODE_BEARER,
     SGNODE_CALL,
     SGNODE_SESSION,
@@ -59,7 +60,7 @@ typedef struct sgnode_user sgnode_user;
 typedef struct sgnode_box sgnode_box;
 typedef struct sgnode_block sgnode_block;
 
-enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 8 };
+enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 11 };
 
 /* The state of one environment. The state lives until the environment has ended and all
  * its boxes were freed. */
@@ -97,8 +98,8 @@ typedef struct sgnode_row {
 /* The tables of functions, one for each file. The last row of each table has no name. */
 extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
     sgnode_transport_rows[], sgnode_wire_rows[], sgnode_store_rows[],
-    sgnode_content_rows[], sgnode_server_rows[], sgnode_call_rows[], sgnode_client_rows[],
-    sgnode_request_rows[];
+    sgnode_content_rows[], sgnode_server_rows[], sgnode_exchange_rows[],
+    sgnode_call_rows[], sgnode_client_rows[], sgnode_request_rows[];
 
 sgnode_env *sgnode_env_ref(sgnode_env *self);
 void sgnode_env_unref(sgnode_env *self);
@@ -243,7 +244,7 @@ struct sgnode_user {
     bool is_open;
     uint64_t number; /* number of the segment that was added last */
     uint64_t index;
-    bool is_broken; /* for a request: true = an event was lost */
+    bool is_broken; /* for a request or an exchange: true = an event was lost */
     /* for a request: the box that keeps this user for its next request; NULL = no box
      * keeps this user */
     sgnode_box *keeper;

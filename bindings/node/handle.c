@@ -50,6 +50,7 @@ FREE_AS(transport)
 FREE_AS(store)
 FREE_AS(server)
 FREE_AS(listener)
+FREE_AS(exchange)
 FREE_AS(bearer)
 FREE_AS(call)
 FREE_AS(session)
@@ -70,6 +71,7 @@ static const row rows[SGNODE_KINDS] = {
     [SGNODE_STORE] = {"Store", free_store},
     [SGNODE_SERVER] = {"Server", free_server},
     [SGNODE_LISTENER] = {"Listener", free_listener},
+    [SGNODE_EXCHANGE] = {"Exchange", free_exchange},
     [SGNODE_BEARER] = {"Bearer", free_bearer},
     [SGNODE_CALL] = {"Call", free_call},
     [SGNODE_SESSION] = {"Session", free_session},

@@ -144,7 +144,11 @@ static bool fill_bearer(sgnode_frame *frame, sgnode_host *host,
     return true;
 }
 
-static napi_value server_listen(sgnode_frame *frame)
+typedef segue_status (*listen_fn)(segue_server *server,
+                                  const segue_listen_options *options,
+                                  segue_listener **out, segue_error **error);
+
+static napi_value listen_by(sgnode_frame *frame, listen_fn listen)
 {
     segue_listen_options full;
     segue_bearer_options gate;
@@ -159,11 +163,21 @@ static napi_value server_listen(sgnode_frame *frame)
             return NULL;
         full.bearer = &gate;
     }
-    segue_status status = segue_server_listen(server, &full, &listener, &frame->error);
+    segue_status status = listen(server, &full, &listener, &frame->error);
     if (status == SEGUE_OK)
         return sgnode_wrap(frame->self, SGNODE_LISTENER, listener, host);
     sgnode_user_free(user);
     return sgnode_throw(frame, status);
+}
+
+static napi_value server_listen(sgnode_frame *frame)
+{
+    return listen_by(frame, segue_server_listen);
+}
+
+static napi_value listener_open(sgnode_frame *frame)
+{
+    return listen_by(frame, segue_listener_open);
 }
 
 static napi_value listener_url(sgnode_frame *frame)
@@ -277,6 +291,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverClose", server_close},
     {"serverFree", server_free},
     {"serverListen", server_listen},
+    {"listenerOpen", listener_open},
     {"listenerUrl", listener_url},
     {"listenerAdd", listener_add},
     {"listenerRemove", listener_remove},

@@ -249,6 +249,7 @@ FREE(transport, SGPY_TRANSPORT)
 FREE(store, SGPY_STORE)
 FREE(server, SGPY_SERVER)
 FREE(listener, SGPY_LISTENER)
+FREE(exchange, SGPY_EXCHANGE)
 FREE(bearer, SGPY_BEARER)
 FREE(call, SGPY_CALL)
 FREE(session, SGPY_SESSION)
@@ -275,8 +276,8 @@ int sgpy_fast_init(PyObject *module)
         FAST(call_extend_text), ONE(call_is_cancelled), FAST(request_start),
         FAST(request_grant),    ONE(request_cancel),    ONE(transport_free),
         ONE(store_free),        ONE(server_free),       ONE(listener_free),
-        ONE(bearer_free),       ONE(call_free),         ONE(session_free),
-        ONE(request_free),      ONE(task_free),         ONE(content_free),
-        {NULL, NULL, 0, NULL}};
+        ONE(exchange_free),     ONE(bearer_free),       ONE(call_free),
+        ONE(session_free),      ONE(request_free),      ONE(task_free),
+        ONE(content_free),      {NULL, NULL, 0, NULL}};
     return PyModule_AddFunctions(module, methods);
 }

@@ -48,6 +48,11 @@ static void free_listener(void *ptr)
     segue_listener_free(ptr);
 }
 
+static void free_exchange(void *ptr)
+{
+    segue_exchange_free(ptr);
+}
+
 static void free_bearer(void *ptr)
 {
     segue_bearer_free(ptr);
@@ -94,6 +99,7 @@ static const row rows[SGPY_KINDS] = {
     [SGPY_STORE] = {"Store", free_store},
     [SGPY_SERVER] = {"Server", free_server},
     [SGPY_LISTENER] = {"Listener", free_listener},
+    [SGPY_EXCHANGE] = {"Exchange", free_exchange},
     [SGPY_BEARER] = {"Bearer", free_bearer},
     [SGPY_CALL] = {"Call", free_call},
     [SGPY_SESSION] = {"Session", free_session},

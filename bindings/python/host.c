@@ -243,9 +243,9 @@ void sgpy_user_free(void *opaque)
 
 #define BIT(kind) (UINT32_C(1) << (kind))
 
-static const uint32_t awaited = BIT(SGB_CANCEL) | BIT(SGB_DRAIN) | BIT(SGB_INPUT) |
-                                BIT(SGB_IDLE) | BIT(SGB_OPEN) | BIT(SGB_CLOSED) |
-                                BIT(SGB_COMPLETE);
+static const uint32_t awaited =
+    BIT(SGB_CANCEL) | BIT(SGB_DRAIN) | BIT(SGB_INPUT) | BIT(SGB_IDLE) | BIT(SGB_OPEN) |
+    BIT(SGB_CLOSED) | BIT(SGB_COMPLETE) | BIT(SGB_ANSWER_ROOM) | BIT(SGB_ANSWER_END);
 
 static void lose(sgpy_user *user, int kind)
 {
@@ -270,6 +270,8 @@ static bool pay(sgpy_user *user)
             continue;
         if (kind == SGB_COMPLETE || kind == SGB_INPUT)
             a = PyLong_FromLong(SEGUE_E_NOMEM);
+        else if (kind == SGB_ANSWER_END)
+            a = PyLong_FromLong(SEGUE_E_CLOSED);
         else if (kind == SGB_CLOSED)
             a = Py_BuildValue("(isiOO)", SEGUE_E_NOMEM, "", 0, Py_None, Py_True);
         if (!sgpy_push(user->host, user->handler, kind, a, NULL, NULL))

@@ -63,6 +63,7 @@ SGPY_HANDLE(segue_runtime, SGPY_RUNTIME)
 SGPY_HANDLE(segue_transport, SGPY_TRANSPORT)
 SGPY_HANDLE(segue_server, SGPY_SERVER)
 SGPY_HANDLE(segue_listener, SGPY_LISTENER)
+SGPY_HANDLE(segue_exchange, SGPY_EXCHANGE)
 SGPY_HANDLE(segue_bearer, SGPY_BEARER)
 SGPY_HANDLE(segue_call, SGPY_CALL)
 SGPY_HANDLE(segue_session, SGPY_SESSION)
@@ -220,6 +221,9 @@ SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
+SGPY_SHIM(listener_open)
+SGPY_SHIM(exchange_open)
+SGPY_SHIM(exchange_feed)
 SGPY_SHIM(server_stats)
 SGPY_SHIM(call_watch)
 SGPY_SHIM(call_set_completion)
@@ -280,6 +284,14 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
+PyObject *sgpy_listener_open(PyObject *server, PyObject *options = Py_None,
+                             PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
+PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *target,
+                             PyObject *headers, PyObject *handler,
+                             PyObject *peer = Py_None, PyObject *local = Py_None,
+                             bool is_tls = false, PyObject *principal = Py_None,
+                             PyObject *body = Py_None, bool is_whole = false);
+PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,

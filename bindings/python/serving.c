@@ -89,8 +89,12 @@ static bool fill_bearer(sgpy_options *kept, segue_bearer_options *full, PyObject
     return true;
 }
 
-static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bearer,
-                             PyObject *on_bearer)
+typedef segue_status (*listen_fn)(segue_server *server,
+                                  const segue_listen_options *options,
+                                  segue_listener **out, segue_error **error);
+
+static PyObject *listen_with(listen_fn listen, PyObject *server, PyObject *options,
+                             PyObject *bearer, PyObject *on_bearer)
 {
     segue_listen_options full;
     segue_bearer_options gate;
@@ -110,7 +114,7 @@ static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bear
     }
     segue_error **error = sgpy_error_slot();
     Py_BEGIN_ALLOW_THREADS /* the GIL is released while certificates and keys are read */
-        status = segue_server_listen(ptr, &full, &listener, error);
+        status = listen(ptr, &full, &listener, error);
     Py_END_ALLOW_THREADS sgpy_options_free(&kept);
     sgpy_options_free(&kept_gate);
     if (status == SEGUE_OK)
@@ -126,17 +130,29 @@ static PyObject *copy_dict(PyObject *dict)
 
 /* Begins to listen. The function copies the dicts first, because the options point to
  * values of the dicts, and other threads may change a dict while the GIL is released. */
-PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
-                             PyObject *on_bearer)
+static PyObject *listen_by(listen_fn listen, PyObject *server, PyObject *options,
+                           PyObject *bearer, PyObject *on_bearer)
 {
     PyObject *made = NULL;
     PyObject *own = copy_dict(options);
     PyObject *own_bearer = copy_dict(bearer);
     if (own && own_bearer)
-        made = listen_with(server, own, own_bearer, on_bearer);
+        made = listen_with(listen, server, own, own_bearer, on_bearer);
     Py_XDECREF(own);
     Py_XDECREF(own_bearer);
     return made;
+}
+
+PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
+                             PyObject *on_bearer)
+{
+    return listen_by(segue_server_listen, server, options, bearer, on_bearer);
+}
+
+PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bearer,
+                             PyObject *on_bearer)
+{
+    return listen_by(segue_listener_open, server, options, bearer, on_bearer);
 }
 
 /* ---- calls ---- */

@@ -36,6 +36,7 @@ typedef enum sgpy_kind {
     SGPY_STORE,
     SGPY_SERVER,
     SGPY_LISTENER,
+    SGPY_EXCHANGE,
     SGPY_BEARER,
     SGPY_CALL,
     SGPY_SESSION,
@@ -135,7 +136,7 @@ struct sgpy_user {
     /* true = sgpy_user_free was called; if this struct is in the list host->owing, its
      * memory is freed when it leaves the list */
     bool is_gone;
-    bool is_broken; /* for a request: true = an event was lost */
+    bool is_broken; /* for a request or an exchange: true = an event was lost */
 };
 
 sgpy_user *sgpy_user_new(sgpy_host *host, PyObject *handler);
@@ -310,10 +311,17 @@ PyObject *sgpy_store_wake(PyObject *shelf);
 void sgpy_shelf_free(void *shelf);
 PyObject *sgpy_server_new(PyObject *runtime, PyObject *options, PyObject *handler,
                           PyObject *principal, PyObject *validate);
+PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *target,
+                             PyObject *headers, PyObject *handler, PyObject *peer,
+                             PyObject *local, bool is_tls, PyObject *principal,
+                             PyObject *body, bool is_whole);
+PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *options,
                           PyObject *handler, bool completion);
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
+                             PyObject *on_bearer);
+PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer);
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);

@@ -19,18 +19,32 @@ static segue_status refuse(segue_runtime *runtime, segue_error **error)
     return refuse_as(SEGUE_E_UNSUPPORTED, runtime, error);
 }
 
+static segue_status refuse_server(sgi_fn fn, segue_server *server, segue_error **error)
+{
+    segue_status status = sgi_enter(fn, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    segue_runtime *runtime = sgi_handle_runtime(server);
+    sgi_leave(server);
+    return refuse(runtime, error);
+}
+
 segue_status segue_server_listen(segue_server *server,
                                  const segue_listen_options *options,
                                  segue_listener **out, segue_error **error)
 {
     (void)options;
     (void)out;
-    segue_status status = sgi_enter(SGI_FN_segue_server_listen, server, SGI_MAGIC_SERVER);
-    if (status != SEGUE_OK)
-        return status;
-    segue_runtime *runtime = sgi_handle_runtime(server);
-    sgi_leave(server);
-    return refuse(runtime, error);
+    return refuse_server(SGI_FN_segue_server_listen, server, error);
+}
+
+segue_status segue_listener_open(segue_server *server,
+                                 const segue_listen_options *options,
+                                 segue_listener **out, segue_error **error)
+{
+    (void)options;
+    (void)out;
+    return refuse_server(SGI_FN_segue_listener_open, server, error);
 }
 
 segue_status segue_transport_http(segue_runtime *runtime, const char *url,
@@ -140,6 +154,53 @@ segue_status segue_listener_close(segue_listener *listener)
 void segue_listener_free(segue_listener *listener)
 {
     (void)listener;
+}
+
+/* ---- exchanges: there are none ---- */
+
+segue_status segue_exchange_open(segue_listener *listener,
+                                 const segue_exchange_head *head,
+                                 const segue_exchange_events *events,
+                                 segue_exchange **out, segue_error **error)
+{
+    (void)listener;
+    (void)head;
+    (void)events;
+    (void)out;
+    (void)error;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_exchange_feed(segue_exchange *exchange, const char *bytes, size_t len)
+{
+    (void)exchange;
+    (void)bytes;
+    (void)len;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_exchange_end(segue_exchange *exchange)
+{
+    (void)exchange;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_exchange_sent(segue_exchange *exchange, size_t len)
+{
+    (void)exchange;
+    (void)len;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_exchange_closed(segue_exchange *exchange)
+{
+    (void)exchange;
+    return SEGUE_E_INVALID;
+}
+
+void segue_exchange_free(segue_exchange *exchange)
+{
+    (void)exchange;
 }
 
 const char *segue_bearer_token(const segue_bearer *bearer, size_t *len)

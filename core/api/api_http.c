@@ -4,14 +4,18 @@
 #include "engine/server/server.h"
 #include "transport/http_conn.h"
 
-segue_status segue_server_listen(segue_server *server,
-                                 const segue_listen_options *options,
-                                 segue_listener **out, segue_error **error)
+typedef segue_status (*listen_fn)(segue_runtime *rt, segue_server *server,
+                                  const segue_listen_options *options,
+                                  segue_listener **out, char why[SGI_WHY_SIZE]);
+
+static segue_status listen_with(sgi_fn fn, listen_fn listen, segue_server *server,
+                                const segue_listen_options *options, segue_listener **out,
+                                segue_error **error)
 {
     segue_listen_options full;
     segue_bearer_options bearer;
     char why[SGI_WHY_SIZE] = "";
-    segue_status status = sgi_enter(SGI_FN_segue_server_listen, server, SGI_MAGIC_SERVER);
+    segue_status status = sgi_enter(fn, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
         return status;
     segue_runtime *runtime = sgi_handle_runtime(server);
@@ -25,12 +29,28 @@ segue_status segue_server_listen(segue_server *server,
     }
     if (status != SEGUE_OK)
         return status;
-    status = sgi_http_listen(runtime, server, &full, out, why);
+    status = listen(runtime, server, &full, out, why);
     if (status != SEGUE_OK)
         return sgi_error_return(error, sgi_engine_mem(sgi_runtime_engine(runtime)),
                                 status, "%s", why);
     sgi_runtime_ref(runtime);
     return SEGUE_OK;
+}
+
+segue_status segue_server_listen(segue_server *server,
+                                 const segue_listen_options *options,
+                                 segue_listener **out, segue_error **error)
+{
+    return listen_with(SGI_FN_segue_server_listen, sgi_http_listen, server, options, out,
+                       error);
+}
+
+segue_status segue_listener_open(segue_server *server,
+                                 const segue_listen_options *options,
+                                 segue_listener **out, segue_error **error)
+{
+    return listen_with(SGI_FN_segue_listener_open, sgi_http_listen_by_hand, server,
+                       options, out, error);
 }
 
 /* ---- listener ---- */

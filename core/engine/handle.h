@@ -14,6 +14,7 @@
 #define SGI_MAGIC_BEARER 0x53474245u
 #define SGI_MAGIC_CONTENT 0x5347434fu
 #define SGI_MAGIC_TIMER 0x5347544du
+#define SGI_MAGIC_EXCHANGE 0x53474558u
 #define SGI_MAGIC_FREED 0xdeadu
 
 typedef struct sgi_handle {

@@ -64,6 +64,8 @@ static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
         sgi_buf_add_lit(out, "Transfer-Encoding: chunked\r\n");
     else if (head->type != SGI_HTTP_EVENTS && head->status != 204)
         sgi_http1_add_header_uint(out, SGI_STR("Content-Length"), head->length);
+    if (head->by_hand)
+        return;
     if (head->last)
         sgi_buf_add_lit(out, "Connection: close\r\n");
     else if (head->says_keep)
@@ -144,7 +146,8 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     else
         sgi_http1_add_status(out, head->status);
     add_type(out, head);
-    add_date(out, date, wall_ms);
+    if (!head->by_hand)
+        add_date(out, date, wall_ms);
     add_framing(out, head);
     if (head->session)
         sgi_http1_add_header(out, SGI_STR("Mcp-Session-Id"), sgi_str_of(head->session));

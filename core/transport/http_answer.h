@@ -26,6 +26,9 @@ typedef struct sgi_http_answer_head {
     sgi_http_type type;
     size_t length; /* length of the body in bytes; not used for an event stream */
     bool chunked;
+    /* true = another HTTP server sends the answer: it frames the body and keeps or closes
+     * the connection, and it dates the answer */
+    bool by_hand;
     bool last; /* true = the connection is closed after this answer */
     /* true = the client speaks HTTP/1.0 and asked to keep the connection */
     bool says_keep;

@@ -233,12 +233,24 @@ static void on_bad_request(sgi_http_conn *conn)
     sgi_http_on_fault(conn, parser->status, parser->problem);
 }
 
+/* Ends a body without framing when its last byte was parsed. */
+static bool end_body(sgi_http_conn *conn)
+{
+    if (!conn->is_whole || !conn->in_body)
+        return false;
+    conn->is_whole = false;
+    sgi_http1_end_body(&conn->parser);
+    return true;
+}
+
 static void parse(sgi_http_conn *conn, sgi_str *input)
 {
     conn->parsing = true;
     while (may_parse(conn)) {
         sgi_http1_event event = sgi_http1_next(&conn->parser, input);
         if (event == SGI_HTTP1_MORE) {
+            if (end_body(conn))
+                continue;
             wait_for_input(conn);
             break;
         }
@@ -342,6 +354,13 @@ static bool is_to_close(const sgi_http_conn *conn)
                               sgi_conn_is_closing(conn->exchange));
 }
 
+static void on_ended(void *user)
+{
+    sgi_http_conn *conn = user;
+    conn->is_whole = true;
+    sgi_http_conn_handle_waiting_input(conn);
+}
+
 static void on_writable(void *user)
 {
     sgi_http_conn *conn = user;
@@ -355,6 +374,8 @@ static void on_writable(void *user)
 static void work(sgi_carrier *carrier, uint32_t bits)
 {
     sgi_http_conn *conn = conn_of(carrier);
+    if ((bits & SGI_WORK_OWN) && conn->link)
+        sgi_link_work(conn->link);
     if (!conn->link) {
         bury(conn);
         return;
@@ -375,14 +396,15 @@ static const sgi_carrier_ops carrier_ops = {
 void sgi_http_conn_drain(sgi_http_conn *conn)
 {
     conn->last = true;
-    if (conn->stage == SGI_HTTP_READING && !sgi_http1_has_begun(&conn->parser) &&
-        !conn->input.len)
+    if (!conn->given && conn->stage == SGI_HTTP_READING &&
+        !sgi_http1_has_begun(&conn->parser) && !conn->input.len)
         sgi_http_conn_close(conn);
     else
         end_resumable(conn);
 }
 
-static const sgi_link_events link_events = {on_bytes, on_writable, on_closed};
+const sgi_link_events sgi_http_conn_link_events = {on_bytes, on_writable, on_closed,
+                                                   on_ended};
 
 static void init(sgi_http_conn *conn, segue_listener *listener)
 {
@@ -399,9 +421,19 @@ static void init(sgi_http_conn *conn, segue_listener *listener)
     conn->is_local = listener->policy.local;
     conn->expires_ms = INT64_MAX;
     sgi_http1_init(&conn->parser, mem, &listener->limits);
+    conn->parser.is_unframed = conn->given != NULL;
     sgi_buf_init(&conn->input, mem);
     sgi_buf_init(&conn->rest, mem);
     sgi_buf_init(&conn->peer, mem);
+}
+
+static void start(sgi_http_conn *conn, segue_listener *listener, sgi_link *link)
+{
+    conn->link = link;
+    init(conn, listener);
+    sgi_carrier_add(listener->carrier.runtime, &conn->transport.carrier);
+    TAILQ_INSERT_TAIL(&listener->conns, conn, in_listener);
+    wait_for_input(conn);
 }
 
 bool sgi_http_conn_open(segue_listener *listener, int fd)
@@ -410,17 +442,25 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
     const sgi_mem *mem = listener->room.mem;
     sgi_http_conn *conn = sgi_zalloc(mem, sizeof *conn);
     /* when sgi_link_adopt fails, it closes the descriptor, even if conn is NULL */
-    segue_status status = sgi_link_adopt(listener->gate, fd, &link_events, conn, &link);
+    segue_status status =
+        sgi_link_adopt(listener->gate, fd, &sgi_http_conn_link_events, conn, &link);
     if (status != SEGUE_OK || !conn) {
         if (status == SEGUE_OK)
             sgi_link_abort(link);
         sgi_free(mem, conn, sizeof *conn);
         return false;
     }
-    conn->link = link;
-    init(conn, listener);
-    sgi_carrier_add(listener->carrier.runtime, &conn->transport.carrier);
-    TAILQ_INSERT_TAIL(&listener->conns, conn, in_listener);
-    wait_for_input(conn);
+    start(conn, listener, link);
     return true;
+}
+
+sgi_http_conn *sgi_http_conn_open_by_hand(segue_listener *listener, sgi_link *link,
+                                          const sgi_http_given *given)
+{
+    sgi_http_conn *conn = sgi_zalloc(listener->room.mem, sizeof *conn);
+    if (!conn)
+        return NULL;
+    conn->given = given;
+    start(conn, listener, link);
+    return conn;
 }

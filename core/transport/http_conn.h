@@ -38,6 +38,18 @@ typedef enum sgi_http_wait {
     SGI_HTTP_WAIT_WRITE
 } sgi_http_wait;
 
+/* What the application says about an exchange that its HTTP server carries
+ * (http_exchange.h). */
+typedef struct sgi_http_given {
+    /* true = the address of the server can be reached from this machine only */
+    bool local;
+    bool secure;   /* true = the connection of the client uses TLS */
+    sgi_str bound; /* the address of the server without its port; empty = not known */
+    /* the principal that the application has found; NULL = none, so the listener and the
+     * server find the caller */
+    const char *principal;
+} sgi_http_given;
+
 struct sgi_http_conn {
     /* the first member; callbacks that ask about the caller get a pointer to it */
     segue_transport transport;
@@ -45,7 +57,10 @@ struct sgi_http_conn {
     /* the endpoint that the last request asked; the first one until then */
     sgi_http_endpoint *endpoint;
     TAILQ_ENTRY(sgi_http_conn) in_listener;
-    sgi_link *link; /* the byte stream of the socket; NULL = the stream has ended */
+    sgi_link *link; /* the byte stream; NULL = the stream has ended */
+    /* what the application says about its exchange; NULL = the connection of a socket.
+     * Not to be used when `link` is NULL */
+    const sgi_http_given *given;
     sgi_http1 parser;
     sgi_buf input; /* bytes that arrived while the current request was served */
     sgi_http_head_verdict route;
@@ -53,6 +68,7 @@ struct sgi_http_conn {
     bool parsing;    /* true = a function that parses input is on the call stack */
     bool unread;     /* true = reading is stopped, because too much input waits */
     bool in_body;    /* true = the body of the request is being read */
+    bool is_whole;   /* true = all input has arrived, so the body ends with it */
     bool is_cleared; /* true = the caller of the request is known */
     bool last;       /* true = the connection is closed after the current answer */
     bool says_keep;  /* true = the client speaks HTTP/1.0 and keeps the connection */
@@ -96,6 +112,12 @@ struct sgi_http_conn {
 /* Makes a connection from an accepted descriptor and adds it to the listener's list. On
  * failure the function closes the descriptor and returns false. */
 bool sgi_http_conn_open(segue_listener *listener, int fd);
+/* Makes a connection for the one request of an exchange, and adds it to the listener's
+ * list. Its events are sgi_http_conn_link_events. The caller owns `link` and `given`.
+ * Returns NULL when out of memory. Any thread may call the function. */
+sgi_http_conn *sgi_http_conn_open_by_hand(segue_listener *listener, sgi_link *link,
+                                          const sgi_http_given *given);
+extern const sgi_link_events sgi_http_conn_link_events;
 /* Called when the listener closes. Answers that have begun can finish; everything else
  * ends now. */
 void sgi_http_conn_drain(sgi_http_conn *conn);

@@ -95,6 +95,16 @@ static const char *problem_of(const segue_listen_options *o)
     return NULL;
 }
 
+/* The members of the options that describe a socket have no meaning without one. */
+static const char *problem_by_hand(const segue_listen_options *o)
+{
+    if (o->address || o->port || o->reuse_port || o->cert_file || o->key_file ||
+        o->client_ca_file || o->client_cert_required)
+        return "address, port, reuse_port and the TLS options need a socket, and this "
+               "listener has none";
+    return NULL;
+}
+
 /* Checks the numbers of the options. Returns false when a number is out of its range;
  * `why` then names the number and its range. */
 static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
@@ -194,7 +204,8 @@ static bool describe(segue_listener *listener)
     const segue_listen_options *o = &listener->options;
     sgi_http_policy *policy = &listener->policy;
     sgi_buf url;
-    bool is_ip = describe_socket(listener->socket.fd, host, &policy->local);
+    bool is_ip =
+        !listener->by_hand && describe_socket(listener->socket.fd, host, &policy->local);
     sgi_buf_init(&url, listener->room.mem);
     if (is_ip) {
         sgi_buf_add_str(&url, sgi_str_of(o->cert_file ? "https://" : "http://"));
@@ -202,7 +213,7 @@ static bool describe(segue_listener *listener)
         sgi_buf_add_str(&url, sgi_str_of(host));
         sgi_buf_add_char(&url, ':');
         sgi_buf_add_int(&url, listener->socket.port);
-    } else {
+    } else if (!listener->by_hand) {
         sgi_buf_add_str(&url, sgi_str_of(o->address));
         sgi_buf_add_char(&url, ':');
     }
@@ -273,6 +284,8 @@ static segue_status prepare(segue_runtime *rt, segue_listener *listener,
 {
     sgi_listen_options listen;
     sgi_tls_files files = tls_files(listener);
+    if (listener->by_hand)
+        return describe(listener) ? make_gate(rt, listener, why) : SEGUE_E_NOMEM;
     read_address(&listener->options, &listen);
     segue_status status =
         sgi_link_gate_new(rt, files.cert ? &files : NULL, &listener->gate, why);
@@ -286,7 +299,7 @@ static segue_status prepare(segue_runtime *rt, segue_listener *listener,
 }
 
 static segue_listener *make(segue_runtime *rt, segue_server *server,
-                            const segue_listen_options *options)
+                            const segue_listen_options *options, bool by_hand)
 {
     const sgi_engine *engine = sgi_runtime_engine(rt);
     const sgi_mem *mem = sgi_engine_mem(engine);
@@ -302,6 +315,7 @@ static segue_listener *make(segue_runtime *rt, segue_server *server,
     STAILQ_INIT(&listener->endpoints);
     listener->options = *options;
     listener->trusted = options->unauthenticated_tasks != 0;
+    listener->by_hand = by_hand;
     listener->policy.endpoint_at = endpoint_at;
     listener->policy.user = listener;
     listener->limits = (sgi_http1_limits){.max_head = (size_t)options->max_header_bytes,
@@ -331,21 +345,27 @@ static segue_status install(segue_runtime *rt, segue_server *server,
     return sgi_server_add_listener(server, &endpoint->server_listener);
 }
 
-segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
-                             const segue_listen_options *options, segue_listener **out,
-                             char why[SGI_WHY_SIZE])
+static segue_status listen_as(bool by_hand, segue_runtime *rt, segue_server *server,
+                              const segue_listen_options *options, segue_listener **out,
+                              char why[SGI_WHY_SIZE])
 {
     segue_listen_options full = *options;
+    bool any_path = by_hand && !full.path;
+    if (any_path)
+        full.path = "/";
+    const char *problem = by_hand ? problem_by_hand(&full) : NULL;
     put_defaults(&full);
-    const char *problem = problem_of(&full);
+    if (!problem)
+        problem = problem_of(&full);
     if (problem)
         snprintf(why, SGI_WHY_SIZE, "%s", problem);
     if (problem || !check_numbers(&full, why))
         return SEGUE_E_INVALID;
     snprintf(why, SGI_WHY_SIZE, "out of memory");
-    segue_listener *listener = make(rt, server, &full);
+    segue_listener *listener = make(rt, server, &full, by_hand);
     if (!listener)
         return SEGUE_E_NOMEM;
+    listener->any_path = any_path;
     segue_status status = prepare(rt, listener, why);
     sgi_runtime_lock(rt);
     if (status == SEGUE_OK && (status = install(rt, server, listener)) != SEGUE_OK)
@@ -358,6 +378,20 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
     else
         sgi_http_listener_free_memory(listener);
     return status;
+}
+
+segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
+                             const segue_listen_options *options, segue_listener **out,
+                             char why[SGI_WHY_SIZE])
+{
+    return listen_as(false, rt, server, options, out, why);
+}
+
+segue_status sgi_http_listen_by_hand(segue_runtime *rt, segue_server *server,
+                                     const segue_listen_options *options,
+                                     segue_listener **out, char why[SGI_WHY_SIZE])
+{
+    return listen_as(true, rt, server, options, out, why);
 }
 
 /* ---- more endpoints ---- */

@@ -12,6 +12,9 @@
  * connection, each sgi_server_listener is removed from its server, which may wait for the
  * removal, and the carrier retires.
  *
+ * A listener by hand differs in the socket only: requests that come before the server has
+ * recovered wait in their exchanges.
+ *
  * At the maximum number of connections, new connections wait in the backlog and are
  * accepted when another connection ends. */
 #include "transport/http_listener.h"
@@ -58,7 +61,8 @@ sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_st
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
         if (!endpoint->is_removed && sgi_str_eq(path, sgi_str_of(endpoint->path)))
             return endpoint;
-    return NULL;
+    endpoint = STAILQ_FIRST(&listener->endpoints);
+    return listener->any_path && !endpoint->is_removed ? endpoint : NULL;
 }
 
 void sgi_http_endpoint_enter(sgi_http_endpoint *endpoint)
@@ -176,6 +180,15 @@ static void accepted(void *user, int fd)
     segue_listener *listener = user;
     if (!sgi_http_conn_open(listener, fd))
         sgi_acceptor_on_conn_closed(&listener->acceptor);
+}
+
+/* Lets the exchanges go on that came before the servers had recovered. */
+static void open_exchanges(segue_listener *listener)
+{
+    sgi_http_conn *conn;
+    listener->is_open = true;
+    TAILQ_FOREACH(conn, &listener->conns, in_listener)
+        sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
 static void open_socket(segue_listener *listener)
@@ -298,6 +311,8 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     segue_listener *listener = listener_of(carrier);
     if ((bits & SGI_WORK_CLOSE) || listener->closing)
         drain(listener);
+    else if (are_all_open(listener) && listener->by_hand)
+        open_exchanges(listener);
     else if (are_all_open(listener))
         open_socket(listener);
 }
@@ -328,7 +343,10 @@ void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
     sgi_http_endpoint_leave(conn->endpoint);
-    sgi_acceptor_on_conn_closed(&listener->acceptor);
+    if (listener->by_hand)
+        listener->exchanges--;
+    else
+        sgi_acceptor_on_conn_closed(&listener->acceptor);
     if (TAILQ_EMPTY(&listener->conns))
         look(listener);
     maybe_end(listener);

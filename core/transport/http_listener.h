@@ -1,6 +1,7 @@
 /* A listener: one listening socket that serves servers over HTTP, each at its path, and
- * the connections of this socket. Any thread may create, close and free a listener.
- * Everything else is done on the loop thread with the lock held.
+ * the connections of this socket. A listener by hand has no socket: the application's own
+ * HTTP server brings the requests (http_exchange.h). Any thread may create, close and
+ * free a listener. Everything else is done on the loop thread with the lock held.
  *
  *     waiting --the server has recovered--> open --close--> returns
  *     returns --no client can come back, or deadline--> shut --last connection--> gone
@@ -59,6 +60,12 @@ struct segue_listener {
     bool unready; /* the application has said that it is not ready */
     sgi_listener_stage stage;
     bool trusted; /* true = anonymous callers, too, may create tasks */
+    bool by_hand; /* true = the listener has no socket */
+    /* true = the first endpoint serves every path that no other endpoint has */
+    bool any_path;
+    /* true = the servers of a listener by hand have recovered, so its exchanges go on */
+    bool is_open;
+    int32_t exchanges; /* number of connections, of a listener by hand */
     sgi_listen_socket socket;
     sgi_link_gate *gate;
     sgi_acceptor acceptor;
@@ -89,6 +96,10 @@ struct segue_listener {
 segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
                              const segue_listen_options *options, segue_listener **out,
                              char why[SGI_WHY_SIZE]);
+/* Makes a listener without a socket. The options of the socket must be absent. */
+segue_status sgi_http_listen_by_hand(segue_runtime *rt, segue_server *server,
+                                     const segue_listen_options *options,
+                                     segue_listener **out, char why[SGI_WHY_SIZE]);
 /* Serves another server at another path. The caller holds no lock. */
 segue_status sgi_http_listener_add(segue_listener *listener, segue_server *server,
                                    const char *path, char why[SGI_WHY_SIZE]);
@@ -111,7 +122,7 @@ void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn
  * memory. */
 sgi_http_endpoint *sgi_http_endpoint_make(segue_listener *listener, segue_server *server,
                                           const char *path);
-/* Returns the endpoint that has this path, or NULL. */
+/* Returns the endpoint that serves this path, or NULL. */
 sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path);
 /* Returns the endpoint of a connection that has asked none so far, and counts the
  * connection. */

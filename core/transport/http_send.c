@@ -54,6 +54,7 @@ static void send_room(sgi_http_conn *conn)
 
 static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
 {
+    head->by_hand = conn->given != NULL;
     head->last = conn->last;
     head->says_keep = conn->says_keep;
     head->origin = conn->route.origin;

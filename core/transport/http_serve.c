@@ -33,10 +33,27 @@ static void refuse(sgi_http_conn *conn)
 
 /* ---- head ---- */
 
-static bool is_cheap(const sgi_http1 *head)
+static bool is_short(const sgi_http1 *head)
 {
     return !head->expects_continue && !head->is_chunked &&
            head->content_length <= MAX_DISCARDED;
+}
+
+/* True when the body of a refused request is read before the answer, so that the
+ * connection can be used again. The connection of an exchange is not the library's, so
+ * its requests are refused at once. */
+static bool is_cheap(const sgi_http_conn *conn)
+{
+    return !conn->given && is_short(&conn->parser);
+}
+
+/* True when a request that is no POST is answered before its body. */
+static bool is_answered_early(const sgi_http_conn *conn)
+{
+    if (conn->route.kind == SGI_HTTP_POST)
+        return false;
+    return (conn->given && conn->route.kind == SGI_HTTP_REFUSED) ||
+           !is_short(&conn->parser);
 }
 
 static bool is_closing(const sgi_http_conn *conn)
@@ -323,7 +340,7 @@ static void check_token(sgi_http_conn *conn)
         return;
     }
     take_verdict(conn);
-    if (conn->asked != SEGUE_OK && !is_cheap(head)) {
+    if (conn->asked != SEGUE_OK && !is_cheap(conn)) {
         conn->last = true;
         serve(conn);
         return;
@@ -358,16 +375,44 @@ static void choose_endpoint(sgi_http_conn *conn)
     conn->endpoint = endpoint;
 }
 
+/* Checks the head by the rules of the listener. Where a client reaches the server is a
+ * property of the listener, but of each exchange when the application carries it. */
+static void choose_route(sgi_http_conn *conn)
+{
+    sgi_http_policy policy = conn->listener->policy;
+    if (conn->given) {
+        policy.local = conn->given->local;
+        policy.secure = conn->given->secure;
+        policy.bound = conn->given->bound;
+    }
+    sgi_http_route_head(&policy, &conn->parser, &conn->route);
+}
+
+/* Takes the principal that the application has found. */
+static void take_given_principal(sgi_http_conn *conn)
+{
+    conn->named = true;
+    conn->who = sgi_serve_named_principal(conn->endpoint->server, conn->given->principal);
+    conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
+    conn->is_cleared = true;
+}
+
 void sgi_http_on_head(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;
     choose_endpoint(conn);
-    sgi_http_route_head(&conn->listener->policy, head, &conn->route);
-    conn->last = !head->keep_alive || conn->listener->stage != SGI_LISTENER_OPEN;
-    conn->chunks = head->minor > 0;
+    choose_route(conn);
+    conn->last =
+        !head->keep_alive || conn->given || conn->listener->stage != SGI_LISTENER_OPEN;
+    conn->chunks = head->minor > 0 && !conn->given;
     conn->says_keep = !head->minor && head->keep_alive;
-    if (conn->route.kind != SGI_HTTP_POST && !is_cheap(head)) {
+    if (is_answered_early(conn)) {
         refuse_body(conn);
+    } else if (is_for_engine(conn) && conn->given && conn->given->principal) {
+        if (is_closing(conn))
+            refuse_new_work(conn);
+        else
+            take_given_principal(conn);
     } else if (is_for_engine(conn) &&
                (conn->listener->bearer ||
                 sgi_serve_can_identify_callers(conn->endpoint->server))) {
@@ -387,7 +432,7 @@ void sgi_http_on_head(sgi_http_conn *conn)
 void sgi_http_on_caller(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;
-    bool is_there = is_cheap(head) && head->content_length <= conn->input.len;
+    bool is_there = is_cheap(conn) && head->content_length <= conn->input.len;
     if (conn->asked != SEGUE_OK && !is_there) {
         conn->last = true;
         serve(conn);

@@ -1,5 +1,6 @@
-/* A link consists of a socket that libwebsockets reads (socket_guest.h), TLS if the gate
- * has TLS, and the output that the socket has not accepted yet.
+/* The links of sockets. Such a link consists of a socket that libwebsockets reads
+ * (socket_guest.h), TLS if the gate has TLS, and the output that the socket has not
+ * accepted yet.
  *
  * A write is one send(2) to the socket at once, from any code on the loop thread. Usually
  * a write needs no callback, no copy and no change of a watcher. With TLS the records are
@@ -46,7 +47,8 @@ struct sgi_link_gate {
 
 typedef enum link_stage { OPEN = 0, FLUSHING, DRAINING, GONE } link_stage;
 
-struct sgi_link {
+typedef struct socket_link {
+    sgi_link base; /* the first member */
     sgi_guest_socket socket;
     segue_runtime *rt;
     /* the callbacks of the owner; NULL = the owner has closed the link */
@@ -63,34 +65,34 @@ struct sgi_link {
     int engaged;   /* number of functions on the stack that use the link */
     bool waiting;  /* true = the owner must wait for the event `writable` */
     uint64_t sent; /* number of bytes that the system has accepted on this link */
-};
+} socket_link;
 
 static const char peer_closed[] = "the peer closed the connection";
 static const char runtime_ends[] = "the runtime was stopped";
 
-static sgi_engine *engine_of(const sgi_link *link)
+static sgi_engine *engine_of(const socket_link *link)
 {
     return sgi_runtime_engine(link->rt);
 }
 
-static sgi_link *link_of(sgi_guest_socket *socket)
+static socket_link *link_of(sgi_guest_socket *socket)
 {
-    return SGI_OWNER(socket, sgi_link, socket);
+    return SGI_OWNER(socket, socket_link, socket);
 }
 
-static size_t pending(const sgi_link *link)
+static size_t pending(const socket_link *link)
 {
     return link->out.len - link->at;
 }
 
 /* ---- the end of a link ---- */
 
-static void engage(sgi_link *link)
+static void engage(socket_link *link)
 {
     link->engaged++;
 }
 
-static void release(sgi_link *link)
+static void release(socket_link *link)
 {
     if (--link->engaged > 0 || link->stage != GONE)
         return;
@@ -102,14 +104,14 @@ static void release(sgi_link *link)
 
 /* Ends the link and closes its socket. The caller must have called engage, so the memory
  * stays valid. */
-static void leave(sgi_link *link)
+static void leave(socket_link *link)
 {
     link->stage = GONE;
     sgi_engine_clear_timer(engine_of(link), &link->timer);
     sgi_guest_socket_close(&link->socket);
 }
 
-static void tell_closed(sgi_link *link, const char *why)
+static void tell_closed(socket_link *link, const char *why)
 {
     const sgi_link_events *events = link->events;
     link->events = NULL;
@@ -117,7 +119,7 @@ static void tell_closed(sgi_link *link, const char *why)
         events->closed(link->user, why);
 }
 
-static void break_off(sgi_link *link, const char *why)
+static void break_off(socket_link *link, const char *why)
 {
     leave(link);
     tell_closed(link, why);
@@ -126,7 +128,7 @@ static void break_off(sgi_link *link, const char *why)
 /* Ends the link when the time limit of closing is over. */
 static void give_up(sgi_timer *timer)
 {
-    sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
+    socket_link *link = SGI_OWNER(timer, socket_link, timer);
     engage(link);
     leave(link);
     release(link);
@@ -134,7 +136,7 @@ static void give_up(sgi_timer *timer)
 
 static void tell_fault(sgi_timer *timer)
 {
-    sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
+    socket_link *link = SGI_OWNER(timer, socket_link, timer);
     char why[SGI_WHY_SIZE];
     int fault = link->fault;
     engage(link);
@@ -145,7 +147,7 @@ static void tell_fault(sgi_timer *timer)
 
 /* ---- writing ---- */
 
-static void fail(sgi_link *link, int fault)
+static void fail(socket_link *link, int fault)
 {
     if (link->fault)
         return;
@@ -155,7 +157,7 @@ static void fail(sgi_link *link, int fault)
 
 /* Sends as many bytes as the socket accepts, and returns their number. After an error
  * returns 0 and reports the error later. */
-static size_t send_some(sgi_link *link, const char *bytes, size_t len)
+static size_t send_some(socket_link *link, const char *bytes, size_t len)
 {
     ssize_t sent;
     do
@@ -170,7 +172,7 @@ static size_t send_some(sgi_link *link, const char *bytes, size_t len)
     return 0;
 }
 
-static void keep(sgi_link *link, const char *bytes, size_t len)
+static void keep(socket_link *link, const char *bytes, size_t len)
 {
     if (len > MAX_PENDING - pending(link)) {
         fail(link, EMSGSIZE);
@@ -187,7 +189,7 @@ static void keep(sgi_link *link, const char *bytes, size_t len)
 
 /* Sends bytes to the socket: encrypted bytes, or plain bytes on a link without TLS. Keeps
  * the bytes that the socket does not accept. */
-static void put(sgi_link *link, const char *bytes, size_t len)
+static void put(socket_link *link, const char *bytes, size_t len)
 {
     size_t sent = 0;
     if (!len || link->fault)
@@ -202,14 +204,15 @@ static void put(sgi_link *link, const char *bytes, size_t len)
 
 /* Sends the encrypted bytes that TLS has put into the shared output buffer
  * (sgi_guest_socket_scratch), and empties the buffer. */
-static void put_room(sgi_link *link, sgi_buf *room)
+static void put_room(socket_link *link, sgi_buf *room)
 {
     put(link, room->p, room->len);
     sgi_buf_reset(room, SGI_TLS_MAX_OUT);
 }
 
-bool sgi_link_write(sgi_link *link, const char *bytes, size_t len)
+static bool link_write(sgi_link *base, const char *bytes, size_t len)
 {
+    socket_link *link = SGI_OWNER(base, socket_link, base);
     if (!link->tls) {
         put(link, bytes, len);
     } else if (!link->fault) {
@@ -225,7 +228,7 @@ bool sgi_link_write(sgi_link *link, const char *bytes, size_t len)
 
 /* ---- closing ---- */
 
-static void drain(sgi_link *link)
+static void drain(socket_link *link)
 {
     link->stage = DRAINING;
     sgi_buf_free(&link->out);
@@ -235,7 +238,7 @@ static void drain(sgi_link *link)
     sgi_engine_set_timer(engine_of(link), &link->timer, SGI_LINGER_MS, give_up);
 }
 
-static void wait_for_flush(sgi_link *link)
+static void wait_for_flush(socket_link *link)
 {
     int64_t left = link->last_ms - sgi_now(sgi_engine_env(engine_of(link)));
     int64_t delay = left > SGI_LINGER_MS ? SGI_LINGER_MS : left > 0 ? left : 0;
@@ -243,7 +246,7 @@ static void wait_for_flush(sgi_link *link)
 }
 
 /* Starts closing a link that its owner has closed. The caller must have called engage. */
-static void finish(sgi_link *link)
+static void finish(socket_link *link)
 {
     if (link->tls) {
         sgi_buf *room = sgi_guest_socket_scratch(&link->socket);
@@ -262,15 +265,17 @@ static void finish(sgi_link *link)
     }
 }
 
-uint64_t sgi_link_output_progress(const sgi_link *link)
+static uint64_t link_output_progress(const sgi_link *base)
 {
+    const socket_link *link = (const socket_link *)(const void *)base;
     int queued = 0;
     ioctl(link->socket.fd, SIOCOUTQ, &queued);
     return link->sent - (uint64_t)queued;
 }
 
-void sgi_link_close(sgi_link *link)
+static void link_close(sgi_link *base)
 {
+    socket_link *link = SGI_OWNER(base, socket_link, base);
     engage(link);
     link->events = NULL;
     if (link->stage == OPEN)
@@ -278,16 +283,18 @@ void sgi_link_close(sgi_link *link)
     release(link);
 }
 
-void sgi_link_abort(sgi_link *link)
+static void link_abort(sgi_link *base)
 {
+    socket_link *link = SGI_OWNER(base, socket_link, base);
     engage(link);
     link->events = NULL;
     leave(link);
     release(link);
 }
 
-void sgi_link_set_reading(sgi_link *link, bool on)
+static void link_set_reading(sgi_link *base, bool on)
 {
+    socket_link *link = SGI_OWNER(base, socket_link, base);
     if (link->stage == OPEN)
         sgi_guest_socket_set_reading(&link->socket, on);
 }
@@ -296,7 +303,7 @@ void sgi_link_set_reading(sgi_link *link, bool on)
 
 /* Sends waiting output as far as the socket accepts it. The caller must have called
  * engage. */
-static void flush(sgi_link *link)
+static void flush(socket_link *link)
 {
     size_t sent = send_some(link, link->out.p + link->at, pending(link));
     link->at += sent;
@@ -314,7 +321,7 @@ static void flush(sgi_link *link)
 
 static void on_writable(sgi_guest_socket *socket)
 {
-    sgi_link *link = link_of(socket);
+    socket_link *link = link_of(socket);
     engage(link);
     if (pending(link) && !link->fault)
         flush(link);
@@ -327,7 +334,7 @@ static void on_writable(sgi_guest_socket *socket)
     release(link);
 }
 
-static void tls_ended(sgi_link *link, sgi_tls_result result)
+static void tls_ended(socket_link *link, sgi_tls_result result)
 {
     char why[SGI_WHY_SIZE];
     const sgi_link_events *events = link->events;
@@ -342,7 +349,7 @@ static void tls_ended(sgi_link *link, sgi_tls_result result)
 
 /* Decrypts received bytes and passes the plain bytes to the owner, until the link is
  * closed. */
-static void read_tls(sgi_link *link, const char *bytes, size_t len)
+static void read_tls(socket_link *link, const char *bytes, size_t len)
 {
     char *scratch = sgi_runtime_scratch(link->rt);
     sgi_buf *room = sgi_guest_socket_scratch(&link->socket);
@@ -361,7 +368,7 @@ static void read_tls(sgi_link *link, const char *bytes, size_t len)
 
 static void on_bytes(sgi_guest_socket *socket, const char *bytes, size_t len)
 {
-    sgi_link *link = link_of(socket);
+    socket_link *link = link_of(socket);
     if (link->stage != OPEN)
         return;
     engage(link);
@@ -374,13 +381,34 @@ static void on_bytes(sgi_guest_socket *socket, const char *bytes, size_t len)
 
 static void on_gone(sgi_guest_socket *socket, bool ends)
 {
-    sgi_link *link = link_of(socket);
+    socket_link *link = link_of(socket);
     engage(link);
     break_off(link, ends ? runtime_ends : peer_closed);
     release(link);
 }
 
 static const sgi_guest_socket_events guest_events = {on_bytes, on_writable, on_gone};
+
+/* ---- the peer ---- */
+
+static void link_get_peer(const sgi_link *base, sgi_link_peer *peer)
+{
+    const socket_link *link = (const socket_link *)(const void *)base;
+    sgi_link_peer_of_fd(link->socket.fd, peer);
+    peer->is_tls = link->tls != NULL;
+}
+
+static bool link_is_ready(const sgi_link *base)
+{
+    const socket_link *link = (const socket_link *)(const void *)base;
+    return !link->tls || sgi_tls_is_ready(link->tls);
+}
+
+static bool link_add_cert_subject(const sgi_link *base, sgi_buf *into)
+{
+    const socket_link *link = (const socket_link *)(const void *)base;
+    return link->tls && sgi_tls_add_cert_subject(link->tls, into);
+}
 
 /* ---- gates ---- */
 
@@ -406,7 +434,7 @@ segue_status sgi_link_gate_new(segue_runtime *rt, const sgi_tls_files *files,
 segue_status sgi_link_gate_read(sgi_link_gate *gate, const sgi_tls_files *files,
                                 sgi_tls_setup **fresh, char why[SGI_WHY_SIZE])
 {
-    if (!gate->setup) {
+    if (!gate || !gate->setup) { /* a listener by hand has no gate */
         snprintf(why, SGI_WHY_SIZE,
                  "the listener has no TLS: it was opened without cert_file");
         return SEGUE_E_STATE;
@@ -447,12 +475,23 @@ static void tune(int fd)
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
+static const sgi_link_ops ops = {
+    .write = link_write,
+    .output_progress = link_output_progress,
+    .set_reading = link_set_reading,
+    .close = link_close,
+    .abort = link_abort,
+    .get_peer = link_get_peer,
+    .add_cert_subject = link_add_cert_subject,
+    .is_ready = link_is_ready,
+};
+
 segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *events,
                             void *user, sgi_link **out)
 {
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(gate->rt));
     segue_status status = SEGUE_E_NOMEM;
-    sgi_link *link = sgi_zalloc(mem, sizeof *link);
+    socket_link *link = sgi_zalloc(mem, sizeof *link);
     if (link && gate->setup)
         link->tls = sgi_tls_new(mem, gate->setup);
     if (link && (link->tls || !gate->setup)) {
@@ -462,32 +501,15 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
         close(fd);
     }
     if (status == SEGUE_OK) {
+        link->base.ops = &ops;
         link->rt = gate->rt;
         link->events = events;
         link->user = user;
         sgi_buf_init(&link->out, mem);
-        *out = link;
+        *out = &link->base;
     } else if (link) {
         sgi_tls_free(link->tls);
         sgi_free(mem, link, sizeof *link);
     }
     return status;
-}
-
-/* ---- the peer ---- */
-
-void sgi_link_get_peer(const sgi_link *link, sgi_link_peer *peer)
-{
-    sgi_link_peer_of_fd(link->socket.fd, peer);
-    peer->is_tls = link->tls != NULL;
-}
-
-bool sgi_link_is_ready(const sgi_link *link)
-{
-    return !link->tls || sgi_tls_is_ready(link->tls);
-}
-
-bool sgi_link_add_cert_subject(const sgi_link *link, sgi_buf *into)
-{
-    return link->tls && sgi_tls_add_cert_subject(link->tls, into);
 }

@@ -2,6 +2,7 @@
  * framing.
  *
  *     START -> HEADER -> (HEAD reported) -> LENGTH ----------------------------> END
+ *                                        -> OPEN ------------------------------> END
  *                                        -> CHUNK -> DATA -> DATA_END -> CHUNK
  *                                           CHUNK -> TRAILER ------------------> END
  *     any state -> FAULT, which is final
@@ -184,6 +185,8 @@ static sgi_http1_state state_of_body(const sgi_http1 *parser)
 {
     if (parser->is_chunked)
         return SGI_HTTP1_AT_CHUNK;
+    if (parser->is_unframed && !parser->known[SGI_HTTP1_CONTENT_LENGTH])
+        return SGI_HTTP1_AT_OPEN;
     return parser->content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
 }
 
@@ -226,6 +229,26 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
     parser->left -= len;
     if (!parser->left)
         parser->state = next;
+}
+
+/* Moves all input into a body without framing. */
+static void read_open(sgi_http1 *parser, sgi_str *input)
+{
+    if (input->n > parser->limits.max_body - parser->received) {
+        sgi_http1_refuse_over_limit(parser, 413, "the body is too large",
+                                    &parser->limits.max_body);
+        return;
+    }
+    parser->left = input->n;
+    read_bytes(parser, input, SGI_HTTP1_AT_OPEN);
+}
+
+void sgi_http1_end_body(sgi_http1 *parser)
+{
+    if (parser->state == SGI_HTTP1_AT_OPEN)
+        parser->state = SGI_HTTP1_AT_END;
+    else if (parser->state != SGI_HTTP1_AT_END && parser->state != SGI_HTTP1_AT_FAULT)
+        sgi_http1_refuse(parser, 400, "the body is shorter than Content-Length");
 }
 
 /* Reads a line between chunks. The line stays in `body` until cut_line removes the
@@ -366,6 +389,9 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
             break;
         case SGI_HTTP1_AT_LENGTH:
             read_bytes(parser, input, SGI_HTTP1_AT_END);
+            break;
+        case SGI_HTTP1_AT_OPEN:
+            read_open(parser, input);
             break;
         case SGI_HTTP1_AT_CHUNK:
             read_chunk(parser, input);

@@ -74,7 +74,9 @@ typedef enum sgi_http1_state {
     SGI_HTTP1_AT_START = 0, /* the request line is not read yet */
     SGI_HTTP1_AT_HEADER,
     SGI_HTTP1_AT_LENGTH, /* a body of known length is being read */
-    SGI_HTTP1_AT_CHUNK,  /* the line with the size of a chunk is being read */
+    /* a body without framing is being read, until sgi_http1_end_body */
+    SGI_HTTP1_AT_OPEN,
+    SGI_HTTP1_AT_CHUNK, /* the line with the size of a chunk is being read */
     SGI_HTTP1_AT_DATA,
     SGI_HTTP1_AT_DATA_END,
     SGI_HTTP1_AT_TRAILER,
@@ -105,6 +107,10 @@ typedef struct sgi_http1 {
     bool expects_continue;
     bool keep_alive;
     unsigned char minor; /* the minor version of HTTP/1: 0 or 1 */
+
+    /* true = another HTTP server has removed the framing of the body. Then a body without
+     * Content-Length ends with sgi_http1_end_body. Set before the first input. */
+    bool is_unframed;
 
     /* the body, complete at the event DONE; the caller may take the buffer and leave an
      * empty buffer */
@@ -156,6 +162,10 @@ void sgi_http1_reset(sgi_http1 *parser);
 /* Reads the next event from *input and removes the read bytes from *input. Bytes after
  * the request stay in *input. */
 sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input);
+
+/* Ends a body without framing: the next event is DONE. A body that is shorter than its
+ * Content-Length is refused. For a parser with is_unframed. */
+void sgi_http1_end_body(sgi_http1 *parser);
 
 /* True when at least one byte of a request has arrived since the reset. The result
  * distinguishes a slow request from an idle connection. */

@@ -114,6 +114,16 @@ export const Kind = {
      * token covers the segments that arrived before this event, and no later segments.
      */
     RESUMABLE: 28,
+    /**
+     * For the handler of exchangeOpen. a: in the first of these events [status, name,
+     * value, name, value, ...] with names in lower case, in later events null; b: bytes
+     * of the body, or null.
+     */
+    ANSWER: 29,
+    /** exchangeFeed has room again. */
+    ANSWER_ROOM: 30,
+    /** The last event of an exchange. a: 0 = the answer is complete, E_CLOSED = not. */
+    ANSWER_END: 31,
 } as const;
 
 /** The values of the C enum `segue_status_value`. */

@@ -59,6 +59,8 @@ export type Store = Handle<"Store">;
 export type Server = Handle<"Server">;
 /** The handle of a `segue_listener` of the library. */
 export type Listener = Handle<"Listener">;
+/** The handle of a `segue_exchange` of the library. */
+export type Exchange = Handle<"Exchange">;
 /** The handle of a `segue_bearer` of the library. */
 export type Bearer = Handle<"Bearer">;
 /** The handle of a `segue_call` of the library. */
@@ -357,6 +359,32 @@ export interface Native {
     listenerSetReady(listener: Listener, ready: number): void;
     listenerClose(listener: Listener): void;
     listenerFree(listener: Listener): void;
+    listenerOpen(
+        server: Server,
+        options?: ListenOptions | null,
+        bearer?: BearerOptions | null,
+        onBearer?: ((bearer: Bearer, transport: Transport) => void) | null,
+    ): Listener;
+    /** headers: names and values in turns, as `rawHeaders` of Node. */
+    exchangeOpen(
+        listener: Listener,
+        method: string,
+        target: string,
+        headers: readonly string[],
+        handler: Handler,
+        peer?: string | null,
+        local?: string | null,
+        isTls?: boolean | null,
+        principal?: string | null,
+        body?: Uint8Array | string | null,
+        isWhole?: boolean | null,
+    ): Exchange;
+    /** Returns false when there is no room: feed again after ANSWER_ROOM. */
+    exchangeFeed(exchange: Exchange, data: Uint8Array | string): boolean;
+    exchangeEnd(exchange: Exchange): void;
+    exchangeSent(exchange: Exchange, len: number): void;
+    exchangeClosed(exchange: Exchange): void;
+    exchangeFree(exchange: Exchange): void;
     bearerToken(bearer: Bearer): string;
     bearerAccept(
         bearer: Bearer,

@@ -84,11 +84,12 @@ void http_stage_begin(http_stage *s)
         s->add(s->server);
     s->listen.struct_size = sizeof s->listen;
     segue_status status =
-        segue_server_listen(s->server, &s->listen, &s->listener, &error);
+        s->by_hand ? segue_listener_open(s->server, &s->listen, &s->listener, &error)
+                   : segue_server_listen(s->server, &s->listen, &s->listener, &error);
     if (status != SEGUE_OK)
         fail_msg("listening: %s", segue_error_read(error)->message);
     const char *colon = strrchr(segue_listener_url(s->listener), ':');
-    s->port = atoi(colon + 1);
+    s->port = colon ? atoi(colon + 1) : 0;
     http_stage_run(s);
 }
 

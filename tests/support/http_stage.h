@@ -37,6 +37,7 @@ typedef struct http_stage {
     segue_idle_fn on_idle;             /* user: the stage */
     int64_t max_message;
     uint32_t dialects_on; /* dialects of the server to switch on */
+    bool by_hand;         /* the listener has no socket (mount_stage.h) */
 } http_stage;
 
 /* Starts the stage. Before this call, the test zeroes the stage and sets the members that

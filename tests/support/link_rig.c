@@ -111,7 +111,7 @@ static void took_closed(void *user, const char *why)
         o->on_closed(o);
 }
 
-const sgi_link_events rig_events = {took_bytes, took_writable, took_closed};
+const sgi_link_events rig_events = {took_bytes, took_writable, took_closed, NULL};
 
 static void took_connection(void *user, int fd)
 {

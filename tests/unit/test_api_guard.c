@@ -116,7 +116,8 @@ enum kind {
     TRANSPORT,
     LISTENER,
     BEARER,
-    TIMER
+    TIMER,
+    EXCHANGE
 };
 
 /* A probe of a function without a status returns INVALID when the call did nothing. */
@@ -251,6 +252,14 @@ STATUS(segue_listener_remove, segue_listener_remove(h, "/"))
 STATUS(segue_listener_set_ready, segue_listener_set_ready(h, 1))
 STATUS(segue_listener_close, segue_listener_close(h))
 IGNORES(segue_listener_free, segue_listener_free(h))
+GIVES(segue_listener_open, segue_listener, segue_listener_open(h, NULL, &out, NULL),
+      end_listener(out))
+STATUS(segue_exchange_open, segue_exchange_open(h, NULL, NULL, NULL, NULL))
+STATUS(segue_exchange_feed, segue_exchange_feed(h, "x", 1))
+STATUS(segue_exchange_end, segue_exchange_end(h))
+STATUS(segue_exchange_sent, segue_exchange_sent(h, 0))
+STATUS(segue_exchange_closed, segue_exchange_closed(h))
+IGNORES(segue_exchange_free, segue_exchange_free(h))
 EMPTY(segue_bearer_token, segue_bearer_token(h, NULL))
 STATUS(segue_bearer_accept, segue_bearer_accept(h, "a", NULL, 0))
 STATUS(segue_bearer_refuse, segue_bearer_refuse(h, NULL))
@@ -382,7 +391,10 @@ static enum kind kind_of(const char *name)
         {"segue_request_", REQUEST},
         {"segue_task_attach", SESSION},
         {"segue_task_", TASK},
+        {"segue_listener_open", SERVER},
         {"segue_listener_", LISTENER},
+        {"segue_exchange_open", LISTENER},
+        {"segue_exchange_", EXCHANGE},
         {"segue_bearer_", BEARER},
         {"segue_timer_start", RUNTIME},
         {"segue_timer_", TIMER},
@@ -473,8 +485,8 @@ static void *handle_of(enum kind kind)
 {
     /* The last two have tests of their own: test_bearer_application.c and
      * test_timer_api.c. */
-    void *const handles[] = {NULL,    runtime, server,    session,  request, task,
-                             content, call,    transport, listener, NULL,    NULL};
+    void *const handles[] = {NULL, runtime,   server,   session, request, task, content,
+                             call, transport, listener, NULL,    NULL,    NULL};
     return handles[kind];
 }
 

@@ -72,6 +72,11 @@ sgi_principal *sgi_serve_anonymous_principal(segue_server *server)
     return sgi_server_get_principal(server, NULL);
 }
 
+sgi_principal *sgi_serve_named_principal(segue_server *server, const char *name)
+{
+    return sgi_server_get_principal(server, name);
+}
+
 void sgi_serve_ref_principal(sgi_principal *who)
 {
     sgi_principal_ref(who);

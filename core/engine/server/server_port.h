@@ -61,6 +61,8 @@ void sgi_serve_cancel_identifying(sgi_serve_identification *identifying);
 /* Returns the principal that all callers without a name share, with a reference that the
  * caller owns. Returns NULL when out of memory. */
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
+/* Returns the principal of this name, as sgi_serve_anonymous_principal does. */
+sgi_principal *sgi_serve_named_principal(segue_server *server, const char *name);
 void sgi_serve_ref_principal(sgi_principal *who);
 /* Drops a reference to a principal. who can be NULL. */
 void sgi_serve_unref_principal(sgi_principal *who);

@@ -324,6 +324,154 @@ SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
  *           is attached. */
 SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
 
+/* ---- 6.1 HTTP exchanges by hand ---------------------------------------------------- */
+
+/* An application that has an HTTP server already serves MCP with it: it gives each
+ * request to a listener without a socket, and sends the answer that it gets. Sessions,
+ * streams, limits, the rules for Host, Origin and CORS, tokens and principals are those
+ * of segue_server_listen.
+ *
+ *   open ---- feed ... end ----------> the request is complete
+ *        `--- on_head, on_body ... --> on_end, once, after everything else
+ *
+ * The answer may come before the request is complete, for example a refusal. */
+
+typedef struct segue_exchange segue_exchange;
+
+/* Opens a listener without a socket.
+ *
+ * options   NULL = the defaults. address, port, reuse_port and the options of TLS must be
+ *           absent. path: NULL = the server has every path that reaches the listener,
+ *           except the paths of checks, of metadata and of segue_listener_add.
+ *           max_connections limits the open exchanges. idle_timeout_ms and
+ *           header_timeout_ms have no meaning. A bearer needs `resource`.
+ * out       close and free it as the listener of segue_server_listen; its URL is its
+ *           path.
+ * Returns   SEGUE_E_INVALID, SEGUE_E_CLOSED when the server is closed, SEGUE_E_IO when a
+ *           file of keys or tokens cannot be read. */
+SEGUE_API segue_status segue_listener_open(segue_server *server,
+                                           const segue_listen_options *options,
+                                           segue_listener **out, segue_error **error);
+
+/* A header of a request or an answer. Neither text has a line end. */
+typedef struct segue_http_field {
+    const char *name;
+    size_t name_len; /* SEGUE_TO_NUL in a request: name ends with a NUL */
+    const char *value;
+    size_t value_len;
+} segue_http_field;
+
+/* The head of a request, and perhaps its body. */
+typedef struct segue_exchange_head {
+    size_t struct_size;
+    const char *method;
+    /* the path below the place where the application has mounted the server, and the
+     * query; percent-encoded as the client sent it. For a request to
+     * /.well-known/oauth-protected-resource, the whole path */
+    const char *target;
+    /* all headers. The pseudo-header :authority of HTTP/2 is the Host if there is no
+     * other. Headers about the connection and the framing of the body are ignored */
+    const segue_http_field *headers;
+    size_t header_count;
+    /* the client's address, such as "127.0.0.1:4711", "[::1]:4711" or "unix"; NULL = not
+     * known, so the client counts as one of another machine */
+    const char *peer;
+    /* the address at which the client reached the server, in the same forms, or a name.
+     * It decides which Host and Origin are allowed by default, as the address of a
+     * listener does. NULL = not known: only names of loopback are allowed */
+    const char *local;
+    int32_t is_tls; /* 1 = the client's connection uses TLS */
+    /* the caller that the application has found; then the listener asks for no token and
+     * the server's principal function does not run. NULL or "" = the application has
+     * found none */
+    const char *principal;
+    const char *body; /* the first bytes of the body; may be NULL */
+    size_t body_len;
+    int32_t is_whole; /* 1 = the body is complete, so no feed and end follow */
+} segue_exchange_head;
+#define SEGUE_EXCHANGE_HEAD_INIT SEGUE_INIT(segue_exchange_head)
+
+/* Gives the head of the answer, and the bytes of the body that are there already (len may
+ * be 0): once, before the first on_body. Names are in lower case. content-length is among
+ * them if the length is known, and never transfer-encoding, connection and date. The
+ * texts end with a NUL; everything is valid only inside the callback. */
+typedef void (*segue_exchange_head_fn)(void *user, segue_exchange *exchange,
+                                       int32_t status, const segue_http_field *headers,
+                                       size_t count, const char *bytes, size_t len);
+
+/* Gives more bytes of the body, which are valid only inside the callback. At most 256 KiB
+ * come before segue_exchange_sent says that bytes were sent; then the answer waits, and
+ * the call that makes it waits as for any slow client. */
+typedef void (*segue_exchange_body_fn)(void *user, segue_exchange *exchange,
+                                       const char *bytes, size_t len);
+
+/* Says that segue_exchange_feed has room again, after SEGUE_E_WOULD_BLOCK. */
+typedef void (*segue_exchange_room_fn)(void *user, segue_exchange *exchange);
+
+/* Ends the exchange; free_user(user) follows.
+ *
+ * status  SEGUE_OK: the answer is complete. SEGUE_E_CLOSED: it is not; without on_head
+ *         answer 503, else cut the client's connection, so that the client notices. */
+typedef void (*segue_exchange_end_fn)(void *user, segue_exchange *exchange,
+                                      segue_status status);
+
+/* on_room may be NULL. */
+typedef struct segue_exchange_events {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_exchange_head_fn on_head;
+    segue_exchange_body_fn on_body;
+    segue_exchange_room_fn on_room;
+    segue_exchange_end_fn on_end;
+} segue_exchange_events;
+#define SEGUE_EXCHANGE_EVENTS_INIT SEGUE_INIT(segue_exchange_events)
+
+/* Gives a request to a listener of segue_listener_open. Everything is copied.
+ *
+ * events    no callback runs before the function returns.
+ * Returns   SEGUE_E_INVALID for a method, target or header that HTTP does not allow, or a
+ *           principal that is not UTF-8: answer 400. SEGUE_E_LIMIT when max_connections
+ *           exchanges are open, SEGUE_E_CLOSED when the listener is closed: answer 503.
+ *           SEGUE_E_STATE for a listener with a socket. */
+SEGUE_API segue_status segue_exchange_open(segue_listener *listener,
+                                           const segue_exchange_head *head,
+                                           const segue_exchange_events *events,
+                                           segue_exchange **out, segue_error **error);
+
+/* Gives more bytes of the body.
+ *
+ * bytes     copied, all or none.
+ * Returns   SEGUE_E_WOULD_BLOCK when more than max_queue_bytes (1 MiB) wait already: feed
+ *           again after on_room. SEGUE_E_STATE after the end of the body, SEGUE_E_CLOSED
+ *           when the answer needs no more of the body: drop the rest. */
+SEGUE_API segue_status segue_exchange_feed(segue_exchange *exchange, const char *bytes,
+                                           size_t len);
+
+/* Says that the body is complete.
+ *
+ * Returns   SEGUE_E_STATE when it was complete before, SEGUE_E_CLOSED as for feed. */
+SEGUE_API segue_status segue_exchange_end(segue_exchange *exchange);
+
+/* Says that len bytes of the body were sent to the client, or at least taken by a
+ * connection that holds few of them. A client that takes nothing for write_timeout_ms is
+ * given up.
+ *
+ * len       not more than on_head and on_body have given and was not said yet.
+ * Returns   SEGUE_E_INVALID; SEGUE_OK, also after the end. */
+SEGUE_API segue_status segue_exchange_sent(segue_exchange *exchange, size_t len);
+
+/* Says that the client's connection is gone. A call that cannot be resumed is cancelled.
+ * on_end follows, and no other callback.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED when the exchange has ended or this was said before.
+ */
+SEGUE_API segue_status segue_exchange_closed(segue_exchange *exchange);
+
+/* Frees the handle. The exchange continues; its callbacks get the handle, which is then
+ * valid only inside the callback. */
+SEGUE_API void segue_exchange_free(segue_exchange *exchange);
+
 /* ---- 7 Custom store ---------------------------------------------------------------- */
 
 #define SEGUE_STORE_ID_SIZE 16

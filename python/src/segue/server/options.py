@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from .stores import StoreLike
     from .tool import TaskPolicy, ToolAnnotations
 
-__all__ = ["PromptOptions", "ResourceOptions", "ServeOptions", "ToolOptions"]
+__all__ = [
+    "MountOptions",
+    "PromptOptions",
+    "ResourceOptions",
+    "ServeOptions",
+    "ToolOptions",
+]
 
 
 class _ListedOptions(TypedDict, total=False):
@@ -73,6 +79,21 @@ class ServeOptions(TypedDict, total=False):
     cert_file: str | None
     key_file: str | None
     client_ca_file: str | None
+    tokens_file: str | None
+    hosts: Sequence[str] | str | None
+    origins: Sequence[str] | str | None
+    cors: bool
+    drain: float
+    options: _segue.ListenOptions | None
+
+
+class MountOptions(TypedDict, total=False):
+    """The options of `Server.asgi`."""
+
+    store: StoreLike | None
+    path: str | None
+    health_path: str | None
+    auth: BearerAuth | None
     tokens_file: str | None
     hosts: Sequence[str] | str | None
     origins: Sequence[str] | str | None

@@ -26,7 +26,14 @@ from .tool import Tool, seconds
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .options import PromptOptions, ResourceOptions, ServeOptions, ToolOptions
+    from .asgi import Asgi, PrincipalOf
+    from .options import (
+        MountOptions,
+        PromptOptions,
+        ResourceOptions,
+        ServeOptions,
+        ToolOptions,
+    )
 
 __all__ = ["Server"]
 
@@ -379,6 +386,36 @@ class Server:
             options: further members of `segue_listen_options`, by their names in C.
         """
         return Serving(self, http, options)
+
+    def asgi(
+        self, *, principal: PrincipalOf | None = None, **options: Unpack[MountOptions]
+    ) -> Asgi:
+        """Returns the server as an ASGI 3 application, for an app that has an HTTP
+        server already:
+
+            mcp = server.asgi()
+            app = FastAPI(lifespan=mcp.lifespan)
+            app.mount("/mcp", mcp)
+
+        Alone it runs as `uvicorn module:mcp`. Sessions, streams, limits and the rules for
+        Host, Origin and tokens are those of `serving`; the address at which the HTTP
+        server got the request counts as the address of the listener.
+
+        Args:
+            principal: a function, plain or async, that gets the scope of a request and
+                returns the name of its caller, or None. Default: if the host app has
+                authenticated the user of the scope (`scope["user"].is_authenticated`),
+                its `identity` or else its `username`. A caller that is found so needs no
+                token, and the `principal` of the server does not run.
+            path: the path of the endpoint below the place where the app is mounted;
+                default: every path.
+            store, health_path, auth, tokens_file, hosts, origins, cors, drain, options:
+                as in `serving`. With `auth`, name its `resource`, and mount the
+                application also at "/.well-known/oauth-protected-resource".
+        """
+        from .asgi import Asgi
+
+        return Asgi(self, principal, options)
 
     async def serve(
         self, http: str | int | None = None, **options: Unpack[ServeOptions]

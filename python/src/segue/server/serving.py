@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from .. import _segue, errors
 from .auth import BearerAuth
-from .options import ServeOptions
+from .options import MountOptions, ServeOptions
 from .stdio import Stdio
 from .stores import store_of
 
@@ -31,6 +31,7 @@ __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
 _OF_HTTP = sorted(_KNOWN - {"store", "drain"})
+_KNOWN_MOUNT = frozenset(MountOptions.__annotations__)
 # The time in seconds for cancelled handlers to end, and for the last answers to be sent.
 GRACE = 1.0
 
@@ -72,6 +73,15 @@ def _joined(names: Sequence[str] | str | None) -> str | None:
 
 def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptions:
     """Makes the options of a listener."""
+    return _made(address_of(http), options)
+
+
+def mount_options(options: MountOptions) -> _segue.ListenOptions:
+    """Makes the options of a listener without a socket."""
+    return _made({}, options)  # type: ignore[arg-type]
+
+
+def _made(made: dict[str, Any], options: ServeOptions) -> _segue.ListenOptions:
     told: dict[str, Any] = {
         key: options.get(key)
         for key in (
@@ -86,7 +96,6 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
     told["hosts"] = _joined(options.get("hosts"))
     told["origins"] = _joined(options.get("origins"))
     told["cors"] = options.get("cors") or None
-    made = address_of(http)
     made.update({key: value for key, value in told.items() if value is not None})
     made.update(options.get("options") or {})
     return made  # type: ignore[return-value]
@@ -99,12 +108,7 @@ def check(http: str | int | None, options: ServeOptions) -> None:
         TypeError, ValueError: an option is unknown, its value is invalid, or it has no
             effect without `http`.
     """
-    unknown = sorted(set(options) - _KNOWN)
-    if unknown:
-        raise TypeError(
-            f"serving() has no option {unknown[0]!r}; pass members of "
-            "segue_listen_options as options={...}"
-        )
+    _check("serving", _KNOWN, options)
     if http is None:
         given = [key for key in _OF_HTTP if options.get(key)]
         if given:
@@ -113,6 +117,20 @@ def check(http: str | int | None, options: ServeOptions) -> None:
                 "server serves standard input and output, where the option would have "
                 "no effect"
             )
+
+
+def check_mount(options: MountOptions) -> None:
+    """Refuses invalid options of `Server.asgi`, as `check` does."""
+    _check("asgi", _KNOWN_MOUNT, options)  # type: ignore[arg-type]
+
+
+def _check(name: str, known: frozenset[str], options: ServeOptions) -> None:
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(
+            f"{name}() has no option {unknown[0]!r}; pass members of "
+            "segue_listen_options as options={...}"
+        )
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):
         raise TypeError(f"auth has to be a segue.BearerAuth, not {auth!r}")
@@ -138,13 +156,16 @@ class Serving:
         self._server = server
         self._listen = None if http is None else listen_options(http, options)
         self._auth = options.get("auth")
-        self._store = store_of(store)
+        self._store = self._store_of(store)
         self._host: Hosting | None = None
         self._listener: _segue.Listener | None = None
         self._stdio: Stdio | None = None
         self._left: asyncio.Event | None = None
         self._closing: asyncio.Future[None] | None = None
         self._life: Life | None = None
+
+    _open_listener = staticmethod(_segue.server_listen)
+    _store_of = staticmethod(store_of)
 
     async def start(self) -> Serving:
         """Begins to serve.
@@ -205,7 +226,7 @@ class Serving:
         options.setdefault("drain_ms", round(self.drain * 1000))
         bearer = self._auth.bearer_options() if self._auth else None
         hook = self._auth.hook(host.spawn) if self._auth else None
-        self._listener = _segue.server_listen(host.handle, options, bearer, hook)
+        self._listener = self._open_listener(host.handle, options, bearer, hook)
         self.url = _segue.listener_url(self._listener)
 
     def _on_idle(self) -> None:
