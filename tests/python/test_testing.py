@@ -1,0 +1,192 @@
+"""The plug-in for pytest, used as a user does: a suite of its own, run by pytest."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import segue
+from segue.testing import Clock, Lab
+
+SUITE = """
+import asyncio
+import pytest
+import segue
+
+server = segue.Server("tested")
+
+@server.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+@server.tool
+async def slow() -> str:
+    for _ in range(10):
+        await asyncio.sleep(60)
+    return "done"
+
+@server.tool(task="may", restartable=True)
+async def report(ctx: segue.Context):
+    begun = ctx.resumed
+    for page in range(begun.segments if begun else 0, 3):
+        yield f"page {page}\\n"
+        if page == 1 and begun is None:
+            await asyncio.Event().wait()
+
+@server.tool
+async def ask(ctx: segue.Context) -> str:
+    return str(await ctx.ask("Name?"))
+
+@pytest.fixture
+def segue_server():
+    return server
+
+async def test_a_call(segue_session):
+    assert (await segue_session.call("add", a=1, b=2)).decode(int) == 3
+
+async def test_time(segue_session, segue_clock):
+    begun = segue_clock.time()
+    call = asyncio.ensure_future(segue_session.call("slow"))
+    for _ in range(10):
+        assert await segue_clock.next() == 60
+    assert (await call).text == "done"
+    assert segue_clock.time() == begun + 600
+
+async def test_a_cut(segue_served):
+    session = await segue_served.connect()
+    async with session.stream("report") as stream:
+        segments = aiter(stream)
+        assert (await anext(segments)).text == "page 0\\n"
+        segue_served.cut()
+        assert (await anext(segments)).text == "page 1\\n"
+
+async def test_a_crash(segue_served):
+    session = await segue_served.connect()
+    async with session.stream("report") as stream:
+        texts = []
+        async for segment in stream:
+            texts.append(segment.text)
+            if len(texts) == 2:
+                await segue_served.restart()
+    assert texts == ["page 0\\n", "page 1\\n", "page 2\\n"]
+
+class TestOptions:
+    @pytest.fixture
+    def segue_options(self):
+        return {"on_elicit": lambda asked: segue.ElicitResult("accept", {"value": "Ada"})}
+
+    @pytest.mark.parametrize("times", [1, 2])
+    async def test_a_question(self, segue_session, times):
+        for _ in range(times):
+            assert (await segue_session.call("ask")).text == "Ada"
+
+async def test_two_servers(segue_lab):
+    one = await segue_lab.connect(server)
+    two = await segue_lab.connect(segue.Server("other"))
+    assert [one.peer.server.name, two.peer.server.name] == ["tested", "other"]
+
+def test_a_plain_one(segue_server):
+    assert segue_server is server
+"""
+
+WRONG = """
+import asyncio
+import pytest
+import segue
+
+async def test_without_a_server(segue_session):
+    pass
+
+async def test_nobody_catches(segue_lab):
+    asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+    await asyncio.sleep(0)
+
+async def test_fails(segue_lab):
+    assert 1 == 2
+"""
+
+
+def run(suite: str, place: Path) -> str:
+    (place / "test_suite.py").write_text(suite)
+    words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "test_suite.py"]
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "pytest", *words],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_suite_of_a_user(tmp_path: Path) -> None:
+    said = run(SUITE, tmp_path)
+    assert "8 passed" in said and "failed" not in said, said
+
+
+def test_what_is_wrong_fails(tmp_path: Path) -> None:
+    said = run(WRONG, tmp_path)
+    assert "define a fixture segue_server that returns the segue.Server" in said, said
+    assert "nobody has caught: ZeroDivisionError" in said, said
+    assert "assert 1 == 2" in said, said
+    assert "1 failed" in said and "1 passed" in said and "2 errors" in said, said
+
+
+# ---- the helpers without pytest
+
+
+def test_a_lab_leaves_nothing(nothing_left: None) -> None:
+    server = segue.Server("lab")
+
+    @server.tool
+    def name() -> str:
+        return server.name
+
+    async def work() -> None:
+        async with Lab() as lab:
+            served = await lab.serve(server)
+            for session in (await lab.connect(server), await served.connect()):
+                assert (await session.call("name")).text == "lab"
+            await served.kill()
+            with pytest.raises(segue.TransportError):
+                await served.connect()
+            await served.start()
+            assert (await (await served.connect()).call("name")).text == "lab"
+
+    asyncio.run(work())
+
+
+def test_the_clock() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        clock = Clock(loop)
+        begun = clock.time()
+        woken: list[float] = []
+
+        async def sleeper(*seconds: float) -> None:
+            for one in seconds:
+                await asyncio.sleep(one)
+                woken.append(loop.time() - begun)
+
+        one = asyncio.ensure_future(sleeper(10, 10, 100))
+        two = asyncio.ensure_future(sleeper(15))
+        await clock.advance(30)
+        assert woken == [10, 15, 20]
+        assert clock.time() == begun + 30
+        assert await clock.next() == 90
+        await asyncio.gather(one, two)
+        with pytest.raises(ValueError, match="does not go back"):
+            await clock.advance(-1)
+        with pytest.raises(asyncio.TimeoutError):
+            waiting = asyncio.ensure_future(asyncio.wait_for(asyncio.Event().wait(), 5))
+            await clock.advance(6)
+            await waiting
+        clock.restore()
+        assert loop.time() - begun < 100
+
+    asyncio.run(work())
