@@ -13,6 +13,7 @@ import pytest
 import segue
 from segue.server import hosting, pool
 from segue.server.context import Context
+from segue.server.tool import Tool
 from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
@@ -98,7 +99,8 @@ def test_a_call_that_ends_while_the_loop_looks(nothing_left: None) -> None:
         made.loop = asyncio.get_running_loop()
         made._quiet = None
         made._waiting = {}
-        made.running = _Racing([Context(None, made)])  # type: ignore[arg-type]
+        tool = Tool(lambda: None, name="tool")
+        made.running = _Racing([Context(None, made, tool)])  # type: ignore[arg-type]
         made.running.host = made  # type: ignore[attr-defined]
         await asyncio.wait_for(made.drain(refuses=True), SECONDS)
 

@@ -38,6 +38,7 @@ import {
 import type { Hosting } from "./hosting.js";
 import type { Item } from "./item.js";
 import type { Sendable } from "./options.js";
+import { Provided, type Provider } from "./provided.js";
 import { DONE, Room } from "./room.js";
 import { jsonText, resultOf } from "./values.js";
 
@@ -105,6 +106,7 @@ export class Context {
      */
     #room: Room | undefined;
     #meta: Meta | undefined;
+    #provided: Provided | undefined;
     /** @internal true = the handler has sent a value. */
     hasSent = false;
     /** @internal true = the handler is a generator. */
@@ -272,6 +274,47 @@ export class Context {
         } catch {
             return true;
         }
+    }
+
+    // ---- values that the call needs
+
+    /**
+     * Returns a value that a function of the application makes for this call, such as a
+     * database or a user. The function runs once in a call. It may use `ctx.get` itself.
+     *
+     *     async function* transaction(ctx) {
+     *         const begun = await database.begin();
+     *         try {
+     *             yield begun;
+     *             await begun.commit();
+     *         } finally {
+     *             await begun.close();
+     *         }
+     *     }
+     *     const { insert } = await ctx.get(transaction);
+     *
+     * A generator yields the value once. The rest of it is the clean-up: it runs when the
+     * handler has ended, in the opposite order, and before the result is sent. So the
+     * call fails if the clean-up fails. The error of a handler appears at the `yield`,
+     * and a clean-up cannot hide it. `Server.dependencyOverrides` replaces a function in
+     * tests.
+     *
+     * @param provider - the function, plain or async, or a generator of either kind.
+     */
+    get<T>(provider: (ctx: Context) => AsyncGenerator<T, unknown, void>): Promise<T>;
+    get<T>(provider: (ctx: Context) => Generator<T, unknown, void>): Promise<T>;
+    get<T>(provider: (ctx: Context) => T | PromiseLike<T>): Promise<T>;
+    get<T>(provider: Provider<T>): Promise<T>;
+    get(provider: Provider): Promise<unknown> {
+        this.#provided ??= new Provided(this, this.#item.owner.dependencyOverrides);
+        return this.#provided.get(provider);
+    }
+
+    /** @internal Returns the values that the call has got, and forgets them. */
+    takeProvided(): Provided | undefined {
+        const provided = this.#provided;
+        this.#provided = undefined;
+        return provided;
     }
 
     // ---- progress and log messages

@@ -33,7 +33,7 @@ import type { Store } from "./stores.js";
 /**
  * The item that failed, as {@link Hosting.report} gets it.
  */
-type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
+type Where = Pick<Item, "what" | "key"> & { readonly owner?: Server };
 
 /** How long handlers may still run after their signals abort, in milliseconds. */
 const PATIENCE_MS = 1000;
@@ -164,8 +164,9 @@ export class Hosting {
     }
 
     /** Reports an error that the caller should not see to the server's `onError`. */
-    report(error: unknown, { what, key }: Where): void {
-        this.server.report(error, { what, name: key });
+    report(error: unknown, where: Where): void {
+        const { what, key, owner = this.server } = where;
+        owner.report(error, { what, name: key });
     }
 
     /**

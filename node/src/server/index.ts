@@ -37,7 +37,8 @@ export type {
     ToolReturn,
     Variables,
 } from "./options.js";
-export { type Registered, Server } from "./server.js";
+export type { Overrides, Provider } from "./provided.js";
+export { type MountOptions, type Registered, Server } from "./server.js";
 export type { CloseOptions, Listener, Serving } from "./serving.js";
 export type { SignalOptions } from "./signals.js";
 export { type Store, type StoreOptions, stores } from "./stores.js";

@@ -24,7 +24,8 @@ import { type Call, type Handler, type ItemOptions, Kind, native } from "../nati
 import { Context } from "./context.js";
 import { type Run as CallRun, drain, isPromise, stepsOf } from "./drain.js";
 import type { Hosting } from "./hosting.js";
-import { type Method, runLayers } from "./layers.js";
+import { type Method, type Middleware, runLayers } from "./layers.js";
+import type { Server } from "./server.js";
 import { blocksOf, type Piece, pieceOf } from "./values.js";
 
 const { callFree } = native;
@@ -77,6 +78,28 @@ export abstract class Item {
         this.key = key;
         this.run = run;
     }
+
+    /**
+     * The server that the clients see, and for the item of a mounted server those inside
+     * it. The last one has made the item.
+     */
+    servers: readonly Server[] = [];
+
+    /** The server that has made the item. */
+    get owner(): Server {
+        return this.servers.at(-1) as Server;
+    }
+
+    /** The middlewares around the calls of this item, the outermost first. */
+    get around(): readonly Middleware[] {
+        const [first, ...others] = this.servers;
+        const own = first?.layers.of(this.method) ?? [];
+        if (!others.length) return own;
+        return [...own, ...others.flatMap((one) => one.layers.of(this.method))];
+    }
+
+    /** Returns the item under another name or URI. */
+    abstract renamed(key: string): Item;
 
     /** Returns the arguments of a call as the caller sent them. */
     given(_call: Call, params: string): Record<string, unknown> {
@@ -145,8 +168,8 @@ export abstract class Item {
     #begin(host: Hosting, call: Call, params: string, context: Context): void {
         const run = new Running(this, host, call, context);
         try {
-            const around = host.server.layers.of(this.method);
-            if (around) {
+            const { around } = this;
+            if (around.length) {
                 run.given(runLayers(around, this, host, call, context, params));
                 return;
             }
@@ -211,6 +234,16 @@ class Running {
     }
 
     #end(value: unknown): void {
+        const provided = this.#run.context.takeProvided();
+        if (!provided) this.#reply(value);
+        else
+            provided
+                .clean()
+                .then(() => this.#reply(value))
+                .then(null, (error: unknown) => this.fail(error));
+    }
+
+    #reply(value: unknown): void {
         this.#replies = true;
         this.#run.host.runtime.cork();
         try {
@@ -237,6 +270,12 @@ class Running {
 
     /** Ends a call with an error, and frees the call. */
     fail(error: unknown): void {
+        const provided = this.#run.context.takeProvided();
+        if (provided) void provided.abandon(error).then((why) => this.#fail(why));
+        else this.#fail(error);
+    }
+
+    #fail(error: unknown): void {
         try {
             if (!this.#run.context.cancelled) this.#tell(error);
         } catch (why) {
@@ -253,8 +292,8 @@ class Running {
     }
 
     #tell(error: unknown): void {
-        const { server } = this.#run.host;
-        const told = this.#run.item.explain(error, server.exposesErrors);
+        const { owner } = this.#run.item;
+        const told = this.#run.item.explain(error, owner.exposesErrors);
         if (this.#replies ? !isOfReplies(error) : !isMeant(error)) {
             this.#run.host.report(error, this.#run.item);
         }

@@ -95,12 +95,27 @@ export class Call {
 
     /** @internal Runs the handler. Returns its value. */
     async handle(): Promise<unknown> {
+        const { context } = this.#run;
+        let value: unknown;
+        try {
+            value = await this.#value();
+        } catch (error) {
+            const provided = context.takeProvided();
+            throw provided ? await provided.abandon(error) : error;
+        }
+        await context.takeProvided()?.clean();
+        return value;
+    }
+
+    async #value(): Promise<unknown> {
         const { item, context } = this.#run;
         const value = await item.run(await item.check(this.arguments), context);
         const steps = stepsOf(value);
         return steps ? drain(this.#run, steps) : value;
     }
 }
+
+const NONE: readonly Middleware[] = [];
 
 /** Functions that make a middleware, and are none themselves. */
 const makers = new WeakSet<object>();
@@ -146,8 +161,8 @@ export class Layers {
     readonly #of = new Map<Method, readonly Middleware[]>();
 
     /** Returns the middlewares around the calls of a method, the outermost first. */
-    of(method: Method): readonly Middleware[] | undefined {
-        return this.#of.get(method);
+    of(method: Method): readonly Middleware[] {
+        return this.#of.get(method) ?? NONE;
     }
 
     add(middleware: Middleware, { methods = METHODS }: UseOptions): void {
@@ -161,7 +176,7 @@ export class Layers {
             throw new TypeError(`methods has to have some of ${names}, not "${method}"`);
         }
         for (const method of new Set(methods)) {
-            this.#of.set(method, [...(this.#of.get(method) ?? []), middleware]);
+            this.#of.set(method, [...this.of(method), middleware]);
         }
     }
 }

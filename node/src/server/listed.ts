@@ -44,8 +44,9 @@ export abstract class Completing extends Item {
             native.callComplete(call);
         } catch (error) {
             if (!(error instanceof EndedError || error instanceof ClosedError)) {
-                host.report(error, { what: "completion", key: this.key });
-                const text = safeText(error, host.server.exposesErrors, "Internal error");
+                const { key, owner } = this;
+                host.report(error, { what: "completion", key, owner });
+                const text = safeText(error, owner.exposesErrors, "Internal error");
                 attempt(() => native.callFail(call, INTERNAL, text));
             }
         } finally {
@@ -80,15 +81,19 @@ export class Resource extends Completing {
     readonly suggestions: Suggestions;
     readonly #variables: readonly string[];
     readonly #mimeType: string | undefined;
+    readonly #given: ResourceOptions;
 
-    constructor(uri: string, given: ResourceOptions, run: Run) {
+    /** @param shared - the suggestions of the item that this one is a copy of. */
+    constructor(uri: string, given: ResourceOptions, run: Run, shared?: Suggestions) {
         super(uri, run);
+        this.#given = given;
         checkOptions("resource", uri, given);
         this.#variables = [...uri.matchAll(VARIABLE)].map((found) => found[1] ?? "");
         const isTemplate = this.#variables.length > 0;
         this.kind = isTemplate ? Sort.RESOURCE_TEMPLATE : Sort.RESOURCE;
         this.#mimeType = given.mimeType;
-        this.suggestions = new Suggestions(uri, this.#variables, given.complete);
+        this.suggestions =
+            shared ?? new Suggestions(uri, this.#variables, given.complete);
         this.options = {
             readTtlMs: given.readTtlMs,
             readScope: given.readScope === "public" ? 1 : 0,
@@ -100,6 +105,11 @@ export class Resource extends Completing {
             name: given.name ?? uri,
             ...{ title, description, mimeType, size, annotations, icons, _meta },
         });
+    }
+
+    override renamed(key: string): Resource {
+        const given = { ...this.#given, name: this.#given.name ?? this.key };
+        return new Resource(key, given, this.run, this.suggestions);
     }
 
     override given(call: Call): Record<string, string> {
@@ -161,9 +171,12 @@ export class Prompt extends Completing {
     readonly options: ItemOptions;
     readonly suggestions: Suggestions;
     readonly #input: Schema;
+    readonly #given: PromptOptions;
 
-    constructor(name: string, given: PromptOptions, run: Run) {
+    /** @param shared - the suggestions of the item that this one is a copy of. */
+    constructor(name: string, given: PromptOptions, run: Run, shared?: Suggestions) {
         super(name, run);
+        this.#given = given;
         if (isGenerator(run)) {
             throw new TypeError(
                 `"${name}": a prompt cannot be a generator: return its messages`,
@@ -177,13 +190,18 @@ export class Prompt extends Completing {
             string,
             JsonSchema
         >;
-        this.suggestions = new Suggestions(name, Object.keys(properties), complete);
-        this.suggestions.addChoices(properties);
+        this.suggestions =
+            shared ?? new Suggestions(name, Object.keys(properties), complete);
+        if (!shared) this.suggestions.addChoices(properties);
         this.options = { scopes: joined(scopes) };
         this.told = compact({
             ...{ name, title, description, icons, _meta },
             arguments: input && toldOf(this.#input.json, properties),
         });
+    }
+
+    override renamed(key: string): Prompt {
+        return new Prompt(key, this.#given, this.run, this.suggestions);
     }
 
     override check(given: Record<string, unknown>): unknown {

@@ -5,7 +5,7 @@
  */
 
 import { asyncDispose } from "../dispose.js";
-import { ClosedError, NotFoundError } from "../errors.js";
+import { ClosedError, ExistsError, NotFoundError } from "../errors.js";
 import { native, type Principal, Item as Sort, type Transport } from "../native.js";
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike } from "../schema.js";
@@ -14,6 +14,7 @@ import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
 import { Layers, type Middleware, type UseOptions } from "./layers.js";
 import { Completing, Prompt, Resource } from "./listed.js";
+import { Mount } from "./mount.js";
 import {
     type ArgsOf,
     type Completer,
@@ -31,11 +32,21 @@ import {
     type ToolReturn,
     type Variables,
 } from "./options.js";
+import type { Overrides } from "./provided.js";
 import { type CloseOptions, Listener, type Serving, Stdio } from "./serving.js";
 import { closeOnSignals, type SignalOptions } from "./signals.js";
 import { guardOutput } from "./stdio.js";
 import { type Store, stores } from "./stores.js";
 import { Tool } from "./tool.js";
+
+/** The options of {@link Server.mount}. */
+export interface MountOptions {
+    /**
+     * What the names begin with: letters, digits, "_", "." and "-"; by default the names
+     * stay as they are.
+     */
+    prefix?: string | undefined;
+}
 
 /** An item that was added to a server. */
 export interface Registered {
@@ -64,6 +75,14 @@ export class Server {
     readonly principalHook: Principal | null;
     /** @internal */
     readonly layers = new Layers();
+    /** @internal The servers inside this one. */
+    readonly mounts: Mount[] = [];
+    readonly #parents: Mount[] = [];
+    /**
+     * Functions in place of those of {@link Context.get}, by the function that is
+     * replaced; for tests.
+     */
+    readonly dependencyOverrides: Overrides = new Map();
     readonly #onError: (error: unknown, failure: Failure) => void;
     readonly #store: Store | string | undefined;
     readonly #items = new Map<string, Item>();
@@ -198,13 +217,10 @@ export class Server {
         if (!(item instanceof Completing)) {
             throw new NotFoundError(`there is no prompt or template "${of}"`);
         }
+        this.#checkOwn(item);
         const had = item.completes;
         item.suggestions.set(argument, completer);
-        if (had) return;
-        for (const host of this.#hosts) {
-            host.remove(item);
-            host.add(item);
-        }
+        if (!had) this._addAgain(item);
     }
 
     // ---- middleware
@@ -241,9 +257,29 @@ export class Server {
     // ---- adding and removing items
 
     #add(item: Item): Registered {
-        const key = keyOf(item.kind, item.key);
+        item.servers = [this];
+        this._checkNew([item]);
+        this._insert(item);
+        return { name: item.key, remove: () => this.#drop(item) };
+    }
+
+    /** @internal Refuses items that this server, or one that contains it, has. */
+    _checkNew(items: readonly Item[]): void {
+        for (const { kind, key, what } of items) {
+            const had = this.#items.get(keyOf(kind, key));
+            if (!had) continue;
+            const of = had.owner === this ? "" : `, of the server "${had.owner.name}"`;
+            throw new ExistsError(
+                `the server "${this.name}" already has a ${what} "${key}"${of}`,
+            );
+        }
+        for (const mount of this.#parents)
+            mount.parent._checkNew(items.map((item) => mount.copy(item)));
+    }
+
+    /** @internal Adds an item here, and where this server is mounted. */
+    _insert(item: Item): void {
         const done: Hosting[] = [];
-        if (!this.#hosts.size && this.#items.has(key)) this.#exists(item);
         try {
             for (const host of this.#hosts) {
                 host.add(item);
@@ -253,20 +289,46 @@ export class Server {
             for (const host of done) host.remove(item);
             throw error;
         }
-        this.#items.set(key, item);
-        return { name: item.key, remove: () => this.#drop(item) };
+        this.#items.set(keyOf(item.kind, item.key), item);
+        for (const mount of this.#parents) mount.parent._insert(mount.copy(item));
     }
 
-    #exists(item: Item): never {
-        throw new TypeError(`the server already has a ${item.what} "${item.key}"`);
+    /** @internal Removes an item here, and where this server is mounted. */
+    _remove(kind: number, name: string): void {
+        const key = keyOf(kind, name);
+        const item = this.#items.get(key);
+        if (!item) return;
+        this.#items.delete(key);
+        for (const host of this.#hosts) host.remove(item);
+        for (const mount of this.#parents)
+            mount.parent._remove(kind, mount.key(kind, name));
+    }
+
+    /** @internal Reports that an item now suggests values for its arguments. */
+    _addAgain(item: Item): void {
+        for (const host of this.#hosts) {
+            host.remove(item);
+            host.add(item);
+        }
+        for (const mount of this.#parents) {
+            const key = keyOf(item.kind, mount.key(item.kind, item.key));
+            const copy = mount.parent.#items.get(key);
+            if (copy) mount.parent._addAgain(copy);
+        }
     }
 
     #drop(item: Item | undefined): boolean {
-        const key = item && keyOf(item.kind, item.key);
-        if (!key || this.#items.get(key) !== item) return false;
-        this.#items.delete(key);
-        for (const host of this.#hosts) host.remove(item);
+        if (!item || this.#items.get(keyOf(item.kind, item.key)) !== item) return false;
+        this.#checkOwn(item);
+        this._remove(item.kind, item.key);
         return true;
+    }
+
+    #checkOwn({ owner, what, key }: Item): void {
+        if (owner === this) return;
+        throw new TypeError(
+            `the ${what} "${key}" belongs to the server "${owner.name}": change it there`,
+        );
     }
 
     #remove(name: string, kinds: readonly number[]): boolean {
@@ -304,6 +366,64 @@ export class Server {
      */
     resourceUpdated(uri: string): void {
         for (const host of this.#hosts) native.serverResourceUpdated(host.handle, uri);
+        for (const mount of this.#parents)
+            mount.parent.resourceUpdated(mount.key(Sort.RESOURCE, uri));
+    }
+
+    // ---- servers inside this one
+
+    /**
+     * Adds the items of another server of this process to this one.
+     *
+     *     app.mount(weather, { prefix: "weather" });
+     *
+     * The tool or prompt `today` of the other server is `weather_today` here, and the
+     * resource or template `data://now` is `data://weather/now`. Items that are added to
+     * the other server later, or removed there, appear and disappear here, too, and
+     * clients are notified. The middlewares of this server are around those of the other
+     * one, which still hold for its items, as do its `onError`, its `exposeErrors` and
+     * its `dependencyOverrides`. Its store, its principals and its limits do not hold
+     * here. Handlers and middlewares see the names that the client has used. The other
+     * server may also be served by itself, and be mounted several times.
+     *
+     * @throws ExistsError when both servers have an item of the same name or URI;
+     * TypeError when the server would contain itself, or when the prefix is invalid.
+     * Nothing is added then.
+     * @returns this server.
+     */
+    mount(other: Server, { prefix = "" }: MountOptions = {}): this {
+        if (!(other instanceof Server)) throw new TypeError("mount takes a Server");
+        const mount = new Mount(this, other, prefix);
+        const items = [...other.items].map((item) => mount.copy(item));
+        this._checkNew(items);
+        this.mounts.push(mount);
+        other.#parents.push(mount);
+        try {
+            for (const item of items) this._insert(item);
+        } catch (error) {
+            this.#unmount(mount);
+            throw error;
+        }
+        return this;
+    }
+
+    /**
+     * Removes the items of a server that was mounted here. Running calls continue.
+     *
+     * @returns false when the server is not mounted here.
+     */
+    unmount(other: Server): boolean {
+        const found = this.mounts.filter(({ child }) => child === other);
+        for (const mount of found) this.#unmount(mount);
+        return found.length > 0;
+    }
+
+    #unmount(mount: Mount): void {
+        this.mounts.splice(this.mounts.indexOf(mount), 1);
+        const parents = mount.child.#parents;
+        parents.splice(parents.indexOf(mount), 1);
+        for (const { kind, key } of [...mount.child.items])
+            this._remove(kind, mount.key(kind, key));
     }
 
     // ---- serving

@@ -49,9 +49,11 @@ export class Tool extends Item {
     readonly #input: Schema;
     readonly #output: Schema | undefined;
     readonly #streams: boolean;
+    readonly #given: ToolOptions;
 
     constructor(name: string, given: ToolOptions, run: Run) {
         super(name, run);
+        this.#given = given;
         checkOptions("tool", name, given);
         const { input, output, task = "never", ...rest } = given;
         if (!Object.hasOwn(POLICIES, task)) {
@@ -79,6 +81,10 @@ export class Tool extends Item {
             inputSchema: this.#input.json,
             outputSchema: this.#output?.json,
         });
+    }
+
+    override renamed(key: string): Tool {
+        return new Tool(key, this.#given, this.run);
     }
 
     // ---- a call
@@ -133,13 +139,13 @@ export class Tool extends Item {
         const verdict = (this.#output as Schema).check(result.structured);
         if (verdict instanceof Promise) {
             return verdict.then((one) =>
-                this.#replyResult(call, result, this.#given(one)),
+                this.#replyResult(call, result, this.#fitting(one)),
             );
         }
-        this.#replyResult(call, result, this.#given(verdict));
+        this.#replyResult(call, result, this.#fitting(verdict));
     }
 
-    #given(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
+    #fitting(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
         if (!verdict.issues) return verdict.value;
         const why = reasonOf(verdict.issues);
         throw new Unfit(`${this.#misfit}: ${why}`);

@@ -148,6 +148,7 @@ if TYPE_CHECKING:
         Call,
         Complete,
         Context,
+        Depends,
         Middleware,
         Proceed,
         Server,
@@ -175,8 +176,8 @@ _LAZY = {
         ".questions": "ElicitRequest ElicitResult Root SampleMessage SampleRequest "
         "SampleResult",
         ".schema": "Header",
-        ".server": "AccessToken BearerAuth Call Complete Context Middleware Proceed "
-        "Resumed Server Serving Store SyncContext ToolAnnotations",
+        ".server": "AccessToken BearerAuth Call Complete Context Depends Middleware "
+        "Proceed Resumed Server Serving Store SyncContext ToolAnnotations",
     }.items()
     for name in names.split()
 }
@@ -198,6 +199,7 @@ __all__ = [
     "Connecting",
     "Context",
     "Declined",
+    "Depends",
     "DisconnectedError",
     "ElicitRequest",
     "ElicitResult",

@@ -7,6 +7,7 @@ from .completion import Complete as Complete
 from .context import Context as Context
 from .context import Resumed as Resumed
 from .context import SyncContext as SyncContext
+from .depends import Depends as Depends
 from .layers import Call as Call
 from .layers import Middleware as Middleware
 from .layers import Proceed as Proceed
@@ -21,6 +22,7 @@ __all__ = [
     "Call",
     "Complete",
     "Context",
+    "Depends",
     "Middleware",
     "Peer",
     "Proceed",

@@ -20,10 +20,10 @@ from ..failures import Declined, McpError
 from ..questions import ElicitResult, Root, SampleResult
 from . import forms
 from .room import Attempt, Room, ThreadRoom, together
-from .values import block_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
+    from .item import Item
 
 __all__ = ["Context", "Resumed", "SyncContext"]
 
@@ -71,6 +71,7 @@ class Context:
         "_has_sent",
         "_host",
         "_inner",
+        "_item",
         "_room",
         "_task",
     )
@@ -81,12 +82,13 @@ class Context:
         self,
         call: _segue.Call,
         host: Hosting,
-        block: Callable[[Any], str | bytes] = block_of,
+        item: Item,
     ) -> None:
         self._call = call
         self._host = host
+        self._item = item
         # the function that converts each value that the handler sends to a block
-        self._convert = block
+        self._convert = item.block
         # the function of a middleware that changes each value before that
         self._change: Callable[[Any], Any] | None = None
         self._has_sent = False
@@ -109,6 +111,15 @@ class Context:
             self._host.dismiss(self)
         else:
             self._room.flush()
+
+    def _for_thread(self) -> SyncContext:
+        """Returns the context for plain functions of the call."""
+        inner = self._inner
+        if inner is None:
+            inner = self._inner = SyncContext(self._call, self._host, self._item)
+        inner._change = self._change
+        inner._cancelled = self._cancelled
+        return inner
 
     def _leave(self) -> None:
         """Frees the call because the server has ended. The handler may continue."""
@@ -141,8 +152,9 @@ class Context:
 
     @property
     def lifespan(self) -> Any:
-        """The value of the server's `lifespan`; None without one."""
-        life = self._host.life
+        """The value of the `lifespan` of the server that has the item; None without
+        one."""
+        life = self._item.owner._lives.get(id(self._host.runtime))
         return None if life is None else life.value
 
     @property
@@ -453,9 +465,9 @@ class SyncContext(Context):
         self,
         call: _segue.Call,
         host: Hosting,
-        block: Callable[[Any], str | bytes] = block_of,
+        item: Item,
     ) -> None:
-        super().__init__(call, host, block)
+        super().__init__(call, host, item)
         self._room = ThreadRoom()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def send(self, *values: Any) -> None:  # type: ignore[override]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parse", "unwrapped"]
+__all__ = ["named", "parse", "unwrapped"]
 
 _SECTIONS = (
     "args arguments parameters params returns return yields yield raises raise note "
@@ -111,3 +111,9 @@ def parse(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
     lines, params = _numpy(text.splitlines())
     lines, more = _google_and_sphinx(lines)
     return "\n".join(lines).strip() or None, params | more
+
+
+def named(function: Callable[..., Any]) -> str:
+    """Returns the name of a function, for a handler that has no other name."""
+    target = unwrapped(function)
+    return str(getattr(target, "__name__", type(target).__name__))

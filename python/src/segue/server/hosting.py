@@ -65,7 +65,6 @@ class Hosting:
         self.running: set[Context] = set()
         self.pool: Pool = server._pool
         self.max_calls = server.max_calls
-        self.life = server._life()
         self.is_closed = False
         self.is_draining = False
         self.refuses = False

@@ -27,13 +27,14 @@ from .. import _segue, errors, schema
 from ..failures import McpError, ToolError
 from . import layers
 from .context import Context, SyncContext
-from .docstring import unwrapped
+from .docstring import named, unwrapped
 from .forms import Misfit
 from .signature import BadArguments, Signature
 from .values import block_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
+    from .server import Server
 
 __all__ = ["Item", "Kind", "log", "named"]
 
@@ -64,14 +65,6 @@ class Kind:
         self.streams = self.is_generator or self.is_async_generator
 
 
-def named(function: Callable[..., Any]) -> str:
-    """Returns the name of a handler's function. Used when the application gave the
-    handler no name.
-    """
-    target = unwrapped(function)
-    return str(getattr(target, "__name__", type(target).__name__))
-
-
 class _Params(msgspec.Struct):
     arguments: dict[str, Any] = {}
 
@@ -86,12 +79,16 @@ class Item(ABC):
         item: the kind of item (`ITEM_TOOL`, ...).
         key: the name, the URI or the URI template of the item.
         method: the method of a request for the item.
+        servers: the server that the clients see, and for the item of a mounted server
+            those inside it; the last one has made the item.
     """
 
     item: int
     key: str
     what: str
     method: layers.Method
+    servers: tuple[Server, ...] = ()
+    _told: dict[str, Any]
     expected: tuple[type[BaseException], ...] = (BadArguments, Misfit, errors.Error)
 
     def __init__(self, function: Callable[..., Any], thread: bool, forbid: bool) -> None:
@@ -100,9 +97,22 @@ class Item(ABC):
         self.thread = thread
         self.signature = Signature(function, forbid)
 
-    @abstractmethod
+    @property
+    def owner(self) -> Server:
+        """The server that has made the item."""
+        return self.servers[-1]
+
+    @property
+    def around(self) -> tuple[layers.Middleware, ...]:
+        """The middlewares around the calls of this item, the outermost first."""
+        servers, method = self.servers, self.method
+        if len(servers) == 1:
+            return servers[0]._layers.of[method]
+        return tuple(one for server in servers for one in server._layers.of[method])
+
     def describe(self) -> dict[str, Any]:
         """Returns the item as clients see it in a list."""
+        return self._told
 
     @abstractmethod
     def options(self) -> _segue.ItemOptions: ...
@@ -149,7 +159,7 @@ class Item(ABC):
         """Makes the handler that receives the library's events for this item."""
         watch, running, limit = _segue.call_watch, host.running, host.max_calls
         is_async, thread = self.kind.is_async, self.thread
-        around, method = host.server._layers.of, self.method
+        needs = bool(self.signature.needs)
 
         def handle(kind: int, call: Any, params: bytes, name: Any) -> None:
             if kind == _segue.COMPLETION:
@@ -164,8 +174,8 @@ class Item(ABC):
                     refuse(call, host)
                     return
                 is_full = False
-            on_loop = is_async or around[method]
-            context = (Context if on_loop else SyncContext)(call, host, self.block)
+            on_loop = is_async or needs or self.around
+            context = (Context if on_loop else SyncContext)(call, host, self)
             watch(call, context._on_event)
             # This call is a task that was taken over from another server. Its client
             # knows the task as working, so the call is not refused but waits.
@@ -205,9 +215,10 @@ class Item(ABC):
     ) -> None:
         replies = False
         try:
-            around = context._host.server._layers.of[self.method]
-            values = () if around else self.arguments(call, params)
-            if around:
+            around = self.around
+            is_plain = not (around or self.signature.needs)
+            values = self.arguments(call, params) if is_plain else ()
+            if not is_plain:
                 value = await layers.run(around, layers.Call(self, call, params, context))
             elif self.kind.is_async_generator:
                 value = await self._drain(values, context)
@@ -241,17 +252,27 @@ class Item(ABC):
         finally:
             context._host.ended(context)
 
-    def _value(self, values: tuple[Any, ...], context: Context) -> Any:
+    def _value(
+        self,
+        values: tuple[Any, ...],
+        context: Context,
+        found: dict[str, Any] | None = None,
+    ) -> Any:
         """Runs a plain function. Returns its value."""
-        value = self.signature.call(values, context)
+        value = self.signature.call(values, context, found)
         return self._drain_sync(value, context) if self.kind.is_generator else value
 
     # ---- generators
 
-    async def _drain(self, values: tuple[Any, ...], context: Context) -> Any:
+    async def _drain(
+        self,
+        values: tuple[Any, ...],
+        context: Context,
+        found: dict[str, Any] | None = None,
+    ) -> Any:
         """Sends the values that a generator yields, and returns the Result that ends the
         call."""
-        generator = self.signature.call(values, context)
+        generator = self.signature.call(values, context, found)
         call, send_text = context._call, _segue.call_send_text
         # the waiting sends of the handler's other asyncio tasks
         waiting = context._room.queue
@@ -323,7 +344,7 @@ class Item(ABC):
                 host.abandon(call)
                 return
             try:
-                self._answer_failure(call, error, replies, host.server.expose_errors)
+                self._answer_failure(call, error, replies, self.owner.expose_errors)
             except errors.Error as why:  # the call has ended in the meantime
                 log.debug(
                     "%s %r: the failure could not be reported to the client: %s",

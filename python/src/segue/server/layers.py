@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .. import _segue, errors, schema
 from . import docstring
-from .context import Context, SyncContext
+from .context import Context
+from .depends import Needs
 
 if TYPE_CHECKING:
     from .item import Item
@@ -108,26 +109,42 @@ class Call:
     async def _handle(self) -> Any:
         """Runs the handler. Returns its value."""
         item, context = self._item, self.context
-        values = self._values()
+        values, needs = self._values(), item.signature.needs
+        if not needs:
+            return await self._run(values, {})
+
+        def on_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+            return _on_thread(work, context, is_needed=True)
+
+        def of(is_async: bool) -> Context:
+            return context if is_async else context._for_thread()
+
+        made = Needs(of, on_thread, item.owner.dependency_overrides)
+        return await made.run(needs, lambda found: self._run(values, found))
+
+    async def _run(self, values: tuple[Any, ...], found: dict[str, Any]) -> Any:
+        item, context = self._item, self.context
         if item.kind.is_async_generator:
-            return await item._drain(values, context)
+            return await item._drain(values, context, found)
         if item.kind.is_async:
-            return await item.signature.call(values, context)
-        host = context._host
-        inner = SyncContext(self._call, host, item.block)
-        inner._change = context._change
-        inner._cancelled = context._cancelled
-        context._inner = inner
+            return await item.signature.call(values, context, found)
+        inner = context._for_thread()
         try:
             if not item.thread:
-                return item._value(values, inner)
-            return await _on_thread(lambda: item._value(values, inner), context)
+                return item._value(values, inner, found)
+            return await _on_thread(lambda: item._value(values, inner, found), context)
         finally:
             context._has_sent |= inner._has_sent
 
 
-async def _on_thread(work: Callable[[], Any], context: Context) -> Any:
-    """Runs a function on a thread of the pool. Returns its value."""
+async def _on_thread(
+    work: Callable[[], Any], context: Context, is_needed: bool = False
+) -> Any:
+    """Runs a function on a thread of the pool. Returns its value.
+
+    Args:
+        is_needed: True = the function runs also if the call was cancelled before.
+    """
     host, copied = context._host, contextvars.copy_context()
     done: asyncio.Future[tuple[Any, BaseException | None]] = host.loop.create_future()
 
@@ -138,7 +155,8 @@ async def _on_thread(work: Callable[[], Any], context: Context) -> Any:
     def run() -> None:
         value, error = None, None
         try:
-            if context._cancelled:  # cancelled while the function waited for a thread
+            # cancelled while the function waited for a thread
+            if context._cancelled and not is_needed:
                 raise errors.RequestCancelledError()
             value = copied.run(work)
         except BaseException as why:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .server import Server
 
-__all__ = ["Life", "Lifespan"]
+__all__ = ["Life", "Lifespan", "Lives"]
 
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
@@ -90,3 +90,25 @@ class Life:
                     await self._stop.wait()
         finally:
             self.value = None
+
+
+class Lives:
+    """The lifespans of a server and of the servers that are mounted in it. They begin in
+    this order, and end in the opposite order."""
+
+    def __init__(self, lives: Sequence[Life]) -> None:
+        self._lives = lives
+        self._stack = contextlib.AsyncExitStack()
+
+    async def enter(self) -> None:
+        """Begins all of them. If one cannot begin, those that began before end, and its
+        exception is raised."""
+        async with contextlib.AsyncExitStack() as stack:
+            for life in self._lives:
+                await life.enter()
+                stack.push_async_callback(life.leave)
+            self._stack = stack.pop_all()
+
+    async def leave(self) -> None:
+        """Ends all of them, also if one raises."""
+        await self._stack.aclose()

@@ -53,7 +53,7 @@ class Completing(Item):
         return rpc_error(error, is_exposed)
 
     def complete(self, host: Hosting, call: _segue.Call, params: bytes) -> None:
-        host.spawn(self._complete(call, params, host.server.expose_errors))
+        host.spawn(self._complete(call, params, self.owner.expose_errors))
 
     async def _complete(self, call: _segue.Call, params: bytes, is_exposed: bool) -> None:
         try:
@@ -135,9 +135,6 @@ class Resource(Completing):
                 f"resource {self.key!r} has the variables {sorted(given)}, but "
                 f"{named(self.function)} takes {sorted(takes)}"
             )
-
-    def describe(self) -> dict[str, Any]:
-        return self._told
 
     def options(self) -> _segue.ItemOptions:
         return self._options
@@ -227,9 +224,6 @@ class Prompt(Completing):
         if name in self.signature.required:
             told["required"] = True
         return told
-
-    def describe(self) -> dict[str, Any]:
-        return self._told
 
     def options(self) -> _segue.ItemOptions:
         return self._options

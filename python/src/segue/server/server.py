@@ -16,8 +16,9 @@ from .completion import Complete, Completer
 from .hosting import Hosting
 from .item import Item
 from .layers import Layers, Method, Middleware
-from .lifespan import Life, Lifespan
+from .lifespan import Life, Lifespan, Lives
 from .listed import Completing, Prompt, Resource
+from .mount import Mount, above, inside
 from .pool import Pool
 from .serving import Serving
 from .stores import OpenStore, Store, StoreLike, store_of
@@ -75,6 +76,10 @@ class Server:
             callers, who always get their texts.
         options: further members of `segue_server_options`, by their names in C (limits,
             dialects, keys); durations in milliseconds.
+
+    Attributes:
+        dependency_overrides: functions in place of those of `Depends`, by the function
+            that is replaced; for tests.
     """
 
     def __init__(
@@ -110,6 +115,9 @@ class Server:
         self._items: dict[tuple[int, str], Item] = {}
         self._threads = threads
         self._layers = Layers()
+        self._mounts: list[Mount] = []
+        self._parents: list[Mount] = []
+        self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
         self._begin()
         _servers.add(self)
 
@@ -257,12 +265,11 @@ class Server:
             )
             if not isinstance(item, Completing) or argument not in item.signature.names:
                 raise ValueError(f"{of!r} has no argument {argument!r}")
+            self._check_own(item)
             had = item.completes
             item.suggestions.by_name[argument] = Complete(function)
             if not had:
-                for host in list(self._hosts.values()):
-                    host.remove(item)
-                    host.add(item)
+                self._add_again(item)
             return function
 
         return decorate
@@ -312,21 +319,65 @@ class Server:
     # ---- adding and removing items
 
     def _add(self, item: Item) -> None:
-        key = (item.item, item.key)
-        if key in self._items:
-            raise ValueError(f"the server already has a {item.what} {item.key!r}")
+        item.servers = (self,)
+        self._check_new([item])
+        self._insert(item)
+
+    def _check_new(self, items: Sequence[Item]) -> None:
+        """Refuses items that this server, or a server that it is mounted in, has."""
+        for item in items:
+            had = self._items.get((item.item, item.key))
+            if had is not None:
+                owner = "" if had.owner is self else f", of the server {had.owner.name!r}"
+                raise ValueError(
+                    f"the server {self.name!r} already has a {item.what} {item.key!r}"
+                    f"{owner}"
+                )
+        for mount in self._parents:
+            mount.parent._check_new([mount.copy(item) for item in items])
+
+    def _insert(self, item: Item) -> None:
+        """Adds an item here, and where this server is mounted."""
         for host in list(self._hosts.values()):
             host.add(item)
-        self._items[key] = item
+        self._items[item.item, item.key] = item
+        for mount in self._parents:
+            mount.parent._insert(mount.copy(item))
+
+    def _check_own(self, item: Item) -> None:
+        if item.owner is not self:
+            raise ValueError(
+                f"the {item.what} {item.key!r} belongs to the server "
+                f"{item.owner.name!r}: change it there"
+            )
 
     def _remove(self, kinds: Sequence[int], name: str) -> None:
         for kind in kinds:
-            item = self._items.pop((kind, name), None)
+            item = self._items.get((kind, name))
             if item is not None:
-                for host in list(self._hosts.values()):
-                    host.remove(item)
+                self._check_own(item)
+                self._drop_item(kind, name)
                 return
         raise KeyError(name)
+
+    def _drop_item(self, kind: int, name: str) -> None:
+        """Removes an item here, and where this server is mounted."""
+        item = self._items.pop((kind, name), None)
+        if item is None:
+            return
+        for host in list(self._hosts.values()):
+            host.remove(item)
+        for mount in self._parents:
+            mount.parent._drop_item(kind, mount.key(kind, name))
+
+    def _add_again(self, item: Item) -> None:
+        """Reports that an item now suggests values for its arguments."""
+        for host in list(self._hosts.values()):
+            host.remove(item)
+            host.add(item)
+        for mount in self._parents:
+            key = (item.item, mount.key(item.item, item.key))
+            mount.parent._add_again(mount.parent._items[key])
 
     def remove_tool(self, name: str) -> None:
         """Removes a tool. Running calls continue.
@@ -350,6 +401,72 @@ class Server:
         """
         for host in list(self._hosts.values()):
             _segue.server_resource_updated(host.handle, uri)
+        for mount in self._parents:
+            mount.parent.resource_updated(mount.key(_segue.ITEM_RESOURCE, uri))
+
+    # ---- servers inside this one
+
+    def mount(self, other: Server, prefix: str = "") -> None:
+        """Adds the items of another server of this process to this one.
+
+            app.mount(weather, prefix="weather")
+
+        The tool or prompt `today` of the other server is `weather_today` here, and the
+        resource or template `data://now` is `data://weather/now`. Items that are added to
+        the other server later, or removed there, appear and disappear here, too, and
+        clients are notified. The middlewares of this server are around those of the other
+        one, which still hold for its items, as do its lifespan, its `expose_errors` and
+        its `dependency_overrides`. Its store, its principals and its limits do not hold
+        here. Handlers and middlewares see the names that the client has used. The other
+        server may also be served by itself, and be mounted several times.
+
+        Args:
+            prefix: letters, digits, "_", "." and "-"; "" = the names stay as they are.
+
+        Raises:
+            ValueError: both servers have an item of the same name or URI, the server
+                would contain itself, or the prefix is invalid. Nothing is added then.
+            RuntimeError: the other server has a lifespan, and this one is served already.
+        """
+        if not isinstance(other, Server):
+            raise TypeError(f"mount takes a segue.Server, not {other!r}")
+        mount = Mount(self, other, prefix)
+        mount.check()
+        if any(one.lifespan for one in inside(other)) and any(
+            one._hosts for one in above(self)
+        ):
+            raise RuntimeError(
+                f"the server {other.name!r} has a lifespan, which begins when serving "
+                f"begins: mount it before {self.name!r} is served"
+            )
+        items = [mount.copy(item) for item in other._items.values()]
+        self._check_new(items)
+        self._mounts.append(mount)
+        other._parents.append(mount)
+        try:
+            for item in items:
+                self._insert(item)
+        except BaseException:
+            self._unmount(mount)
+            raise
+
+    def unmount(self, other: Server) -> None:
+        """Removes the items of a server that was mounted here. Running calls continue.
+
+        Raises:
+            KeyError: the server is not mounted here.
+        """
+        found = [one for one in self._mounts if one.child is other]
+        if not found:
+            raise KeyError(other.name)
+        for mount in found:
+            self._unmount(mount)
+
+    def _unmount(self, mount: Mount) -> None:
+        self._mounts.remove(mount)
+        mount.child._parents.remove(mount)
+        for kind, name in list(mount.child._items):
+            self._drop_item(kind, mount.key(kind, name))
 
     # ---- serving
 
@@ -443,9 +560,7 @@ class Server:
         the runtime of the running loop. The lifespan then lasts until the loop ends, as
         the tasks of the server do.
         """
-        life = self._life()
-        if life is not None:
-            await life.enter()
+        await self._all_lives().enter()
         host = self._host(None)
         # counts the transport as a user of the native server (hosting), so that the
         # native server and its tasks stay when the transport ends
@@ -467,6 +582,12 @@ class Server:
 
     def _principal_hook(self) -> Callable[[_segue.Transport], str | None] | None:
         return None if self.principal is None else principal_hook(self.principal)
+
+    def _all_lives(self) -> Lives:
+        """Returns the lifespans of this server and of those that are mounted in it."""
+        servers = dict.fromkeys(inside(self))
+        found = [one._life() for one in servers]
+        return Lives([life for life in found if life is not None])
 
     def _life(self) -> Life | None:
         """Returns the lifespan of this server in the running event loop."""

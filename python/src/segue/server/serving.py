@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 
 from .. import _segue, errors
 from .auth import BearerAuth
+from .lifespan import Lives
 from .options import MountOptions, ServeOptions
 from .stdio import Stdio
 from .stores import store_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
-    from .lifespan import Life
     from .server import Server
 
 __all__ = ["Serving", "address_of"]
@@ -162,7 +162,7 @@ class Serving:
         self._stdio: Stdio | None = None
         self._left: asyncio.Event | None = None
         self._closing: asyncio.Future[None] | None = None
-        self._life: Life | None = None
+        self._lives = Lives([])
 
     _open_listener = staticmethod(_segue.server_listen)
     _store_of = staticmethod(store_of)
@@ -182,19 +182,17 @@ class Serving:
         if self._listen is None:  # before the lifespan, which may print
             self._stdio = Stdio()
         try:
-            life = self._server._life()
-            if life is not None:
-                await life.enter()
+            lives = self._server._all_lives()
+            await lives.enter()
             try:
                 self._start()
             except BaseException:
-                if life is not None:
-                    await life.leave()
+                await lives.leave()
                 raise
         except BaseException:
             self._restore()
             raise
-        self._life = life
+        self._lives = lives
         return self
 
     def _restore(self) -> None:
@@ -279,8 +277,7 @@ class Serving:
                 await self._finish(host)
             finally:
                 try:
-                    if self._life is not None:
-                        await self._life.leave()
+                    await self._lives.leave()
                 finally:
                     self._restore()
 

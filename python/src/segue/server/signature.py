@@ -20,7 +20,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from .. import schema
-from . import docstring, models
+from . import depends, docstring, models
 from .context import Context
 from .models import Models
 from .names import unknown_names
@@ -53,11 +53,11 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(target, localns=names, include_extras=True)
 
 
-def _is_context(hint: Any) -> bool:
+def is_context(hint: Any) -> bool:
     if isinstance(hint, type):
         return issubclass(hint, Context)
     if get_origin(hint) in (typing.Union, types.UnionType):
-        return any(_is_context(one) for one in get_args(hint))
+        return any(is_context(one) for one in get_args(hint))
     return False
 
 
@@ -93,6 +93,9 @@ class Signature:
         required: the names of the arguments without a default.
         schema: the JSON Schema of all arguments.
         returns: the annotation of the return value; Any when there is none.
+        needs: the dependencies, by the parameter's name.
+        call: calls the function with the values of the arguments, the context, and the
+            values of the dependencies by name.
     """
 
     def __init__(self, function: Callable[..., Any], forbid_extra: bool = False) -> None:
@@ -101,7 +104,10 @@ class Signature:
         hints = type_hints(function)
         self.returns = hints.get("return", Any)
         self.wants_context = False
-        self._context_at: int | str = 0
+        self._context_name = ""
+        self._context_at = 0  # its place among the other parameters; -1 = it has a name
+        self._by_place: list[str] = []  # the parameters that have no name for callers
+        self.needs: dict[str, depends.Dependency] = {}
         self._fields: list[inspect.Parameter] = []
         self.types: dict[str, Any] = {}
         self._extra: str | None = None
@@ -127,10 +133,17 @@ class Signature:
                 f"{self.function!r}: *{parameter.name} cannot be an argument, because "
                 "arguments have names: use a parameter that is a list"
             )
-        if _is_context(hint):
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            self._by_place.append(parameter.name)
+        need = depends.dependency_of(hint, parameter.default)
+        if need is not None:
+            depends.check(need)
+            self.needs[parameter.name] = need
+        elif is_context(hint):
             self.wants_context = True
+            self._context_name = parameter.name
             is_keyword = parameter.kind is _KEYWORD
-            self._context_at = parameter.name if is_keyword else len(self._fields)
+            self._context_at = -1 if is_keyword else len(self._fields)
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             self._extra = parameter.name
             self._extra_type = hint
@@ -263,6 +276,8 @@ class Signature:
         for name, one in given.items():
             if name in known:
                 continue
+            if name in self.needs or (self.wants_context and name == self._context_name):
+                raise ValueError(unknown_names([name], list(known)))
             try:
                 made[name] = read(one)
             except (msgspec.MsgspecError, ValueError) as error:
@@ -289,26 +304,30 @@ class Signature:
             why = f"Object missing required field `{self.required[0]}`"
         return BadArguments(f"Invalid arguments for {what}: {why}")
 
-    def _make_call(self) -> Callable[[tuple[Any, ...], Context | None], Any]:
-        """Returns the function that calls the handler with the values and the context."""
+    def _make_call(self) -> Callable[..., Any]:
+        """Returns `call`."""
         function, at = self.function, self._context_at
-        if self._keywords or self._extra or isinstance(at, str):
+        if self._keywords or self._extra or self.needs or at < 0:
             return self._call_by_name
         if not self.wants_context:
-            return lambda values, context: function(*values)
+            return lambda values, context, found=None: function(*values)
         if not self._fields:
-            return lambda values, context: function(context)
+            return lambda values, context, found=None: function(context)
         if at == 0:
-            return lambda values, context: function(context, *values)
-        return lambda values, context: function(*values[:at], context, *values[at:])
+            return lambda values, context, found=None: function(context, *values)
+        return lambda values, context, found=None: function(
+            *values[:at], context, *values[at:]
+        )
 
-    def _call_by_name(self, values: tuple[Any, ...], context: Context | None) -> Any:
-        named = dict(zip(self.names, values, strict=False))
-        first = [named.pop(one.name) for one in self._fields if one.kind is not _KEYWORD]
+    def _call_by_name(
+        self,
+        values: tuple[Any, ...],
+        context: Context | None,
+        found: dict[str, Any] | None = None,
+    ) -> Any:
+        named = {**dict(zip(self.names, values, strict=False)), **(found or {})}
         extra: dict[str, Any] = values[len(self.names)] if self._extra else {}
         if self.wants_context:
-            if isinstance(self._context_at, str):
-                named[self._context_at] = context
-            else:
-                first.insert(self._context_at, context)
+            named[self._context_name] = context
+        first = [named.pop(name) for name in self._by_place]
         return self.function(*first, **named, **extra)

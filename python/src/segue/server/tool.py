@@ -143,9 +143,6 @@ class Tool(Item):
         }
         self._told = {key: value for key, value in told.items() if value is not None}
 
-    def describe(self) -> dict[str, Any]:
-        return self._told
-
     def options(self) -> _segue.ItemOptions:
         return self._options
 

@@ -1,0 +1,217 @@
+"""Dependencies: parameters of a handler that a function of the application fills, and
+that clients do not see.
+
+    CALL ──> middleware ──> dependencies ──> handler ──> clean-up ──> reply
+
+The dependencies of a call are made one after the other, each once. A plain function runs
+on a thread of the pool, an async one on the loop, as handlers do. A generator makes its
+value with `yield`. The rest of it is the clean-up, which runs in the opposite order when
+the handler has ended, and before the reply. So a clean-up that fails makes the call fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+from ..hints import unnamed
+from . import docstring
+
+if TYPE_CHECKING:
+    from .context import Context, SyncContext
+
+__all__ = ["Dependency", "Depends", "Needs", "dependency_of"]
+
+T = TypeVar("T")
+Factory = Callable[..., Any]
+
+
+class Dependency:
+    """Marks a parameter as a dependency. `Depends` makes it."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Factory) -> None:
+        if not callable(function):
+            raise TypeError(f"Depends needs a function, not {function!r}")
+        self.function = function
+
+    def __repr__(self) -> str:
+        return f"Depends({docstring.named(self.function)})"
+
+
+@overload
+def Depends(function: Callable[..., AsyncIterator[T]], /) -> T: ...
+@overload
+def Depends(function: Callable[..., Iterator[T]], /) -> T: ...
+@overload
+def Depends(function: Callable[..., Awaitable[T]], /) -> T: ...
+@overload
+def Depends(function: Callable[..., T], /) -> T: ...
+def Depends(function: Factory, /) -> Any:
+    """Marks a parameter of a handler that a function fills, and that clients do not see:
+
+        @server.tool
+        async def count(database: Database = segue.Depends(open_database)) -> int: ...
+
+    `database: Annotated[Database, segue.Depends(open_database)]` means the same.
+
+    Args:
+        function: a function that makes the value: plain (it then runs on a thread),
+            async, or a generator of either kind, which yields the value once and then
+            cleans up. Its parameters are the `Context` of the call, further
+            dependencies, or have defaults. It runs once in each call, also if several
+            parameters depend on it. `Server.dependency_overrides` replaces it in tests.
+    """
+    return Dependency(function)
+
+
+def dependency_of(hint: Any, default: Any) -> Dependency | None:
+    """Returns the mark of a parameter: its default, or a part of its annotation."""
+    if isinstance(default, Dependency):
+        return default
+    for one in getattr(unnamed(hint), "__metadata__", ()):
+        if isinstance(one, Dependency):
+            return one
+    return None
+
+
+class _Plan(NamedTuple):
+    """How to call a function that makes a dependency.
+
+    Attributes:
+        contexts: the names of the parameters that get the context.
+        needs: the dependencies of the function, by the parameter's name.
+    """
+
+    is_async: bool
+    is_generator: bool
+    contexts: tuple[str, ...]
+    needs: dict[str, Dependency]
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_of(function: Factory) -> _Plan:
+    from .item import Kind
+    from .signature import is_context, type_hints
+
+    target: Any = function
+    if isinstance(function, type):  # its objects are the values
+        kind, target = None, target.__init__
+    else:
+        kind = Kind(function)
+    hints = type_hints(target)
+    contexts, needs = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints.get(parameter.name, Any)
+        found = dependency_of(hint, parameter.default)
+        if found is not None:
+            needs[parameter.name] = found
+        elif is_context(hint):
+            contexts.append(parameter.name)
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            raise TypeError(
+                f"{function!r}: {parameter.name!r} of a dependency has to be the "
+                "Context, to be a dependency, or to have a default"
+            )
+        is_filled = parameter.name in needs or parameter.name in contexts
+        if is_filled and parameter.kind is parameter.POSITIONAL_ONLY:
+            raise TypeError(
+                f"{function!r}: {parameter.name!r} of a dependency is passed by its "
+                "name, so it cannot be positional-only"
+            )
+    return _Plan(
+        kind is not None and kind.is_async,
+        kind is not None and kind.streams,
+        tuple(contexts),
+        needs,
+    )
+
+
+def check(dependency: Dependency, above: tuple[Factory, ...] = ()) -> None:
+    """Refuses a dependency that cannot be made.
+
+    Raises:
+        TypeError: a parameter of its function cannot be filled, or it needs itself.
+    """
+    function = dependency.function
+    if function in above:
+        raise TypeError(f"{function!r} depends on itself")
+    for one in _plan_of(function).needs.values():
+        check(one, (*above, function))
+
+
+class Needs:
+    """The dependencies of one call.
+
+    Args:
+        context: returns the context of the call, for an async or a plain function.
+        on_thread: runs a function on a thread of the pool. Returns its value.
+        overrides: the functions that replace others.
+    """
+
+    def __init__(
+        self,
+        context: Callable[[bool], Context | SyncContext],
+        on_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+        overrides: Mapping[Factory, Factory],
+    ) -> None:
+        self._context = context
+        self._on_thread = on_thread
+        self._overrides = overrides
+        self._made: dict[Factory, Any] = {}
+        self._stack = contextlib.AsyncExitStack()
+
+    async def run(
+        self,
+        needs: Mapping[str, Dependency],
+        work: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Makes the dependencies, runs `work` with their values by name, and cleans up.
+        Returns the value of `work`."""
+        try:
+            value = await work(await self._values(needs))
+        except BaseException as error:
+            # A clean-up may raise another exception, but it cannot hide this one.
+            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            raise
+        await self._stack.aclose()
+        return value
+
+    async def _values(self, needs: Mapping[str, Dependency]) -> dict[str, Any]:
+        return {name: await self._value(one.function) for name, one in needs.items()}
+
+    async def _value(self, key: Factory) -> Any:
+        if key not in self._made:
+            function = self._overrides.get(key, key)
+            if function is not key:
+                check(Dependency(function), (key,))
+            self._made[key] = await self._make(function)
+        return self._made[key]
+
+    async def _make(self, function: Factory) -> Any:
+        plan = _plan_of(function)
+        given = await self._values(plan.needs)
+        for name in plan.contexts:
+            given[name] = self._context(plan.is_async)
+        if plan.is_async and plan.is_generator:
+            manager = contextlib.asynccontextmanager(function)(**given)
+            return await self._stack.enter_async_context(manager)
+        if plan.is_async:
+            return await function(**given)
+        if not plan.is_generator:
+            return await self._on_thread(lambda: function(**given))
+        plain = contextlib.contextmanager(function)(**given)
+        value = await self._on_thread(plain.__enter__)
+
+        async def leave(*exception: Any) -> Any:
+            return await self._on_thread(lambda: plain.__exit__(*exception))
+
+        self._stack.push_async_exit(leave)
+        return value
