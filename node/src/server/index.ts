@@ -7,6 +7,7 @@
 export type { AccessToken, BearerAuth, Caller, Verdict } from "./auth.js";
 export { Context, type LogLevelName, Resumed } from "./context.js";
 export type { AskOptions, Elicited, Sampled, SampleOptions } from "./forms.js";
+export type { Handler } from "./handler.js";
 export {
     Call,
     type Method,
@@ -18,6 +19,7 @@ export * as middleware from "./middleware.js";
 export type {
     Completer,
     Failure,
+    HandlerOptions,
     ItemOptions,
     ListenOptions,
     PromptHandler,

@@ -7,6 +7,7 @@
  * @module
  */
 
+import type { IncomingMessage } from "node:http";
 import type {
     Annotations,
     Bytes,
@@ -358,6 +359,31 @@ export interface ListenOptions
     origins?: string | readonly string[] | undefined;
     /** Checks the tokens of callers. With this option every caller needs a token. */
     auth?: BearerAuth | undefined;
+}
+
+/** The options of a handler; see {@link Server.handler}. */
+export interface HandlerOptions
+    extends Omit<
+        ListenOptions,
+        | "host"
+        | "address"
+        | "port"
+        | "reusePort"
+        | "certFile"
+        | "keyFile"
+        | "clientCaFile"
+        | "clientCertRequired"
+    > {
+    /**
+     * Returns the principal of a request that the application has authenticated, or
+     * undefined. Such a caller needs no token, and the `principal` of the server does not
+     * run.
+     */
+    principal?:
+        | ((
+              request: IncomingMessage | Request,
+          ) => string | null | undefined | Promise<string | null | undefined>)
+        | undefined;
 }
 
 const OF_ITEMS: Record<keyof ItemOptions, true> = {

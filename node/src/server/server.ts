@@ -10,6 +10,7 @@ import { native, type Principal, Item as Sort, type Transport } from "../native.
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike } from "../schema.js";
 import { principalHook } from "./auth.js";
+import { type Handler, Mounted, makeHandler } from "./handler.js";
 import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
 import { Layers, type Middleware, type UseOptions } from "./layers.js";
@@ -20,6 +21,7 @@ import {
     type Completer,
     checkStdioOptions,
     type Failure,
+    type HandlerOptions,
     type ListenOptions,
     type PromptHandler,
     type PromptOptions,
@@ -445,6 +447,34 @@ export class Server {
         return this.#with(options.store, (store) =>
             this.#served(new Listener(this.#host(store), options, leave)),
         );
+    }
+
+    /**
+     * Returns a handler for an application's own HTTP server: a function of `node:http`,
+     * Express and Connect, and `handler.fetch` for frameworks of `Request` and
+     * `Response`.
+     *
+     *     const mcp = server.handler();
+     *     app.all("/mcp", mcp); // Express
+     *     fastify.all("/mcp", (request, reply) => {
+     *         reply.hijack();
+     *         mcp(request.raw, reply.raw, request.body);
+     *     });
+     *     app.all("/mcp", (c) => mcp.fetch(c.req.raw)); // Hono
+     *
+     * Sessions, streams, limits and the rules for hosts, origins and tokens are those of
+     * `listenHttp`; the address at which the HTTP server got the request counts as the
+     * address of the listener. The handler answers at every path, unless `path` is set.
+     * With `auth`, name its `resource`, and mount the handler also at
+     * "/.well-known/oauth-protected-resource". The handler does not keep the process
+     * alive.
+     */
+    handler(options: HandlerOptions = {}): Handler {
+        const leave = (one: Hosting): Promise<void> => this.#leave(one);
+        const opening = this.#with(options.store, (store) =>
+            this.#served(new Mounted(this.#host(store), options, leave)),
+        );
+        return makeHandler(opening, options.principal);
     }
 
     /**

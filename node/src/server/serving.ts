@@ -42,7 +42,7 @@ export abstract class Serving {
     /** Resolves when the serving has ended for any reason. */
     readonly closed: Promise<void>;
     /** @internal */
-    protected readonly host: Hosting;
+    readonly host: Hosting;
     /** @internal */
     protected readonly drainMs: number;
     /**
@@ -270,7 +270,11 @@ function commas(names: string | readonly string[] | undefined): string | undefin
 
 const LOCAL = "127.0.0.1";
 
-function listenOptions(given: ListenOptions, drainMs: number): NativeListenOptions {
+/** @internal */
+export function listenOptions(
+    given: ListenOptions,
+    drainMs: number,
+): NativeListenOptions {
     const { host, store: _, signal: __, auth: ___, hosts, origins, ...rest } = given;
     const address = rest.address ?? (host === "localhost" ? LOCAL : host);
     return {
