@@ -54,10 +54,11 @@ def fronts(segue, upstream, directory):
     }
 
 
-def backs(segue, url):
+def backs(segue, url, directory):
     """{name: command}: a program before a server over HTTP."""
     return {
         "segue-proxy": [segue, url],
+        "segue-proxy sqlite": [segue, "--store", f"{directory}/backs.db", url],
         "supergateway": [f"{NPM}/supergateway", "--streamableHttp", url, "--logLevel",
                          "none"],
         "mcp-remote": [f"{NPM}/mcp-remote", url, "--allow-http", "--transport",
@@ -203,9 +204,9 @@ def measure_before_http(report, segue, port, seconds, sessions):
     def bare():
         return {**load.http_calls(port, 1, seconds), "calls_per_s": 1}
 
-    measure_kind(report, "stdio", backs(segue, url), bare,
-                 lambda command: over_pipes(command, seconds))
     with tempfile.TemporaryDirectory() as directory:
+        measure_kind(report, "stdio", backs(segue, url, directory), bare,
+                     lambda command: over_pipes(command, seconds))
         commands = gateways(segue, url, directory)
         usable = measure_kind(report, "http_http", commands, bare,
                               lambda command: over_http(command, seconds))
@@ -235,6 +236,10 @@ def measure(programs, report, plan):
         server.kill()
         server.wait()
         server.stdout.close()
-    measure_kind(report, "stdio_stdio", {"segue-proxy": [segue, "--", *upstream]},
-                 lambda: over_pipes(upstream, seconds),
-                 lambda command: over_pipes(command, seconds))
+    with tempfile.TemporaryDirectory() as directory:
+        measure_kind(report, "stdio_stdio", {
+            "segue-proxy": [segue, "--", *upstream],
+            "segue-proxy sqlite": [segue, "--store", f"{directory}/pipes.db", "--",
+                                   *upstream]},
+            lambda: over_pipes(upstream, seconds),
+            lambda command: over_pipes(command, seconds))

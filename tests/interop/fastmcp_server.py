@@ -1,4 +1,6 @@
-"""A server on FastMCP, for tests/interop/through.py."""
+"""A server on FastMCP, for tests/interop/through.py. With PORT it serves HTTP there."""
+import os
+
 from fastmcp import Context, FastMCP
 
 server = FastMCP("fast", instructions="Add first.")
@@ -37,4 +39,8 @@ def ask(topic: str) -> str:
     return f"What about {topic}?"
 
 
-server.run(show_banner=False)
+if "PORT" in os.environ:
+    server.run("http", show_banner=False, host="127.0.0.1", port=int(os.environ["PORT"]),
+               log_level="ERROR")
+else:
+    server.run(show_banner=False)

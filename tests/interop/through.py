@@ -23,7 +23,7 @@ import through_upstreams as table
 
 IN_FRONT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "../proxy/in_front.py")
-STEP_SECONDS = 60  # the time that the clients give each step
+STEP_SECONDS = 300  # the time that the clients give each step, and the connection
 # Members that belong to the connection, not to the answer. The proxy offers any call as a
 # task, so it has an "execution" of its own.
 DIFFERENCES = {"resultType", "ttlMs", "cacheScope", "nextCursor", "execution"}
@@ -78,14 +78,21 @@ def common(value):
     return found
 
 
+def said_by(text):
+    """Returns the line that tells an error, or the last one: Node's last line is its
+    version."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line]
+    return [*lines[-1:], *errors][-1] if lines else "nothing on standard error"
+
+
 def record(client, era, target, steps):
     """Returns what a client got, one object per step, and why it ended early."""
     child = subprocess.run([*client, era, *target], input=json.dumps(steps), text=True,
                            capture_output=True,
                            timeout=STEP_SECONDS * (len(steps) + 2))
     lines = [json.loads(line) for line in child.stdout.splitlines()]
-    said = child.stderr.strip().splitlines()
-    return lines, said[-1] if said else f"it ended with {child.returncode}"
+    return lines, f"it ended with {child.returncode}: {said_by(child.stderr)}"
 
 
 def steps_of(upstream, client):
@@ -101,15 +108,26 @@ class Play:
         path = os.path.realpath(self.directory.name)
         if upstream.prepare:
             upstream.prepare(path)
-        self.places = {"dir": path, "page": page, "python": sys.executable}
+        self.places = {"dir": path, "page": page}
         self.command = fill(upstream.command, self.places)
         self.steps = fill(steps_of(upstream, client), self.places)
+        self.children = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        for child in self.children:
+            child.terminate()
+            child.communicate()
         self.directory.cleanup()
+
+    def url_of(self, command):
+        """Starts a program that prints a URL, and returns the URL."""
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                                 stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.children.insert(0, child)
+        return child.stdout.readline().strip()
 
     def read(self, told):
         """Returns the lines without what belongs to this play, and why they ended."""
@@ -121,26 +139,25 @@ class Play:
 
 def directly(upstream, page, client, era):
     with Play(upstream, page, client) as play:
-        return play.read(record(client.command, era, play.command, play.steps))
+        target = upstream.reference or play.command
+        if upstream.listens and not upstream.reference:
+            target = [play.url_of(play.command)]
+        return play.read(record(client.command, era, target, play.steps))
 
 
 def over_stdio(upstream, page, client, era, proxy):
     with Play(upstream, page, client) as play:
-        return play.read(record(client.command, era, [proxy, "--", *play.command],
-                                play.steps))
+        target = [play.url_of(play.command)] if upstream.listens \
+            else ["--", *play.command]
+        return play.read(record(client.command, era, [proxy, *target], play.steps))
 
 
 def over_http(upstream, page, client, era, proxy):
+    kind = "http" if upstream.listens else "stdio"
     with Play(upstream, page, client) as play:
-        front = subprocess.Popen(
-            [sys.executable, "-B", IN_FRONT, proxy, "--", "stdio", *play.command],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            url = front.stdout.readline().strip()
-            return play.read(record(client.command, era, [url], play.steps))
-        finally:
-            front.terminate()
-            front.communicate()
+        url = play.url_of([sys.executable, "-B", IN_FRONT, proxy, "--", kind,
+                           *play.command])
+        return play.read(record(client.command, era, [url], play.steps))
 
 
 def is_failure(line):

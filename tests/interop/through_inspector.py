@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-STEP_SECONDS = 60
+STEP_SECONDS = 300
 LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",

@@ -9,6 +9,8 @@ const sdk1 = given[0] === '--sdk1' && Boolean(given.shift());
 const [era, command, ...args] = given;
 const sdk = await (sdk1 ? loadSdk1() : loadSdk2());
 const client = sdk.makeClient('ts-judge', era === 'modern' ? { pin: '2026-07-28' } : 'legacy', {});
+// More than the SDK's own minute: where the machine is busy, a server starts slowly.
+const patience = { timeout: 300_000 };
 const lists = {
     'tools/list': ['listTools', 'tools'], 'prompts/list': ['listPrompts', 'prompts'],
     'resources/list': ['listResources', 'resources'],
@@ -19,7 +21,7 @@ async function allPages(name, member) {
     const found = [];
     let cursor;
     do {
-        const page = await client[name](cursor ? { cursor } : undefined);
+        const page = await client[name](cursor ? { cursor } : undefined, patience);
         found.push(...page[member]);
         cursor = sdk1 ? page.nextCursor : undefined; // version 2 reads all pages itself
     } while (cursor);
@@ -30,15 +32,15 @@ async function act(method, name, arguments_) {
     if (method === 'hello')
         return { name: client.getServerVersion()?.name, instructions: client.getInstructions() };
     if (lists[method]) return allPages(...lists[method]);
-    if (method === 'tools/call') return sdk.call(client, { name, arguments: arguments_ ?? {} });
-    if (method === 'prompts/get') return client.getPrompt({ name, arguments: arguments_ });
-    if (method === 'resources/read') return client.readResource({ uri: name });
+    if (method === 'tools/call') return sdk.call(client, { name, arguments: arguments_ ?? {} }, patience);
+    if (method === 'prompts/get') return client.getPrompt({ name, arguments: arguments_ }, patience);
+    if (method === 'resources/read') return client.readResource({ uri: name }, patience);
     throw new Error(`no step ${method}`);
 }
 
 await client.connect(command.startsWith('http')
     ? new sdk.StreamableHTTPClientTransport(new URL(command))
-    : new sdk.StdioClientTransport({ command, args, env: process.env }));
+    : new sdk.StdioClientTransport({ command, args, env: process.env }), patience);
 for (const step of JSON.parse(readFileSync(0, 'utf8'))) {
     let line;
     try {

@@ -1,11 +1,12 @@
-"""A client of the Python SDK, or of FastMCP, that does what it is told and prints what it
-gets.
+"""A client of the Python SDK, of its version 1, or of FastMCP, that does what it is told
+and prints what it gets.
 
-    through_record.py [--fastmcp] ERA COMMAND...|URL <STEPS
+    through_record.py [--fastmcp | --sdk1] ERA COMMAND...|URL <STEPS
 
 STEPS is a JSON list of [method, argument...]. One JSON line is printed for each step:
 {"result"} or {"error": text}. A step that lists reads all pages.
 """
+import contextlib
 import json
 import os
 import sys
@@ -16,9 +17,12 @@ import anyio
 warnings.simplefilter("ignore")
 given = sys.argv[1:]
 by_fastmcp = given[0] == "--fastmcp" and bool(given.pop(0))
+by_sdk1 = given[0] == "--sdk1" and bool(given.pop(0))
 era, command, *rest = given
 over_http = command.startswith("http")
 mode = "2026-07-28" if era == "modern" else "legacy"
+# More than the SDKs' own minute: where the machine is busy, a server starts slowly.
+STEP_SECONDS = 300
 LISTS = {
     "tools/list": ("list_tools", "tools"),
     "prompts/list": ("list_prompts", "prompts"),
@@ -40,7 +44,7 @@ async def all_pages(client, name, member):
     while True:
         page = await getattr(client, name)(cursor=cursor)
         found += getattr(page, member)
-        cursor = page.next_cursor
+        cursor = page.nextCursor if by_sdk1 else page.next_cursor
         if not cursor:
             return plain(found)
 
@@ -71,7 +75,31 @@ async def do(client, method, *arguments):
     return await STEPS[method](client, *arguments)
 
 
+class Greeted:
+    """A session of version 1 with the members of a client of version 2."""
+
+    def __init__(self, session, hello):
+        self.session = session
+        self.server_info, self.instructions = hello.serverInfo, hello.instructions
+
+    def __getattr__(self, name):
+        return getattr(self.session, name)
+
+
+@contextlib.asynccontextmanager
+async def client_of_version_1():
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+    opened = streamable_http_client(command) if over_http else stdio_client(
+        StdioServerParameters(command=command, args=rest, env=dict(os.environ)))
+    async with opened as (read, write, *_), ClientSession(read, write) as session:
+        yield Greeted(session, await session.initialize())
+
+
 def make_client():
+    if by_sdk1:
+        return client_of_version_1()
     if by_fastmcp:
         from fastmcp import Client
         from fastmcp.client.transports import StdioTransport
@@ -93,7 +121,7 @@ async def main():
     async with make_client() as client:
         for step in steps:
             try:
-                with anyio.fail_after(60):
+                with anyio.fail_after(STEP_SECONDS):
                     line = {"result": await do(client, *step)}
             except Exception as error:
                 line = {"error": explain(error)}

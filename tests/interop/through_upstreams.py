@@ -1,6 +1,6 @@
 """The servers that tests/interop/through.py puts behind segue-proxy, and what its
-clients do with each. In a command and in a step {dir} is a fresh directory, {page} the
-URL of a page, and {python} this Python."""
+clients do with each. In a command and in a step {dir} is a fresh directory and {page} the
+URL of a page."""
 import os
 import subprocess
 import sys
@@ -30,6 +30,11 @@ class Upstream:
     remembered: tuple = ()
     # Whether it offers more to a client that answers questions, as the proxy does.
     offers_more: bool = False
+    # Whether it serves HTTP and prints its URL. The others are programs on pipes.
+    listens: bool = False
+    # The command of the same server for a client without the proxy, if that client cannot
+    # use the transport.
+    reference: list = None
 
     lack = peers.Peer.lack
 
@@ -60,8 +65,8 @@ JUDGED = [*LISTS, *ITEMS, call("greet", name="Ada"), call("repeat", text=SENTENC
           call("steps", n=3, delayMs=1), call("no_such_tool"),
           ["resources/read", "test://nowhere"]]
 
-UPSTREAMS = (
-    Upstream("everything", [f"{NPM}/mcp-server-everything"], [
+EVERYTHING = [f"{NPM}/mcp-server-everything"]
+EVERYTHING_STEPS = [
         *LISTS, *ITEMS, call("echo", message=SENTENCE), call("get-sum", a=2, b=3),
         call("get-tiny-image"), call("get-structured-content", location="Chicago"),
         call("get-annotated-message", messageType="error", includeImage=True),
@@ -71,7 +76,25 @@ UPSTREAMS = (
         ["prompts/get", "simple-prompt"],
         ["prompts/get", "args-prompt", {"city": "Bonn"}],
         ["resources/read", "demo://resource/static/document/features.md"],
-        ["resources/read", "demo://nowhere"]], offers_more=True),
+        ["resources/read", "demo://nowhere"]]
+FASTMCP = [f"{PIP}/python", "-B", f"{peers.HERE}/fastmcp_server.py"]
+FASTMCP_STEPS = [
+    *LISTS, *ITEMS, call("add", a=40, b=2), call("steps", n=3), call("fail"),
+    call("no_such_tool"), ["resources/read", "test://greeting"],
+    ["resources/read", "test://greeting/Ada"], ["resources/read", "test://nowhere"],
+    ["prompts/get", "ask", {"topic": "rain"}]]
+
+
+def listening(path, *command):
+    return [sys.executable, "-B", f"{peers.HERE}/through_listening.py", path, *command]
+
+
+UPSTREAMS = (
+    Upstream("everything", EVERYTHING, EVERYTHING_STEPS, offers_more=True),
+    Upstream("everything http", listening("/mcp", *EVERYTHING, "streamableHttp"),
+             EVERYTHING_STEPS, offers_more=True, listens=True, short=False),
+    Upstream("everything sse", listening("/sse", *EVERYTHING, "sse"), EVERYTHING_STEPS,
+             offers_more=True, listens=True, reference=EVERYTHING),
     Upstream("filesystem", [f"{NPM}/mcp-server-filesystem", "{dir}"], [
         *LISTS, call("list_allowed_directories"), call("list_directory", path="{dir}"),
         call("read_text_file", path="{dir}/a.txt"),
@@ -104,23 +127,32 @@ UPSTREAMS = (
         call("append_insight", insight="two rows"),
         ["resources/read", "memo://insights"]], remembered=("memo://insights",)),
     Upstream("playwright", [f"{NPM}/playwright-mcp"], LISTS),
-    Upstream("fastmcp", [f"{PIP}/python", "-B", f"{peers.HERE}/fastmcp_server.py"], [
-        *LISTS, *ITEMS, call("add", a=40, b=2), call("steps", n=3), call("fail"),
-        call("no_such_tool"), ["resources/read", "test://greeting"],
-        ["resources/read", "test://greeting/Ada"], ["resources/read", "test://nowhere"],
-        ["prompts/get", "ask", {"topic": "rain"}]], modern=True),
+    Upstream("fastmcp", FASTMCP, FASTMCP_STEPS, modern=True),
+    Upstream("fastmcp http", listening("/mcp", *FASTMCP), FASTMCP_STEPS, modern=True,
+             listens=True, short=False),
     Upstream("typescript", ["node", f"{peers.NODE}/ts_server.mjs"], JUDGED, modern=True),
+    Upstream("typescript http", ["node", f"{peers.NODE}/ts_server.mjs", "--http", "0"],
+             JUDGED, modern=True, listens=True),
     Upstream("typescript legacy", ["node", f"{peers.NODE}/ts_server.mjs", "--versions",
                                    "2025-03-26"], JUDGED, short=False),
     Upstream("typescript 1", ["node", f"{peers.NODE}/ts_server.mjs", "--sdk1"], JUDGED),
     Upstream("python", [sys.executable, "-B", f"{peers.HERE}/py_server.py"], JUDGED,
              modern=True),
+    Upstream("python http", [sys.executable, "-B", f"{peers.HERE}/py_server.py", "--http",
+                             "0"], JUDGED, modern=True, listens=True, short=False),
+    Upstream("python 1", [f"{PIP1}/python", "-B", f"{peers.HERE}/py1_server.py"], [
+        *JUDGED, ["resources/read", "test://template/7/data"],
+        ["prompts/get", "ask", {"topic": "rain"}]]),
     Upstream("go", [f"{peers.DEPS}/go/peer", "server"], JUDGED, modern=True,
              place=f"{peers.DEPS}/go"),
+    Upstream("go http", [f"{peers.DEPS}/go/peer", "server", "--http", "0"], JUDGED,
+             modern=True, place=f"{peers.DEPS}/go", listens=True, short=False),
     Upstream("go legacy", [f"{peers.DEPS}/go/peer", "server", "--versions",
                            "2025-06-18"], JUDGED, place=f"{peers.DEPS}/go", short=False),
     Upstream("rust", [f"{peers.DEPS}/rust/debug/peer", "server"], JUDGED, modern=True,
              place=f"{peers.DEPS}/rust"),
+    Upstream("rust http", [f"{peers.DEPS}/rust/debug/peer", "server", "--http", "0"],
+             JUDGED, modern=True, place=f"{peers.DEPS}/rust", listens=True, short=False),
     Upstream("rust legacy", [f"{peers.DEPS}/rust/debug/peer", "server", "--versions",
                              "2025-06-18"], JUDGED, place=f"{peers.DEPS}/rust",
              short=False),
@@ -148,6 +180,7 @@ CLIENTS = (
     Client("typescript", ["node", TS]),
     Client("typescript 1", ["node", TS, "--sdk1"], ("legacy",)),
     Client("fastmcp", [f"{PIP}/python", "-B", PY, "--fastmcp"], ("legacy",)),
+    Client("python 1", [f"{PIP1}/python", "-B", PY, "--sdk1"], ("legacy",)),
     Client("go", [f"{peers.DEPS}/go/peer", "record"], place=f"{peers.DEPS}/go"),
     Client("rust", [f"{peers.DEPS}/rust/debug/peer", "record"],
            place=f"{peers.DEPS}/rust"),

@@ -91,7 +91,7 @@ func record(era string, server []string) error {
 	defer session.Close()
 	out := json.NewEncoder(os.Stdout)
 	for _, s := range steps {
-		ctx, done := context.WithTimeout(context.Background(), time.Minute)
+		ctx, done := context.WithTimeout(context.Background(), 5*time.Minute)
 		result, err := do(ctx, session, s)
 		done()
 		line := given{"result": result}

@@ -12,7 +12,7 @@ use crate::{
     items::to,
 };
 
-const STEP_TIME: Duration = Duration::from_secs(60);
+const STEP_TIME: Duration = Duration::from_secs(300);
 
 fn plain<T: Serialize>(value: T) -> Result<Value, Problem> {
     Ok(serde_json::to_value(value)?)
