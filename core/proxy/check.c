@@ -52,8 +52,7 @@ static void print_failed(const source *s)
 {
     const upstream *u = s->upstreams;
     printf("%s: failed, %s\n", s->config->name, u->last_error);
-    size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
-    for (size_t i = u->error_count - count; i < u->error_count; i++)
+    for (size_t i = upstream_first_error(u); i < u->error_count; i++)
         printf("  | %s\n", u->errors[i % STDERR_LINES]);
     if (s->config->argv)
         printf("  to correct this: run %s yourself, and read what it prints\n",

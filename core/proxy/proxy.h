@@ -74,6 +74,7 @@ struct upstream {
     /* the last lines of the program's standard error, as a ring buffer */
     char errors[STDERR_LINES][STDERR_LINE];
     size_t error_count;
+    size_t attempt_errors; /* error_count when the last attempt to start it began */
     char last_error[STDERR_LINE];
 };
 
@@ -208,6 +209,9 @@ void upstream_stop_waiting(upstream *u);
 segue_status upstream_connect(upstream *u, segue_transport **out, segue_error **error);
 /* Keeps one line of the program's standard error. */
 void upstream_take_error_line(void *user, const char *line, size_t len);
+/* Returns the number of the first kept line of the last attempt to start the program; of
+ * all attempts when the last one has written nothing. */
+size_t upstream_first_error(const upstream *u);
 /* Adds the last lines of the program's standard error, as a JSON array of strings. */
 void upstream_add_errors(const upstream *u, text *to);
 
@@ -255,7 +259,7 @@ void readiness_update(proxy *p);
  * settled. A file that cannot be used changes nothing. */
 void reload(proxy *p);
 /* Does what waited until this source has settled. */
-void reload_when_settled(source *s);
+void reload_when_settled(source *s, bool was_serving);
 
 /* Prints what --check has found out. Returns true when each upstream can be used. */
 bool check_print(const proxy *p);

@@ -132,12 +132,12 @@ void reload(proxy *p)
         read_file(p);
 }
 
-void reload_when_settled(source *s)
+void reload_when_settled(source *s, bool was_serving)
 {
     proxy *p = s->proxy;
     source *old = s->replaces;
     s->replaces = NULL;
-    if (p->serving && s->failed)
+    if (was_serving && s->failed)
         serve_tell_failure(s);
     if (old) /* the old one goes on when the new one fails */
         source_retire(s->failed ? s : old);

@@ -119,8 +119,7 @@ void serve_tell_failure(const source *s)
     const upstream *u = s->upstreams;
     log_event(SEGUE_LOG_ERROR, "upstream_failed", s->config->name,
               "the server cannot be used: %s", u->last_error);
-    size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
-    for (size_t i = u->error_count - count; i < u->error_count; i++)
+    for (size_t i = upstream_first_error(u); i < u->error_count; i++)
         log_event(SEGUE_LOG_ERROR, "stderr", s->config->name, "| %s",
                   u->errors[i % STDERR_LINES]);
 }
@@ -136,7 +135,7 @@ void serve_when_settled(proxy *p)
         some |= !s->failed;
     }
     for (source *s = source_next(p, NULL); s; s = source_next(p, s))
-        if (s->failed)
+        if (s->failed && !p->config.check) /* --check prints it */
             serve_tell_failure(s);
     if (p->config.check)
         proxy_end(p, check_print(p) ? 0 : 3);

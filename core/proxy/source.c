@@ -240,8 +240,9 @@ void sources_limit_start(proxy *p)
 void source_settled(source *s)
 {
     proxy *p = s->proxy;
+    bool was_serving = p->serving;
     serve_when_settled(p);
-    reload_when_settled(s);
+    reload_when_settled(s, was_serving);
     serve_new_paths(p);
     readiness_update(p);
 }

@@ -24,6 +24,13 @@ void upstream_take_error_line(void *user, const char *line, size_t len)
     log_event(SEGUE_LOG_INFO, "stderr", u->source->config->name, "%s", to);
 }
 
+size_t upstream_first_error(const upstream *u)
+{
+    size_t oldest = u->error_count < STDERR_LINES ? 0 : u->error_count - STDERR_LINES;
+    bool has_own = u->attempt_errors > oldest && u->attempt_errors < u->error_count;
+    return has_own ? u->attempt_errors : oldest;
+}
+
 void upstream_add_errors(const upstream *u, text *to)
 {
     size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
@@ -121,7 +128,9 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     bool was_open = u->open;
     let_go(u);
     upstream_set_lost(u, error != NULL);
-    if (error)
+    /* a message that only counts the attempts says no more than the last reason */
+    if (error &&
+        (!*u->last_error || !strstr(segue_error_read(error)->message, u->last_error)))
         snprintf(u->last_error, sizeof u->last_error, "%s",
                  segue_error_read(error)->message);
     /* when the first session of a source fails, serve_tell_failure tells it */
@@ -242,9 +251,12 @@ static void on_reconnect(void *user, segue_session *session, int32_t attempt,
     snprintf(u->last_error, sizeof u->last_error, "%s", reason);
     if (attempt > 1) /* a cut stream, or a program that starts again, is no loss */
         upstream_set_lost(u, true);
-    log_event(SEGUE_LOG_WARNING, "upstream_retry", u->source->config->name,
-              "%s; attempt %d begins in %lld ms", reason, (int)attempt,
-              (long long)delay_ms);
+    u->attempt_errors = u->error_count;
+    /* the library has logged it too, but does not know the name */
+    bool is_only = !source_next(u->source->proxy, source_next(u->source->proxy, NULL));
+    log_event(is_only ? SEGUE_LOG_INFO : SEGUE_LOG_WARNING, "upstream_retry",
+              u->source->config->name, "%s; attempt %d begins in %lld ms", reason,
+              (int)attempt, (long long)delay_ms);
 }
 
 static segue_status open_session(upstream *u, segue_transport *transport,

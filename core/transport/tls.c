@@ -45,6 +45,15 @@ struct sgi_tls {
 
 /* ---- the files ---- */
 
+/* Returns true when OpenSSL has found nothing in a file that it can read. OpenSSL's own
+ * words for this are "no start line" and "unsupported". */
+static bool is_nothing(unsigned long fault)
+{
+    return ERR_GET_REASON(fault) == ERR_R_UNSUPPORTED ||
+           (ERR_GET_LIB(fault) == ERR_LIB_PEM &&
+            ERR_GET_REASON(fault) == PEM_R_NO_START_LINE);
+}
+
 /* Writes an error with the reason that OpenSSL gives, without OpenSSL's numbers. For
  * system errors (such as a missing file) OpenSSL has no texts. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
@@ -54,7 +63,8 @@ static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char 
     const char *reason =
         ERR_SYSTEM_ERROR(fault)
             ? sgi_transport_describe(ERR_GET_REASON(fault), text, sizeof text)
-            : ERR_reason_error_string(fault);
+        : is_nothing(fault) ? "the file has nothing of this kind in PEM form"
+                            : ERR_reason_error_string(fault);
     snprintf(why, SGI_WHY_SIZE, "%s %s: %s", what, path,
              reason ? reason : "unknown reason");
     return SEGUE_E_INVALID;

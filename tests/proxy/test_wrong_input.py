@@ -89,14 +89,41 @@ class WrongInput(stage.Stage):
         self.check(WRONG, "remove --header", "--header", "A: b", "--config",
                    str(self.file), upstream=[])
 
-    def test_a_program_that_is_missing(self):
-        lines = self.check(UNUSABLE, "the server cannot be used: ",
-                           upstream=["/nowhere/program"])
-        self.assertIn("cannot start /nowhere/program: No such file or directory",
-                      lines[-1])
+    def check_start(self, command, status, words):
+        """The failure is told once, then what the last attempt wrote."""
+        lines = self.check(UNUSABLE, "the server cannot be used: ", upstream=[*command])
+        name = command[0].rsplit("/", 1)[1]
+        self.assertEqual(lines[-2:], [
+            f"segue-proxy: {name}: the server cannot be used: the program exited with "
+            f"status {status}", f"segue-proxy: {name}: | {words}"])
+        return lines
+
+    def test_a_program_that_cannot_start(self):
         locked = self.file_of("locked", "#!/bin/sh\n")
-        lines = self.check(UNUSABLE, "the server cannot be used: ", upstream=[locked])
-        self.assertIn(f"cannot start {locked}: Permission denied", lines[-1])
+        self.check_start(["/nowhere/program"], 127, "segue-proxy: cannot start "
+                         "/nowhere/program: No such file or directory")
+        self.check_start([locked], 127, f"segue-proxy: cannot start {locked}: "
+                         "Permission denied")
+        lines = self.check_start(["/bin/sh", "-c", "echo no licence >&2; exit 7"], 7,
+                                 "no licence")
+        self.assertEqual(len(lines), 4, lines)  # and two attempts
+
+    def test_a_failure_is_told_once_where_the_proxy_serves(self):
+        proxy = self.listen(upstream=["/nowhere/program"])
+        lines = [*proxy.before, proxy.wait_line("not ready")]
+        self.assertEqual(len([line for line in lines if "cannot be used: " in line]), 1)
+        proxy.process.terminate()
+        rest = proxy.process.stderr.read()
+        self.assertNotIn("the server cannot be used", rest)
+
+    def test_check_prints_a_failure_once(self):
+        told = subprocess.run([peers.PROXY, "--check", "--", "/nowhere/program"],
+                              capture_output=True, text=True, timeout=peers.PATIENCE)
+        self.assertEqual(told.returncode, UNUSABLE)
+        self.assertNotIn("cannot be used", told.stderr)
+        self.assertEqual(told.stdout.splitlines()[:2], [
+            "program: failed, the program exited with status 127",
+            "  | segue-proxy: cannot start /nowhere/program: No such file or directory"])
 
     def test_a_url_where_nobody_answers_says_why(self):
         with socket.create_server(("127.0.0.1", 0)) as held:
@@ -131,17 +158,21 @@ class WrongInput(stage.Stage):
 
     def test_certificates(self):
         garbage = self.file_of("garbage.pem", "garbage\n")
-        certificate, key = str(self.place / "c.pem"), str(self.place / "k.pem")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
-                        "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out",
-                        certificate], check=True, capture_output=True)
+        nothing = "the file has nothing of this kind in PEM form"
+        certificate, key, other = (str(self.place / name) for name in "cko")
+        for made in (other, key):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+                            "-days", "1", "-subj", "/CN=localhost", "-keyout", made,
+                            "-out", certificate], check=True, capture_output=True)
         for words, sentence in (
                 (("--cert", "/nowhere/c.pem"), "/nowhere/c.pem: No such file or dir"),
-                (("--cert", garbage), f"the certificate {garbage}: "),
-                (("--cert", certificate), f"the private key {certificate}: "),
-                (("--cert", certificate, "--key", garbage), "the private key "),
+                (("--cert", garbage), f"the certificate {garbage}: {nothing}"),
+                (("--cert", certificate), f"the private key {certificate}: {nothing}"),
+                (("--cert", certificate, "--key", garbage),
+                 f"the private key {garbage}: {nothing}"),
+                (("--cert", certificate, "--key", other), "key values mismatch"),
                 (("--cert", certificate, "--key", key, "--client-ca", garbage),
-                 garbage)):
+                 f"the file of client authorities {garbage}: {nothing}")):
             (line,) = self.check(FAILED, sentence, *LISTEN, *words)
             self.assertTrue(line.startswith("segue-proxy: cannot serve: "), line)
 
