@@ -210,7 +210,7 @@ def call(number, params):
         text(number, "first")
     elif name == "close_input":
         os.close(0)
-        held[number] = params
+        note("notifications/progress", {"progressToken": token, "progress": 1})
         signal.pause()
     else:
         send({"id": number, "error": {"code": -32602, "message": "unknown tool"}})
