@@ -186,6 +186,8 @@ def compare(upstream, steps, wanted, got):
         what = " ".join(str(word) for word in step[:2])
         if number >= len(wanted):
             yield what, f"missing: without the proxy: {problem}"
+        elif is_failure(wanted[number]) and not isinstance(step, table.Failing):
+            yield what, f"missing: without the proxy: {json.dumps(wanted[number])[:300]}"
         elif number >= len(got):
             yield what, why
         elif is_same(upstream, step, wanted[number], got[number]):

@@ -27,7 +27,8 @@ LISTS = {
     "tools/list": ("list_tools", "tools"),
     "prompts/list": ("list_prompts", "prompts"),
     "resources/list": ("list_resources", "resources"),
-    "resources/templates/list": ("list_resource_templates", "resource_templates"),
+    "resources/templates/list": ("list_resource_templates", "resourceTemplates"
+                                 if by_sdk1 else "resource_templates"),
 }
 
 

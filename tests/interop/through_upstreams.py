@@ -59,11 +59,16 @@ def call(name, /, **arguments):
     return ["tools/call", name, arguments]
 
 
+class Failing(list):
+    """A step that the server has to refuse. Any other step has to succeed without the
+    proxy, or its cell says that the peer cannot do it."""
+
+
 # The tools that all servers of the matrix have.
 JUDGED = [*LISTS, *ITEMS, call("greet", name="Ada"), call("repeat", text=SENTENCE),
-          call("add", a=40, b=2), call("media"), call("fail"),
-          call("steps", n=3, delayMs=1), call("no_such_tool"),
-          ["resources/read", "test://nowhere"]]
+          call("add", a=40, b=2), call("media"), Failing(call("fail")),
+          call("steps", n=3, delayMs=1), Failing(call("no_such_tool")),
+          Failing(["resources/read", "test://nowhere"])]
 
 EVERYTHING = [f"{NPM}/mcp-server-everything"]
 EVERYTHING_STEPS = [
@@ -72,16 +77,17 @@ EVERYTHING_STEPS = [
         call("get-annotated-message", messageType="error", includeImage=True),
         call("get-resource-links", count=3),
         call("trigger-long-running-operation", duration=0.2, steps=2),
-        call("get-sum", a="x"), call("no_such_tool"),
+        Failing(call("get-sum", a="x")), Failing(call("no_such_tool")),
         ["prompts/get", "simple-prompt"],
         ["prompts/get", "args-prompt", {"city": "Bonn"}],
         ["resources/read", "demo://resource/static/document/features.md"],
-        ["resources/read", "demo://nowhere"]]
+        Failing(["resources/read", "demo://nowhere"])]
 FASTMCP = [f"{PIP}/python", "-B", f"{peers.HERE}/fastmcp_server.py"]
 FASTMCP_STEPS = [
-    *LISTS, *ITEMS, call("add", a=40, b=2), call("steps", n=3), call("fail"),
-    call("no_such_tool"), ["resources/read", "test://greeting"],
-    ["resources/read", "test://greeting/Ada"], ["resources/read", "test://nowhere"],
+    *LISTS, *ITEMS, call("add", a=40, b=2), call("steps", n=3), Failing(call("fail")),
+    Failing(call("no_such_tool")), ["resources/read", "test://greeting"],
+    ["resources/read", "test://greeting/Ada"],
+    Failing(["resources/read", "test://nowhere"]),
     ["prompts/get", "ask", {"topic": "rain"}]]
 
 
@@ -100,30 +106,30 @@ UPSTREAMS = (
         call("read_text_file", path="{dir}/a.txt"),
         call("write_file", path="{dir}/b.txt", content=SENTENCE),
         call("read_text_file", path="{dir}/b.txt"),
-        call("read_text_file", path="/etc/passwd"),
+        Failing(call("read_text_file", path="/etc/passwd")),
         call("directory_tree", path="{dir}")], prepare=make_files),
     Upstream("git", [f"{PIP}/mcp-server-git", "-r", "{dir}"], [
         *LISTS, call("git_status", repo_path="{dir}"), call("git_log", repo_path="{dir}"),
         call("git_show", repo_path="{dir}", revision="HEAD"),
         call("git_create_branch", repo_path="{dir}", branch_name="other"),
         call("git_branch", repo_path="{dir}", branch_type="local"),
-        call("git_show", repo_path="{dir}", revision="nothing")],
+        Failing(call("git_show", repo_path="{dir}", revision="nothing"))],
         prepare=make_repository),
     Upstream("fetch", [f"{PIP}/mcp-server-fetch", "--ignore-robots-txt"], [
         *LISTS, ["prompts/list"], call("fetch", url="{page}"),
-        call("fetch", url="{page}", raw=True), call("fetch", url="{page}no"),
+        call("fetch", url="{page}", raw=True), Failing(call("fetch", url="{page}no")),
         ["prompts/get", "fetch", {"url": "{page}"}]]),
     Upstream("time", [f"{PIP}/mcp-server-time"], [
         *LISTS, call("convert_time", source_timezone="Europe/Berlin", time="12:30",
                      target_timezone="Asia/Tokyo"),
-        call("convert_time", source_timezone="Nowhere", time="12:30",
-             target_timezone="Asia/Tokyo")]),
+        Failing(call("convert_time", source_timezone="Nowhere", time="12:30",
+                     target_timezone="Asia/Tokyo"))]),
     Upstream("sqlite", [f"{PIP1}/mcp-server-sqlite", "--db-path", "{dir}/x.db"], [
         *LISTS, ["resources/list"], ["prompts/list"],
         call("create_table", query="CREATE TABLE t (a INTEGER, b TEXT)"),
         call("write_query", query="INSERT INTO t VALUES (1, 'x'), (2, 'y')"),
         call("read_query", query="SELECT * FROM t ORDER BY a"), call("list_tables"),
-        call("read_query", query="SELECT * FROM nowhere"),
+        Failing(call("read_query", query="SELECT * FROM nowhere")),
         call("append_insight", insight="two rows"),
         ["resources/read", "memo://insights"]], remembered=("memo://insights",)),
     Upstream("playwright", [f"{NPM}/playwright-mcp"], LISTS),
