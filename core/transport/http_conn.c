@@ -16,6 +16,8 @@
  * the connection. */
 #include "transport/http_conn.h"
 
+#include "base/thresholds.h"
+
 #define MAX_WAITING ((size_t)64 * 1024)
 
 /* The address of this object marks the transports of accepted connections. */
@@ -131,8 +133,21 @@ void sgi_http_conn_set_deadline(sgi_http_conn *conn, sgi_http_wait wait, int64_t
 
 /* Sets the deadline for the next input of the client. Called when all input that has
  * arrived is used up. */
+/* Frees what only requests need, if the connection waits for its next request. Where a
+ * listener has many connections, most of them are idle most of the time. */
+static void rest(sgi_http_conn *conn)
+{
+    if (conn->listener->acceptor.count <= SGI_THRESHOLD(ready_conns) ||
+        sgi_http1_has_begun(&conn->parser))
+        return;
+    sgi_http1_free(&conn->parser);
+    sgi_serve_free_spare_conn(conn->spare);
+    conn->spare = NULL;
+}
+
 static void wait_for_input(sgi_http_conn *conn)
 {
+    rest(conn);
     const segue_listen_options *options = &conn->listener->options;
     sgi_http_wait wait = !sgi_link_is_ready(conn->link)       ? SGI_HTTP_WAIT_HANDSHAKE
                          : conn->in_body                      ? SGI_HTTP_WAIT_BODY

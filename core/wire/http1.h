@@ -153,6 +153,8 @@ typedef struct sgi_http1 {
 /* Initialises a parser. limits: NULL = the defaults. Allocates nothing. */
 void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem,
                     const sgi_http1_limits *limits);
+/* Frees the memory of a parser. A parser that waits for its next request can be used
+ * again. */
 void sgi_http1_free(sgi_http1 *parser);
 /* Prepares the parser for the next request of the connection, and frees memory that only
  * a large request needs. Called at the event DONE. A parser that has reported BAD stays

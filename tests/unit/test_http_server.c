@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/thresholds.h"
 #include "support/http_stage.h"
 
 #define GREET "{\"name\":\"Ada\"}"
@@ -368,6 +369,41 @@ static void a_caller_leaves_while_it_is_asked_for(void **state)
     http_stage_end(&s);
 }
 
+/* ---- idle connections ---- */
+
+enum { CALLERS = 8 };
+
+/* Returns the bytes in use after each of several connections has made a call. */
+static size_t bytes_of_idle(int32_t ready)
+{
+    http_stage s = {.port = 0};
+    http_caller c[CALLERS];
+    http_reply reply;
+    sgi_threshold_values usual = sgi_thresholds;
+    sgi_thresholds.ready_conns = ready;
+    http_stage_begin(&s);
+    for (int i = 0; i < CALLERS; i++)
+        http_caller_open(&s, &c[i]);
+    for (int i = 0; i < 2 * CALLERS; i++) { /* each connection can be used again */
+        http_caller_ask(&c[i % CALLERS], http_call("1", "greet", GREET), &reply);
+        assert_int_equal(reply.status, 200);
+        http_reply_free(&reply);
+    }
+    size_t live = s.mem.live;
+    for (int i = 0; i < CALLERS; i++)
+        http_caller_close(&c[i]);
+    http_stage_end(&s);
+    sgi_thresholds = usual;
+    return live;
+}
+
+static void many_idle_connections_need_less_memory(void **state)
+{
+    (void)state;
+    size_t few = bytes_of_idle(CALLERS), many = bytes_of_idle(CALLERS - 1);
+    assert_true(few >= many + (size_t)CALLERS * 1024);
+}
+
 /* ---- browsers ---- */
 
 static void a_browser_of_an_allowed_origin_may_call(void **state)
@@ -422,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_large_answer_arrives_whole),
         cmocka_unit_test(the_application_names_the_caller),
         cmocka_unit_test(a_caller_leaves_while_it_is_asked_for),
+        cmocka_unit_test(many_idle_connections_need_less_memory),
         cmocka_unit_test(a_browser_of_an_allowed_origin_may_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
