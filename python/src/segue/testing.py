@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from .client.opening import connect
@@ -55,7 +55,7 @@ class Clock:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop: Any = loop  # its method `time` is replaced
+        self._loop = cast("Any", loop)  # its method `time` is replaced
         # The times of a test that counts in seconds are exact.
         self._now = float(math.ceil(loop.time()))
         if not hasattr(loop, "_scheduled"):
