@@ -1,5 +1,6 @@
-"""Adapters that let the clients of other SDKs use a connection of this library.
-`segue.adapters.mcp` is for the official SDK."""
+"""Adapters that let other libraries use a connection of this library. `mcp` is for
+clients of the official SDK. `langchain`, `pydantic_ai` and `openai_agents` turn the tools
+of a session into tools of these frameworks."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import langchain as langchain
     from . import mcp as mcp
+    from . import openai_agents as openai_agents
+    from . import pydantic_ai as pydantic_ai
 
-__all__ = ["mcp"]
+__all__ = ["langchain", "mcp", "openai_agents", "pydantic_ai"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "mcp":
-        return import_module(".mcp", __name__)
+    if name in __all__:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,269 @@
+"""The adapters for frameworks of agents, with the real packages and a model that only
+says what it was told to say."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import agents
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai.messages import ModelResponse as PydanticResponse
+from pydantic_ai.messages import TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
+
+import segue
+from segue.testing import Lab
+
+SERVER = segue.Server("shop")
+PIXEL = b"\x89PNG"
+
+
+@SERVER.tool
+def price(item: str, count: int = 1) -> dict[str, int]:
+    """Tells a price."""
+    return {"total": len(item) * count}
+
+
+@SERVER.tool(task="may", restartable=True)
+async def report(ctx: segue.Context) -> AsyncIterator[str]:
+    begun = ctx.resumed
+    for page in range(begun.segments if begun else 0, 3):
+        yield f"page {page}\n"
+        if page == 1 and begun is None:
+            await asyncio.Event().wait()
+
+
+@SERVER.tool
+def picture() -> list[Any]:
+    return ["a dot", segue.Image(PIXEL, "image/png")]
+
+
+@SERVER.tool
+def fail() -> str:
+    raise segue.ToolError("sold out")
+
+
+Run = Callable[[Any, str, str, dict[str, Any], "list[Any]"], Awaitable[Any]]
+
+
+async def run_langchain(
+    session: Any,
+    name: str,
+    id: str,
+    arguments: dict[str, Any],
+    heard: list[Any],
+    **more: Any,
+) -> Any:
+    """One round of an agent: the model calls a tool, and gets its message."""
+    from segue.adapters import langchain
+
+    tools = {tool.name: tool for tool in await langchain.tools(session, **more)}
+    asked = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": id}])
+    model = FakeMessagesListChatModel(responses=[asked, AIMessage("done")])
+    said = await model.ainvoke("go")
+    assert isinstance(said, AIMessage)
+    made: ToolMessage | None = None
+    async for event in tools[name].astream_events(said.tool_calls[0], version="v2"):
+        if event["event"] == "on_custom_event":
+            assert event["name"] == "segue_segment"
+            heard.append(event["data"]["text"])
+        if event["event"] == "on_tool_end":
+            made = event["data"]["output"]
+    assert made is not None and made.tool_call_id == id
+    await model.ainvoke([said, made])
+    return made.content
+
+
+async def run_pydantic_ai(
+    session: Any,
+    name: str,
+    id: str,
+    arguments: dict[str, Any],
+    heard: list[Any],
+    **more: Any,
+) -> Any:
+    from segue.adapters import pydantic_ai
+
+    def say(messages: list[Any], info: Any) -> PydanticResponse:
+        if len(messages) == 1:
+            return PydanticResponse([ToolCallPart(name, arguments, tool_call_id=id)])
+        return PydanticResponse([TextPart("done")])
+
+    tools = await pydantic_ai.tools(
+        session, on_segment=lambda tool, segment: heard.append(segment.text), **more
+    )
+    agent = PydanticAgent(FunctionModel(say), tools=tools)
+    result = await agent.run("go")
+    parts = [part for message in result.all_messages() for part in message.parts]
+    (told,) = [part for part in parts if getattr(part, "tool_call_id", "") == id][1:]
+    if isinstance(told, ToolReturnPart):
+        return told.content
+    return told
+
+
+class FakeModel(agents.Model):
+    def __init__(self, name: str, id: str, arguments: str) -> None:
+        self.call = ResponseFunctionToolCall(
+            name=name, call_id=id, arguments=arguments, type="function_call"
+        )
+        self.seen: Any = None
+
+    async def get_response(self, *rest: Any, **more: Any) -> Any:
+        input = more["input"] if "input" in more else rest[1]
+        output: Any = self.call
+        if not isinstance(input, str) and len(input) > 1:
+            self.seen = input[-1]
+            text = ResponseOutputText(text="done", type="output_text", annotations=[])
+            output = ResponseOutputMessage(
+                id="1",
+                content=[text],
+                role="assistant",
+                status="completed",
+                type="message",
+            )
+        return agents.ModelResponse([output], agents.Usage(), None)
+
+    def stream_response(self, *rest: Any, **more: Any) -> Any:
+        raise NotImplementedError
+
+
+async def run_openai_agents(
+    session: Any,
+    name: str,
+    id: str,
+    arguments: dict[str, Any],
+    heard: list[Any],
+    **more: Any,
+) -> Any:
+    import json
+
+    from segue.adapters import openai_agents
+
+    async def hear(tool: str, segment: Any) -> None:
+        heard.append(segment.text)
+
+    agents.set_tracing_disabled(True)
+    tools: list[Any] = list(await openai_agents.tools(session, on_segment=hear, **more))
+    model = FakeModel(name, id, json.dumps(arguments))
+    agent = agents.Agent(name="one", model=model, tools=tools)
+    result = await agents.Runner.run(agent, "go")
+    assert result.final_output == "done"
+    return model.seen["output"]
+
+
+RUNS = {
+    "langchain": run_langchain,
+    "pydantic_ai": run_pydantic_ai,
+    "openai_agents": run_openai_agents,
+}
+framework = pytest.mark.parametrize("name", RUNS)
+
+
+@framework
+def test_a_call(name: str) -> None:
+    async def work() -> None:
+        async with Lab() as lab:
+            session = await lab.connect(SERVER)
+            got = await RUNS[name](
+                session, "price", "c1", {"item": "tea", "count": 2}, []
+            )
+            assert got in ('{"total":6}', {"total": 6})
+            got = await RUNS[name](session, "picture", "c2", {}, [])
+            assert "a dot" in str(got)
+            if name != "pydantic_ai":
+                assert "iVBORw==" in str(got)
+            failed = await RUNS[name](session, "fail", "c3", {}, [])
+            assert "sold out" in str(failed)
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+@framework
+def test_segments_come_at_once_and_survive_a_crash(name: str) -> None:
+    async def work() -> None:
+        async with Lab() as lab:
+            served = await lab.serve(SERVER)
+            session = await served.connect()
+            heard: list[str] = []
+            running = asyncio.ensure_future(
+                RUNS[name](session, "report", "c1", {}, heard)
+            )
+            while len(heard) < 2 and not running.done():
+                await asyncio.sleep(0)
+            await served.restart()
+            got = await running
+            assert heard == ["page 0\n", "page 1\n", "page 2\n"]
+            assert got == "page 0\npage 1\npage 2\n"
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+@framework
+def test_another_run_continues_a_call(name: str) -> None:
+    """The agent ends in the middle; one with the same ids gets the whole result."""
+
+    async def work() -> None:
+        async with Lab() as lab:
+            served = await lab.serve(SERVER)
+            tokens: dict[str, str] = {}
+            heard: list[str] = []
+            first = await served.connect()
+            running = asyncio.ensure_future(
+                RUNS[name](first, "report", "c1", {}, heard, tokens=tokens)
+            )
+            while len(heard) < 2 and not running.done():
+                await asyncio.sleep(0)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await first.close()
+            assert list(tokens) == ["c1"]
+            await served.restart()
+            second = await served.connect()
+            got = await RUNS[name](second, "report", "c1", {}, heard, tokens=tokens)
+            assert got == "page 0\npage 1\npage 2\n"
+            assert heard[-1] == "page 2\n"
+            assert tokens == {}
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+@pytest.mark.parametrize(
+    ("module", "blocked", "package"),
+    [
+        ("langchain", "langchain_core", "langchain-core"),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai-slim"),
+        ("openai_agents", "agents", "openai-agents"),
+    ],
+)
+def test_a_framework_that_is_missing(module: str, blocked: str, package: str) -> None:
+    program = (
+        f"import sys; sys.modules[{blocked!r}] = None\n"
+        "import segue.adapters\n"
+        f"try: segue.adapters.{module}\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    wanted = f"segue.adapters.{module} needs the package {package}: pip install {package}"
+    assert done.stdout.startswith(wanted), done
+
+
+@pytest.mark.parametrize("module", RUNS)
+def test_an_adapter_is_short(module: str) -> None:
+    adapters = Path(segue.__file__).with_name("adapters")
+    assert len((adapters / f"{module}.py").read_text().splitlines()) <= 60
