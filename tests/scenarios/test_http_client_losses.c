@@ -11,6 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "engine/client/questions.h"
+
 #define TASK_TOOL                                                                        \
     "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}]"
 
@@ -362,6 +364,45 @@ static void a_refusal_that_is_lost_goes_again(void **state)
     script_end(&s);
 }
 
+/* The server asks in the answer to initialize, while a call waits for the session. The
+ * error is sent at once. */
+static void a_question_before_the_session_is_refused(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    script_begin(&s, &options);
+    kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "initialize");
+    script_stream(h);
+    ask(h, "sampling/createMessage");
+    h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "error.code"), "-32601");
+    script_accept(h);
+    script_end(&s);
+}
+
+/* A server that asks more than a request keeps, and takes each error. */
+static void refusals_are_let_go(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get, *call;
+    begin_with_call(&s, &get, &call);
+    for (int i = 0; i < SGI_QUESTIONS_MAX / 2 + 2; i++) {
+        script_event(get, NULL,
+                     "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}", i);
+        script_accept(script_expect(&s, ""));
+    }
+    ask(get, "sampling/createMessage");
+    lose(script_expect(&s, ""), 0);
+    script_advance(&s, 6000);
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "id"), "\"q\"");
+    script_accept(h);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +412,8 @@ int main(void)
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
         cmocka_unit_test(a_lost_call_is_asked),
         cmocka_unit_test(a_refusal_that_is_lost_goes_again),
+        cmocka_unit_test(a_question_before_the_session_is_refused),
+        cmocka_unit_test(refusals_are_let_go),
         cmocka_unit_test(an_accepted_message_needs_no_body),
         cmocka_unit_test(an_answer_without_a_body_is_none),
         cmocka_unit_test(a_list_that_is_lost_is_asked_for_again),

@@ -34,6 +34,7 @@ struct sgi_server_question {
     /* true when an exchange carries the answer, and the server has not taken it yet */
     bool carried;
     bool failed;  /* true when the answer is an error object */
+    bool refused; /* true when the client has refused the question by itself */
     bool elicits; /* true when the question asks a person (elicitation) */
     /* the request that has the question in its list; NULL = not yet in a list */
     segue_request *request;

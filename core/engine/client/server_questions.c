@@ -188,6 +188,14 @@ static bool add(segue_request *request, sgi_server_question *server_question,
 static segue_status send_answer(segue_session *session,
                                 sgi_server_question *server_question);
 
+/* Sends the answer now, or after a pause when there is no memory now. */
+static void send_answer_or_wait(segue_session *session,
+                                sgi_server_question *server_question)
+{
+    if (send_answer(session, server_question) != SEGUE_OK)
+        sgi_server_question_resend_answer(session, sgi_str_of(server_question->id));
+}
+
 /* True when the question is finished: its answer was sent and need not be sent again. */
 static bool is_settled(const segue_session *session,
                        const sgi_server_question *server_question)
@@ -238,7 +246,7 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
     sgi_server_question *server_question = find(session, id);
     if (server_question && is_same(session, server_question, msg)) {
         if (server_question->answer && !server_question->due)
-            send_answer(session, server_question);
+            send_answer_or_wait(session, server_question);
         return 0;
     }
     segue_request *request = sgi_server_question_owner(session, task_id);
@@ -338,6 +346,8 @@ void sgi_server_question_note_taken(segue_session *session, sgi_str id)
     sgi_server_question *server_question = find(session, id);
     if (server_question)
         server_question->carried = false;
+    if (server_question && server_question->refused)
+        drop(server_question);
 }
 
 static sgi_server_question *find_open(segue_request *request, const char *key)
@@ -400,9 +410,8 @@ static void on_again(sgi_timer *timer)
 {
     sgi_server_question *server_question = SGI_OWNER(timer, sgi_server_question, again);
     segue_session *session = server_question->request->session;
-    if (sgi_server_question_is_of_session(session, server_question) &&
-        send_answer(session, server_question) != SEGUE_OK)
-        sgi_server_question_resend_answer(session, sgi_str_of(server_question->id));
+    if (sgi_server_question_is_of_session(session, server_question))
+        send_answer_or_wait(session, server_question);
 }
 
 /* Sends the answer to a question again after a pause, because the server would wait for
@@ -432,7 +441,7 @@ void sgi_server_questions_send_answers(segue_session *session)
         TAILQ_FOREACH(server_question, &request->questions.from_server, link)
             if (server_question->due &&
                 sgi_server_question_is_of_session(session, server_question))
-                send_answer(session, server_question);
+                send_answer_or_wait(session, server_question);
 }
 
 /* ---- all requests of the server ---- */
@@ -479,14 +488,19 @@ static bool refuse_lastingly(segue_session *session, const sgi_message *msg, sgi
         sgi_server_question_free(mem, server_question);
         return false;
     }
+    server_question->refused = true;
     append(keeper, server_question);
-    return give_answer(session, server_question, error, len, true) == SEGUE_OK;
+    if (give_answer(session, server_question, error, len, true) == SEGUE_OK)
+        return true;
+    drop(server_question);
+    return false;
 }
 
 static void refuse(segue_session *session, const sgi_message *msg, sgi_str id,
                    int32_t code, const char *problem)
 {
-    if (!session->conn->exchanging || !refuse_lastingly(session, msg, id, code, problem))
+    bool may_be_lost = session->conn->exchanging && sgi_session_is_open(session);
+    if (!may_be_lost || !refuse_lastingly(session, msg, id, code, problem))
         sgi_server_question_reply_error(session, id, code, problem);
 }
 

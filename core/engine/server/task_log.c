@@ -11,9 +11,11 @@
 static void tell(const sgi_op *op, const char *what)
 {
     const char *name = op->served->who->name;
+    /* a task that was taken over can be of a tool that this server does not have */
+    const char *tool = op->served->item ? op->served->item->key : "an unknown tool";
     sgi_engine_log(op->engine, SEGUE_LOG_INFO,
                    "task %.*s... of %.64s %s (principal: %.128s)", TOLD_OF_ID,
-                   op->task_id, op->served->item->key, what, name ? name : "none");
+                   op->task_id, tool, what, name ? name : "none");
 }
 
 void sgi_task_log_begin(const sgi_op *op)
