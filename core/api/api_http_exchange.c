@@ -3,8 +3,13 @@
 #include "engine/error.h"
 #include "transport/http_exchange.h"
 
+static bool is_text(const char *text, size_t len)
+{
+    return text || !len;
+}
+
 /* Copies the headers, with the length of each text. Returns NULL with a status when the
- * headers are missing, or memory is short. */
+ * headers or texts are missing, or memory is short. */
 static segue_http_field *copy_headers(const sgi_mem *mem, const segue_exchange_head *head,
                                       segue_status *status)
 {
@@ -12,6 +17,10 @@ static segue_http_field *copy_headers(const sgi_mem *mem, const segue_exchange_h
     *status = SEGUE_E_INVALID;
     if (count >= SIZE_MAX / sizeof(segue_http_field) || (count && !head->headers))
         return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_text(head->headers[i].name, head->headers[i].name_len) ||
+            !is_text(head->headers[i].value, head->headers[i].value_len))
+            return NULL;
     segue_http_field *copy = sgi_alloc(mem, (count + 1) * sizeof *copy);
     if (!copy)
         *status = SEGUE_E_NOMEM;
@@ -28,7 +37,7 @@ static segue_status check(const segue_exchange_head *head,
                           const segue_exchange_events *events)
 {
     bool is_good = head->method && head->target && events->on_head && events->on_body &&
-                   events->on_end && (head->body || !head->body_len);
+                   events->on_end && is_text(head->body, head->body_len);
     return is_good ? SEGUE_OK : SEGUE_E_INVALID;
 }
 

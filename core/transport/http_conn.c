@@ -410,8 +410,10 @@ static const sgi_carrier_ops carrier_ops = {
 
 void sgi_http_conn_drain(sgi_http_conn *conn)
 {
+    /* an exchange has no next request; its input waits until the servers have recovered */
+    bool may_begin = conn->given && conn->listener->is_open;
     conn->last = true;
-    if (!conn->given && conn->stage == SGI_HTTP_READING &&
+    if (!may_begin && conn->stage == SGI_HTTP_READING &&
         !sgi_http1_has_begun(&conn->parser) && !conn->input.len)
         sgi_http_conn_close(conn);
     else

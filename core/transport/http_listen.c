@@ -365,7 +365,7 @@ static segue_status listen_as(bool by_hand, segue_runtime *rt, segue_server *ser
     segue_listener *listener = make(rt, server, &full, by_hand);
     if (!listener)
         return SEGUE_E_NOMEM;
-    listener->any_path = any_path;
+    STAILQ_FIRST(&listener->endpoints)->any_path = any_path;
     segue_status status = prepare(rt, listener, why);
     sgi_runtime_lock(rt);
     if (status == SEGUE_OK && (status = install(rt, server, listener)) != SEGUE_OK)

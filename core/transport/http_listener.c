@@ -55,14 +55,25 @@ static void on_server_close(sgi_server_listener *server_listener)
         sgi_http_listener_close(endpoint->listener);
 }
 
-sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path)
+/* Returns the endpoint of exactly this path. */
+static sgi_http_endpoint *find_exactly(const segue_listener *listener, sgi_str path)
 {
     sgi_http_endpoint *endpoint;
     STAILQ_FOREACH(endpoint, &listener->endpoints, link)
         if (!endpoint->is_removed && sgi_str_eq(path, sgi_str_of(endpoint->path)))
             return endpoint;
-    endpoint = STAILQ_FIRST(&listener->endpoints);
-    return listener->any_path && !endpoint->is_removed ? endpoint : NULL;
+    return NULL;
+}
+
+sgi_http_endpoint *sgi_http_endpoint_find(const segue_listener *listener, sgi_str path)
+{
+    sgi_http_endpoint *endpoint = find_exactly(listener, path);
+    if (endpoint)
+        return endpoint;
+    STAILQ_FOREACH(endpoint, &listener->endpoints, link)
+        if (!endpoint->is_removed && endpoint->any_path)
+            return endpoint;
+    return NULL;
 }
 
 void sgi_http_endpoint_enter(sgi_http_endpoint *endpoint)
@@ -143,11 +154,14 @@ void sgi_http_endpoint_leave(sgi_http_endpoint *endpoint)
 
 segue_status sgi_http_listener_remove(segue_listener *listener, const char *path)
 {
-    sgi_http_endpoint *endpoint = sgi_http_endpoint_find(listener, sgi_str_of(path));
+    sgi_http_endpoint *endpoint = find_exactly(listener, sgi_str_of(path));
     if (!endpoint)
         return SEGUE_E_NOT_FOUND;
     endpoint->is_removed = true;
     sgi_http_endpoints_sweep(listener);
+    /* the listener may have waited for this endpoint only */
+    if (!listener->carrier.retired)
+        sgi_carrier_request_work(&listener->carrier, SGI_WORK_OWN);
     return SEGUE_OK;
 }
 

@@ -46,6 +46,7 @@ typedef struct sgi_http_endpoint {
     /* true = new requests do not find the endpoint. It ends with the last of its
      * connections */
     bool is_removed;
+    bool any_path; /* true = it serves every path that no other endpoint has */
     int32_t conns; /* number of connections whose last request asked this endpoint */
 } sgi_http_endpoint;
 
@@ -61,8 +62,6 @@ struct segue_listener {
     sgi_listener_stage stage;
     bool trusted; /* true = anonymous callers, too, may create tasks */
     bool by_hand; /* true = the listener has no socket */
-    /* true = the first endpoint serves every path that no other endpoint has */
-    bool any_path;
     /* true = the servers of a listener by hand have recovered, so its exchanges go on */
     bool is_open;
     int32_t exchanges; /* number of connections, of a listener by hand */

@@ -360,19 +360,22 @@ static bool is_for_engine(const sgi_http_conn *conn)
     return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE;
 }
 
-/* Notes the endpoint that the request asks. A conversation that is kept for the next
- * request belongs to one server. */
+/* Notes the endpoint that the request asks. A request that asks none, such as a health
+ * check, leaves a removed endpoint, so that its server can end. A conversation that is
+ * kept for the next request belongs to one server. */
 static void choose_endpoint(sgi_http_conn *conn)
 {
     sgi_http_endpoint *endpoint =
         sgi_http_endpoint_find(conn->listener, conn->parser.path);
-    if (!endpoint || endpoint == conn->endpoint)
+    sgi_http_endpoint *before = conn->endpoint;
+    if (endpoint == before || (!endpoint && !before->is_removed))
         return;
     sgi_serve_free_spare_conn(conn->spare);
     conn->spare = NULL;
-    sgi_http_endpoint_leave(conn->endpoint);
-    sgi_http_endpoint_enter(endpoint);
-    conn->endpoint = endpoint;
+    if (endpoint)
+        sgi_http_endpoint_enter(endpoint);
+    conn->endpoint = endpoint ? endpoint : sgi_http_endpoint_enter_any(conn->listener);
+    sgi_http_endpoint_leave(before);
 }
 
 /* Checks the head by the rules of the listener. Where a client reaches the server is a

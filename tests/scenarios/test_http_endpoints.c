@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/bearer_kit.h"
+#include "transport/http_listener.h"
 
 typedef struct stage {
     bearer_kit kit;
@@ -232,6 +233,56 @@ static void a_removed_path_is_gone_and_the_others_stay(void **state)
     end(&t);
 }
 
+/* A balancer asks for the health on a connection that has asked the path before. */
+static void a_health_check_does_not_hold_a_removed_path(void **state)
+{
+    stage t;
+    http_reply reply;
+    (void)state;
+    begin(&t);
+    ask(&t, "/notes", NULL, 200, "notes for ");
+    remove_path(&t, "/notes");
+    for (int i = 0; i < 2; i++) {
+        http_caller_ask(&t.c, strdup("GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+                        &reply);
+        assert_int_equal(reply.status, 200);
+        http_reply_free(&reply);
+    }
+    const sgi_http_endpoint *first = STAILQ_FIRST(&t.s->listener->endpoints);
+    assert_null(STAILQ_NEXT(first, link));
+    end(&t);
+}
+
+static void never_opens(sgi_server_listener *server_listener)
+{
+    (void)server_listener;
+}
+
+/* A listener waits until all its servers have read their stores. One of them cannot, and
+ * loses its path. */
+static void a_removed_path_is_not_waited_for(void **state)
+{
+    stage t;
+    segue_listener *listener;
+    segue_server *mute;
+    segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
+    (void)state;
+    begin(&t);
+    assert_int_equal(segue_server_new(t.s->rt, NULL, &mute, NULL), SEGUE_OK);
+    listen.path = "/mute";
+    assert_int_equal(segue_server_listen(mute, &listen, &listener, NULL), SEGUE_OK);
+    STAILQ_FIRST(&listener->endpoints)->server_listener.open = never_opens;
+    assert_int_equal(segue_listener_add(listener, t.notes, "/notes", NULL), SEGUE_OK);
+    http_stage_run(t.s);
+    assert_false(listener->acceptor.running);
+    assert_int_equal(segue_listener_remove(listener, "/mute"), SEGUE_OK);
+    http_stage_run(t.s);
+    assert_true(listener->acceptor.running);
+    segue_listener_free(listener);
+    segue_server_free(mute);
+    end(&t);
+}
+
 /* A connection that has asked no path needs a server, too. */
 static void a_listener_without_paths_refuses_until_it_has_one(void **state)
 {
@@ -347,6 +398,8 @@ int main(void)
         cmocka_unit_test(a_lack_of_memory_adds_nothing),
         cmocka_unit_test(a_removed_path_is_gone_and_the_others_stay),
         cmocka_unit_test(a_listener_without_paths_refuses_until_it_has_one),
+        cmocka_unit_test(a_health_check_does_not_hold_a_removed_path),
+        cmocka_unit_test(a_removed_path_is_not_waited_for),
         cmocka_unit_test(a_call_under_way_is_answered),
         cmocka_unit_test(a_token_outlives_a_server_that_accepted_it),
     };

@@ -127,6 +127,21 @@ static void what_a_closed_server_gives_up_goes_on(world *w)
     take_over_end();
 }
 
+/* The tool of the task is no tool of the server that takes it over. */
+static void a_task_of_an_unknown_tool_fails(world *w)
+{
+    take_over_begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&take_over_other, "Ada");
+    const char *id = wire_make_task(a, "1", "hang", NULL, NULL);
+    assert_int_equal(segue_server_remove(take_over_other.server, SEGUE_ITEM_TOOL, "hang"),
+                     SEGUE_OK);
+    world_stop(w);
+    assert_at(until_state(b, id, "\"failed\""), "result.error.message",
+              "\"Server restarted\"");
+    take_over_end();
+}
+
 static void what_cannot_run_again_fails_once(world *w)
 {
     take_over_begin(w);
@@ -797,6 +812,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 operations that a closed server gives up go on",
      what_a_closed_server_gives_up_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
+    {"a task of an unknown tool fails when it is taken over",
+     a_task_of_an_unknown_tool_fails, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 an operation that cannot run again fails once",
      what_cannot_run_again_fails_once, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 questions stay answerable", questions_stay_answerable, ONLY_HERE | ONE_DRIVE,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "support/mount_stage.h"
+#include "transport/http_listener.h"
 
 #define GREET "{\"name\":\"Ada\"}"
 #define WINDOW ((size_t)128 * 1024)
@@ -186,6 +187,89 @@ static void paths_belong_to_the_host(void **state)
     expect_status(&t, (mount_call){0}, GET("/mcp", "localhost"), 405);
     expect_status(&t, (mount_call){0}, GET("/", "localhost"), 404);
     http_stage_end(&t);
+    http_stage_end(&s);
+}
+
+/* The listener of every path loses it, and another path stays what it is. */
+static void the_end_of_every_path_leaves_the_others(void **state)
+{
+    http_stage s = {0};
+    segue_server *other;
+    (void)state;
+    begin(&s);
+    assert_int_equal(segue_server_new(s.rt, NULL, &other, NULL), SEGUE_OK);
+    assert_int_equal(segue_listener_add(s.listener, other, "/b", NULL), SEGUE_OK);
+    http_stage_run(&s);
+    assert_int_equal(segue_listener_remove(s.listener, "/typo"), SEGUE_E_NOT_FOUND);
+    expect_status(&s, (mount_call){0}, GET("/x", "localhost"), 405);
+    assert_int_equal(segue_listener_remove(s.listener, "/"), SEGUE_OK);
+    expect_status(&s, (mount_call){0}, GET("/x", "localhost"), 404);
+    expect_status(&s, (mount_call){0}, GET("/b", "localhost"), 405);
+    segue_server_free(other);
+    http_stage_end(&s);
+}
+
+/* The server still reads its store. */
+static void a_listener_that_closes_early_ends_its_exchanges(void **state)
+{
+    http_stage s = {0};
+    mount_call c = {.way = MOUNT_OPEN};
+    (void)state;
+    begin(&s);
+    s.listener->is_open = false;
+    assert_int_equal(mount_begin(&c, &s, GET("/", "localhost")), SEGUE_OK);
+    http_stage_run(&s);
+    assert_false(c.ended);
+    assert_int_equal(segue_listener_close(s.listener), SEGUE_OK);
+    http_stage_run(&s);
+    assert_true(c.ended);
+    assert_int_equal(c.end, SEGUE_E_CLOSED);
+    mount_free(&c);
+    http_stage_end(&s);
+}
+
+static void no_head(void *user, segue_exchange *exchange, int32_t status,
+                    const segue_http_field *fields, size_t count, const char *bytes,
+                    size_t len)
+{
+    (void)user, (void)exchange, (void)status, (void)fields, (void)count, (void)bytes,
+        (void)len;
+    fail();
+}
+
+static void no_body(void *user, segue_exchange *exchange, const char *bytes, size_t len)
+{
+    (void)user, (void)exchange, (void)bytes, (void)len;
+    fail();
+}
+
+static void no_end(void *user, segue_exchange *exchange, segue_status status)
+{
+    (void)user, (void)exchange, (void)status;
+    fail();
+}
+
+static void headers_without_a_text_are_refused(void **state)
+{
+    http_stage s = {0};
+    segue_exchange *exchange;
+    segue_exchange_head head = SEGUE_EXCHANGE_HEAD_INIT;
+    segue_exchange_events events = SEGUE_EXCHANGE_EVENTS_INIT;
+    segue_http_field fields[] = {{.name = NULL, .name_len = 3, .value = "x"},
+                                 {.name = "x-a", .name_len = 3, .value_len = 3}};
+    (void)state;
+    begin(&s);
+    head.method = "GET";
+    head.target = "/";
+    head.header_count = 1;
+    events.on_head = no_head;
+    events.on_body = no_body;
+    events.on_end = no_end;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        head.headers = &fields[i];
+        assert_int_equal(segue_exchange_open(s.listener, &head, &events, &exchange, NULL),
+                         SEGUE_E_INVALID);
+    }
     http_stage_end(&s);
 }
 
@@ -742,6 +826,9 @@ int main(void)
         cmocka_unit_test(headers_of_the_connection_do_not_count),
         cmocka_unit_test(a_text_that_could_add_a_line_is_refused),
         cmocka_unit_test(paths_belong_to_the_host),
+        cmocka_unit_test(the_end_of_every_path_leaves_the_others),
+        cmocka_unit_test(a_listener_that_closes_early_ends_its_exchanges),
+        cmocka_unit_test(headers_without_a_text_are_refused),
         cmocka_unit_test(hosts_follow_the_address_of_the_exchange),
         cmocka_unit_test(an_authority_is_the_host),
         cmocka_unit_test(pages_of_allowed_origins_may_call),
