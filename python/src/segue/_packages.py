@@ -3,7 +3,7 @@
 The wheel contains libsegue. The libraries that libsegue needs come from the system. When
 some are missing, the dynamic linker names only the first. This module asks the linker for
 all of them and lists the Debian packages to install. A free-threaded Python cannot load
-the module.
+the module: 3.13 tries to, and fails with a SystemError.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
 from pathlib import Path
 
 __all__ = ["check", "explain"]
@@ -46,21 +47,15 @@ def check() -> None:
             message names the packages to install. If this Python is free-threaded, the
             message says that Segue needs another one.
     """
+    if "t" in sys.abiflags:
+        raise ImportError(FREE_THREADED)
     try:
         importlib.import_module("segue._segue")
     except ImportError as error:
         missing = _MISSING.findall(str(error))
-        if not missing and _is_free_threaded():
-            raise ImportError(FREE_THREADED) from error
         if not missing:
             raise
         raise ImportError(explain([*missing, *_all_missing()])) from error
-
-
-def _is_free_threaded() -> bool:
-    import sysconfig  # imported here, because its import takes time
-
-    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def explain(libraries: list[str]) -> str:
