@@ -410,7 +410,8 @@ static const sgi_carrier_ops carrier_ops = {
 
 void sgi_http_conn_drain(sgi_http_conn *conn)
 {
-    /* an exchange has no next request; its input waits until the servers have recovered */
+    /* an exchange has no next request; its input waits until the servers have
+     * recovered */
     bool may_begin = conn->given && conn->listener->is_open;
     conn->last = true;
     if (!may_begin && conn->stage == SGI_HTTP_READING &&
