@@ -11,6 +11,9 @@
  * runtime is corked, output is held back for one larger write; a loop that is awake
  * writes the output in spite of the cork.
  *
+ * The work of a free carrier (an exchange by hand) has no watchers, so the thread that
+ * releases the lock does all of it in the same way.
+ *
  * A retired carrier stays in memory until the end of the turn, so the function that
  * retires a carrier may use it until the function returns.
  *
@@ -96,6 +99,22 @@ void sgi_loop_request_turn(segue_runtime *rt)
         rt->loop.kick_due = true;
 }
 
+static void destroy(segue_runtime *rt, sgi_carrier *carrier)
+{
+    TAILQ_REMOVE(&rt->loop.retired, carrier, link);
+    carrier->ops->destroy(carrier);
+    rt->refs--;
+}
+
+/* Destroys the retired carriers that no function uses while the loop waits. */
+static void destroy_free(segue_runtime *rt)
+{
+    sgi_carrier *carrier, *next;
+    SGI_TAILQ_EACH(carrier, &rt->loop.retired, link, next)
+        if (carrier->is_free && !carrier->held)
+            destroy(rt, carrier);
+}
+
 /* Flushes output on the calling thread. If bytes are left, the loop is woken to write the
  * remaining bytes. */
 static void flush_here(segue_runtime *rt)
@@ -107,12 +126,20 @@ static void flush_here(segue_runtime *rt)
         uint32_t work = carrier->work;
         take_work(rt, carrier);
         carrier->work = 0;
+        if (carrier->is_free) {
+            carrier->held++;
+            carrier->ops->work(carrier, work);
+            carrier->held--;
+            continue;
+        }
         if (work != SGI_WORK_FLUSH || !carrier->ops->flush_here ||
             !carrier->ops->flush_here(carrier))
             sgi_carrier_request_work(carrier, work);
     }
     if (rt->loop.work_count)
         sgi_loop_request_turn(rt);
+    if (rt->loop.asleep)
+        destroy_free(rt);
 }
 
 /* Wakes the threads that have work to do. The caller holds the lock; without the lock,
@@ -186,7 +213,7 @@ void sgi_carrier_request_work(sgi_carrier *carrier, uint32_t work)
         TAILQ_INSERT_TAIL(&rt->loop.work, carrier, work_link);
         rt->loop.work_count++;
     }
-    if (work != SGI_WORK_FLUSH)
+    if (work != SGI_WORK_FLUSH && !carrier->is_free)
         sgi_loop_request_turn(rt);
     else if (rt->loop.asleep)
         rt->loop.flush_due = true;
@@ -225,11 +252,8 @@ void sgi_loop_destroy_retired(segue_runtime *rt)
 {
     sgi_carrier *carrier, *next;
     SGI_TAILQ_EACH(carrier, &rt->loop.retired, link, next) {
-        if (carrier->held)
-            continue;
-        TAILQ_REMOVE(&rt->loop.retired, carrier, link);
-        carrier->ops->destroy(carrier);
-        rt->refs--;
+        if (!carrier->held)
+            destroy(rt, carrier);
     }
 }
 

@@ -128,6 +128,8 @@ struct sgi_carrier {
      * the application */
     bool attached;
     bool can_reopen;
+    /* true = while the loop waits, any thread that holds the lock may do the work */
+    bool is_free;
     /* the time in ms for which sgi_runtime_free waits until the carrier has closed by
      * itself */
     int64_t grace_ms;

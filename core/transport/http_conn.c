@@ -479,6 +479,8 @@ sgi_http_conn *sgi_http_conn_open_by_hand(segue_listener *listener, sgi_link *li
     if (!conn)
         return NULL;
     conn->given = given;
+    /* a token check may use the loop, which fetches keys */
+    conn->transport.carrier.is_free = !listener->bearer;
     start(conn, listener, link);
     return conn;
 }

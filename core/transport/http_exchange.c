@@ -1,6 +1,7 @@
 /* An exchange has two sides. The connection of the listener (http_conn.c) uses it as its
- * link, on the loop thread. The application gives input on any thread, and gets the
- * answer in callbacks.
+ * link, on the loop thread, or while the loop waits on the thread that releases the lock
+ * (sgi_carrier.is_free). The application gives input on any thread, and gets the answer
+ * in callbacks.
  *
  *   input    inbox --loop--> connection, which parses it
  *   output   connection --> out --callbacks--> on_head, on_body, on_end

@@ -1,0 +1,148 @@
+/* Exchanges by hand with a background runtime: several threads of the application give
+ * requests, some of which they give up at once, while the loop waits on its own thread
+ * and the callbacks run on the test's thread. The thread sanitizer is the main check. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include <segue/segue_ext.h>
+
+enum { CALLERS = 3, CALLS = 200 };
+
+static segue_runtime *rt;
+static segue_listener *listener;
+static atomic_int ended, complete, greeted;
+
+static void greet(void *user, segue_call *call)
+{
+    (void)user;
+    segue_call_send_text(call, "Hello", 5, NULL);
+    segue_call_complete(call, NULL, NULL);
+    segue_call_free(call);
+}
+
+static void on_head(void *user, segue_exchange *exchange, int32_t status,
+                    const segue_http_field *headers, size_t count, const char *bytes,
+                    size_t len)
+{
+    (void)user;
+    (void)headers;
+    (void)bytes;
+    if (status == 200 && count && len)
+        atomic_fetch_add(&greeted, 1);
+    segue_exchange_sent(exchange, len);
+}
+
+static void on_body(void *user, segue_exchange *exchange, const char *bytes, size_t len)
+{
+    (void)user;
+    (void)bytes;
+    segue_exchange_sent(exchange, len);
+}
+
+static void on_end(void *user, segue_exchange *exchange, segue_status status)
+{
+    (void)user;
+    (void)exchange;
+    atomic_fetch_add(&ended, 1);
+    atomic_fetch_add(&complete, status == SEGUE_OK);
+}
+
+#define BODY                                                                             \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"      \
+    "\"greet\",\"arguments\":{},\"_meta\":{"                                             \
+    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                        \
+    "\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
+
+static segue_exchange *begin(bool is_whole)
+{
+    static const segue_http_field fields[] = {
+        {"host", SEGUE_TO_NUL, "localhost", SEGUE_TO_NUL},
+        {"content-type", SEGUE_TO_NUL, "application/json", SEGUE_TO_NUL},
+        {"mcp-protocol-version", SEGUE_TO_NUL, "2026-07-28", SEGUE_TO_NUL},
+        {"mcp-method", SEGUE_TO_NUL, "tools/call", SEGUE_TO_NUL},
+        {"mcp-name", SEGUE_TO_NUL, "greet", SEGUE_TO_NUL}};
+    segue_exchange_head head = SEGUE_EXCHANGE_HEAD_INIT;
+    segue_exchange_events events = SEGUE_EXCHANGE_EVENTS_INIT;
+    segue_exchange *exchange = NULL;
+    head.method = "POST";
+    head.target = "/";
+    head.headers = fields;
+    head.header_count = sizeof fields / sizeof *fields;
+    head.peer = "127.0.0.1:1";
+    head.local = "127.0.0.1:2";
+    head.body = is_whole ? BODY : NULL;
+    head.body_len = is_whole ? SEGUE_TO_NUL : 0;
+    head.is_whole = is_whole;
+    events.on_head = on_head;
+    events.on_body = on_body;
+    events.on_end = on_end;
+    if (segue_exchange_open(listener, &head, &events, &exchange, NULL) != SEGUE_OK)
+        abort();
+    return exchange;
+}
+
+/* Every third request is given up at once, and every second one comes in two pieces. */
+static void *play_caller(void *user)
+{
+    (void)user;
+    for (int i = 0; i < CALLS; i++) {
+        segue_exchange *exchange = begin(i % 2 == 0);
+        if (i % 2) {
+            segue_exchange_feed(exchange, BODY, sizeof BODY - 1);
+            segue_exchange_end(exchange);
+        }
+        if (i % 3 == 0)
+            segue_exchange_closed(exchange);
+        segue_exchange_free(exchange);
+    }
+    return NULL;
+}
+
+static void callers_on_threads(void **state)
+{
+    static const char tool[] =
+        "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_server *server;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    pthread_t threads[CALLERS];
+    int32_t fd;
+    (void)state;
+    item.on_call = greet;
+    assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
+    assert_int_equal(segue_server_new(rt, NULL, &server, NULL), SEGUE_OK);
+    assert_int_equal(
+        segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
+        SEGUE_OK);
+    assert_int_equal(segue_listener_open(server, NULL, &listener, NULL), SEGUE_OK);
+    assert_int_equal(segue_runtime_start(rt), SEGUE_OK);
+    assert_int_equal(segue_runtime_fd(rt, &fd), SEGUE_OK);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, play_caller, NULL), 0);
+    while (atomic_load(&ended) < CALLERS * CALLS) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        poll(&ready, 1, 1000);
+        assert_int_equal(segue_runtime_dispatch(rt, 0, 0, NULL), SEGUE_OK);
+    }
+    for (int i = 0; i < CALLERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
+    assert_true(atomic_load(&greeted) >= atomic_load(&complete));
+    segue_listener_free(listener);
+    segue_server_free(server);
+    segue_runtime_free(rt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(callers_on_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
