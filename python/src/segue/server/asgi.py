@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .. import _runtime, _segue, errors
-from .options import MountOptions
+from .options import AsgiOptions
 from .serving import Serving, check_mount, mount_options
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _WATCH_AFTER = 0.25
 class Mounted(Serving):
     """The serving of an ASGI application in one event loop."""
 
-    def __init__(self, server: Server, options: MountOptions) -> None:
+    def __init__(self, server: Server, options: AsgiOptions) -> None:
         super().__init__(server, None, {})
         self.drain = options.get("drain", 10.0)
         self._listen = mount_options(options)
@@ -82,7 +82,7 @@ class Asgi:
     """
 
     def __init__(
-        self, server: Server, principal: PrincipalOf | None, options: MountOptions
+        self, server: Server, principal: PrincipalOf | None, options: AsgiOptions
     ) -> None:
         check_mount(options)
         self._server = server

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .tool import TaskPolicy, ToolAnnotations
 
 __all__ = [
-    "MountOptions",
+    "AsgiOptions",
     "PromptOptions",
     "ResourceOptions",
     "ServeOptions",
@@ -87,7 +87,7 @@ class ServeOptions(TypedDict, total=False):
     options: _segue.ListenOptions | None
 
 
-class MountOptions(TypedDict, total=False):
+class AsgiOptions(TypedDict, total=False):
     """The options of `Server.asgi`."""
 
     store: StoreLike | None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .asgi import Asgi, PrincipalOf
     from .options import (
-        MountOptions,
+        AsgiOptions,
         PromptOptions,
         ResourceOptions,
         ServeOptions,
@@ -505,7 +505,7 @@ class Server:
         return Serving(self, http, options)
 
     def asgi(
-        self, *, principal: PrincipalOf | None = None, **options: Unpack[MountOptions]
+        self, *, principal: PrincipalOf | None = None, **options: Unpack[AsgiOptions]
     ) -> Asgi:
         """Returns the server as an ASGI 3 application, for an app that has an HTTP
         server already:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from .. import _segue, errors
 from .auth import BearerAuth
 from .lifespan import Lives
-from .options import MountOptions, ServeOptions
+from .options import AsgiOptions, ServeOptions
 from .stdio import Stdio
 from .stores import store_of
 
@@ -31,7 +31,7 @@ __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
 _OF_HTTP = sorted(_KNOWN - {"store", "drain"})
-_KNOWN_MOUNT = frozenset(MountOptions.__annotations__)
+_KNOWN_MOUNT = frozenset(AsgiOptions.__annotations__)
 # The time in seconds for cancelled handlers to end, and for the last answers to be sent.
 GRACE = 1.0
 
@@ -76,7 +76,7 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
     return _made(address_of(http), options)
 
 
-def mount_options(options: MountOptions) -> _segue.ListenOptions:
+def mount_options(options: AsgiOptions) -> _segue.ListenOptions:
     """Makes the options of a listener without a socket."""
     return _made({}, options)  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ def check(http: str | int | None, options: ServeOptions) -> None:
             )
 
 
-def check_mount(options: MountOptions) -> None:
+def check_mount(options: AsgiOptions) -> None:
     """Refuses invalid options of `Server.asgi`, as `check` does."""
     _check("asgi", _KNOWN_MOUNT, options)  # type: ignore[arg-type]
 
