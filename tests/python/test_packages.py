@@ -68,7 +68,7 @@ def test_a_library_that_we_do_not_know_is_named_too(tmp_path: Path) -> None:
 
 
 def test_a_free_threaded_python_is_refused(tmp_path: Path) -> None:
-    """Before it loads the module: .ci/python free_threaded does this with a real one."""
+    """Before it loads the module, which a real one tries to."""
     copy_package(tmp_path, {})
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.abiflags = 't'\n")
     said = run_import(tmp_path)
