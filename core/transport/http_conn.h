@@ -1,6 +1,6 @@
 /* One accepted connection of a listener, which serves its requests one after the other.
- * The functions run on the loop thread with the lock held, unless a comment says
- * otherwise.
+ * The functions run with the lock held, unless a comment says otherwise: on the loop
+ * thread, or for an exchange by hand on any thread while the loop waits.
  *
  *   reading --a request is complete, or refused early--> serving --+
  *    |  ^ ^                                                          |

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <segue/segue_ext.h>
 
@@ -19,7 +20,8 @@ enum { CALLERS = 3, CALLS = 200 };
 
 static segue_runtime *rt;
 static segue_listener *listener;
-static atomic_int ended, complete, greeted;
+static atomic_int ended, complete, greeted, refused;
+static bool closes; /* true = a caller closes the listener half-way */
 
 static void greet(void *user, segue_call *call)
 {
@@ -56,13 +58,21 @@ static void on_end(void *user, segue_exchange *exchange, segue_status status)
     atomic_fetch_add(&complete, status == SEGUE_OK);
 }
 
-#define BODY                                                                             \
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"      \
-    "\"greet\",\"arguments\":{},\"_meta\":{"                                             \
-    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                        \
-    "\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
+/* The key of each call is new, so that each call is in the store. */
+static void write_body(char body[512])
+{
+    static atomic_int next;
+    snprintf(
+        body, 512,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+        "\"greet\",\"arguments\":{},\"_meta\":{"
+        "\"dev.segue/idempotencyKey\":\"key-of-the-call-%d\","
+        "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+        atomic_fetch_add(&next, 1));
+}
 
-static segue_exchange *begin(bool is_whole)
+static segue_exchange *begin(const char *body, bool is_whole)
 {
     static const segue_http_field fields[] = {
         {"host", SEGUE_TO_NUL, "localhost", SEGUE_TO_NUL},
@@ -79,13 +89,16 @@ static segue_exchange *begin(bool is_whole)
     head.header_count = sizeof fields / sizeof *fields;
     head.peer = "127.0.0.1:1";
     head.local = "127.0.0.1:2";
-    head.body = is_whole ? BODY : NULL;
+    head.body = is_whole ? body : NULL;
     head.body_len = is_whole ? SEGUE_TO_NUL : 0;
     head.is_whole = is_whole;
     events.on_head = on_head;
     events.on_body = on_body;
     events.on_end = on_end;
-    if (segue_exchange_open(listener, &head, &events, &exchange, NULL) != SEGUE_OK)
+    segue_status status = segue_exchange_open(listener, &head, &events, &exchange, NULL);
+    if (status == SEGUE_E_CLOSED && closes)
+        atomic_fetch_add(&refused, 1);
+    else if (status != SEGUE_OK)
         abort();
     return exchange;
 }
@@ -95,9 +108,15 @@ static void *play_caller(void *user)
 {
     (void)user;
     for (int i = 0; i < CALLS; i++) {
-        segue_exchange *exchange = begin(i % 2 == 0);
+        char body[512];
+        write_body(body);
+        segue_exchange *exchange = begin(body, i % 2 == 0);
+        if (!exchange)
+            continue;
+        if (closes && i == CALLS / 2)
+            segue_listener_close(listener);
         if (i % 2) {
-            segue_exchange_feed(exchange, BODY, sizeof BODY - 1);
+            segue_exchange_feed(exchange, body, strlen(body));
             segue_exchange_end(exchange);
         }
         if (i % 3 == 0)
@@ -107,42 +126,87 @@ static void *play_caller(void *user)
     return NULL;
 }
 
-static void callers_on_threads(void **state)
+static void open_server(segue_server **out, segue_store *store)
 {
     static const char tool[] =
         "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_server *server;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    item.on_call = greet;
+    options.store = store;
+    assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
+    assert_int_equal(segue_server_new(rt, &options, out, NULL), SEGUE_OK);
+    assert_int_equal(
+        segue_server_add(*out, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
+        SEGUE_OK);
+    assert_int_equal(segue_listener_open(*out, NULL, &listener, NULL), SEGUE_OK);
+    assert_int_equal(segue_runtime_start(rt), SEGUE_OK);
+}
+
+static void play(segue_store *store)
+{
+    segue_server *server;
     pthread_t threads[CALLERS];
     int32_t fd;
-    (void)state;
-    item.on_call = greet;
-    assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(rt, NULL, &server, NULL), SEGUE_OK);
-    assert_int_equal(
-        segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
-        SEGUE_OK);
-    assert_int_equal(segue_listener_open(server, NULL, &listener, NULL), SEGUE_OK);
-    assert_int_equal(segue_runtime_start(rt), SEGUE_OK);
+    ended = complete = greeted = refused = 0;
+    open_server(&server, store);
     assert_int_equal(segue_runtime_fd(rt, &fd), SEGUE_OK);
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, play_caller, NULL), 0);
-    while (atomic_load(&ended) < CALLERS * CALLS) {
+    while (atomic_load(&ended) + atomic_load(&refused) < CALLERS * CALLS) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         poll(&ready, 1, 1000);
         assert_int_equal(segue_runtime_dispatch(rt, 0, 0, NULL), SEGUE_OK);
     }
     for (int i = 0; i < CALLERS; i++)
         pthread_join(threads[i], NULL);
-    assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
-    assert_true(atomic_load(&greeted) >= atomic_load(&complete));
     segue_listener_free(listener);
     segue_server_free(server);
     segue_runtime_free(rt);
+    segue_store_free(store);
+}
+
+static void callers_on_threads(void **state)
+{
+    (void)state;
+    closes = false;
+    play(NULL);
+    assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
+    assert_true(atomic_load(&greeted) >= atomic_load(&complete));
+}
+
+/* The store has a thread of its own, which wakes the loop and does its free work. */
+static void callers_beside_a_store_on_a_thread(void **state)
+{
+    char directory[] = "/tmp/segue-mounted-XXXXXX", path[64], owners[72];
+    segue_store *store;
+    (void)state;
+    closes = false;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/db", directory);
+    snprintf(owners, sizeof owners, "%s-owners", path);
+    assert_int_equal(segue_store_sqlite(path, NULL, &store, NULL), SEGUE_OK);
+    play(store);
+    assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
+    unlink(path);
+    unlink(owners);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void the_listener_closes_meanwhile(void **state)
+{
+    (void)state;
+    closes = true;
+    play(NULL);
+    assert_int_equal(atomic_load(&ended) + atomic_load(&refused), CALLERS * CALLS);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(callers_on_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callers_on_threads),
+        cmocka_unit_test(callers_beside_a_store_on_a_thread),
+        cmocka_unit_test(the_listener_closes_meanwhile),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
