@@ -105,6 +105,7 @@ static const option server_members[] = {M(T, name, TEXT),
                                         M(T, max_server_bytes, INT64),
                                         M(T, first_turn_ms, INT64),
                                         M(T, log_level, TEXT),
+                                        M(T, tool_wait_ms, INT64),
                                         END};
 #undef T
 

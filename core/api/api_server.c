@@ -236,6 +236,7 @@ static const number_option numbers[] = {
     NUMBER(max_event_bytes, 0, 0),
     NUMBER(event_ttl_ms, 0, 0),
     NUMBER(first_turn_ms, 20, 0),
+    NUMBER(tool_wait_ms, 0, 0),
 };
 
 static segue_status resolve_number(sgi_engine *engine, segue_server_options *o,

@@ -115,6 +115,7 @@ export type ServerOptions = Members<{
     maxServerBytes: number;
     firstTurnMs: number;
     logLevel: string;
+    toolWaitMs: number;
 }>;
 
 /** The members of the C struct `segue_item_options`. */

@@ -260,17 +260,64 @@ static void hold(void *user, segue_call *call)
 }
 
 /* Adds a tool whose calls the test makes go on. */
-static void add_held_tool(world *w, segue_call_fn on_call)
+static void add_held_tool(world *w, const char *name, segue_call_fn on_call)
 {
-    static const char tool[] =
-        "{\"name\":\"held\",\"inputSchema\":{\"type\":\"object\"}}";
+    char tool[64];
+    snprintf(tool, sizeof tool, "{\"name\":\"%s\"}", name);
     segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE;
     options.task = SEGUE_TASK_MAY;
-    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
-                                      &options, NULL),
+    assert_int_equal(
+        segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, strlen(tool), &options, NULL),
+        SEGUE_OK);
+}
+
+static void with_late_tools(segue_server_options *options)
+{
+    options->tool_wait_ms = 5000;
+}
+
+/* A runs a task of a tool that B does not have, and ends. */
+static void leave_without_the_tool(world *w, wire **b, char id[64])
+{
+    take_over_begin(w);
+    wire *a = world_connect(w, "Ada");
+    *b = world_connect(&take_over_other, "Ada");
+    snprintf(id, 64, "%s", wire_make_task(a, "1", "hang", NULL, NULL));
+    assert_int_equal(segue_server_remove(take_over_other.server, SEGUE_ITEM_TOOL, "hang"),
                      SEGUE_OK);
+    world_stop(w);
+    world_advance(&take_over_other, 3000);
+    assert_int_equal(take_over_other.server->counts.taken_over, 1);
+    assert_at(state_at(*b, id), "result.status", "\"working\"");
+}
+
+/* B gets the tool of the task after it has taken the task over. */
+static void a_task_waits_for_its_tool(world *w)
+{
+    char id[64];
+    wire *b;
+    leave_without_the_tool(w, &b, id);
+    held = NULL;
+    add_held_tool(&take_over_other, "hang", hold);
+    world_run(&take_over_other);
+    assert_non_null(held);
+    assert_int_equal(segue_call_complete(held, NULL, NULL), SEGUE_OK);
+    segue_call_free(held);
+    until_state(b, id, "\"completed\"");
+    take_over_end();
+}
+
+static void a_task_waits_only_for_a_while(world *w)
+{
+    char id[64];
+    wire *b;
+    leave_without_the_tool(w, &b, id);
+    world_advance(&take_over_other, 3000);
+    assert_at(until_state(b, id, "\"failed\""), "result.error.message",
+              "\"Server restarted\"");
+    take_over_end();
 }
 
 /* The first turn of a handler has ended, and the answer waits for what the handler sent.
@@ -281,7 +328,7 @@ static void a_first_turn_is_fenced(world *w)
     static const char *const modes[] = {"[\"immediate\"]",
                                         "[\"immediate\",\"streaming\"]"};
     wire *a = legacy_connect(w, "Ada", MODES_ALL);
-    add_held_tool(w, hold_turn);
+    add_held_tool(w, "held", hold_turn);
     for (int i = 0; i < 2; i++) {
         char id[64], task[256];
         held = NULL;
@@ -703,8 +750,8 @@ static void a_question_that_was_not_durable_is_asked_again(world *w, bool b_asks
     take_over_begin(w);
     wire *a = world_connect(w, "Ada");
     world_connect(&take_over_other, "Ada"); /* makes B open its store */
-    add_held_tool(w, hold);
-    add_held_tool(&take_over_other, hold);
+    add_held_tool(w, "held", hold);
+    add_held_tool(&take_over_other, "held", hold);
     held = NULL;
     snprintf(id, sizeof id, "%s", wire_make_task(a, "1", "held", NULL, CAPS_ALL));
     segue_call *first = take_held();
@@ -814,6 +861,10 @@ static const scenario scenarios[] = {
      what_a_closed_server_gives_up_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
     {"a task of an unknown tool fails when it is taken over",
      a_task_of_an_unknown_tool_fails, ONLY_HERE | ONE_DRIVE, NULL},
+    {"a task waits for its tool when it is taken over", a_task_waits_for_its_tool,
+     ONLY_HERE | ONE_DRIVE, with_late_tools},
+    {"a task that is taken over waits for its tool only for a while",
+     a_task_waits_only_for_a_while, ONLY_HERE | ONE_DRIVE, with_late_tools},
     {"AS-38 an operation that cannot run again fails once",
      what_cannot_run_again_fails_once, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 questions stay answerable", questions_stay_answerable, ONLY_HERE | ONE_DRIVE,

@@ -117,6 +117,8 @@ struct sgi_cluster {
     /* the server may claim operations of servers that have gone; true from the start of
      * recovery until the server closes */
     bool takes;
+    /* the server claims nothing yet, although it may */
+    bool abstains;
     /* number of unfinished steps of recovery: running claims, and operations that are
      * being taken over */
     int32_t recovering;

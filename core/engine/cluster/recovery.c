@@ -332,11 +332,13 @@ static void claimed(sgi_store_job *job)
     claim_ended(cluster);
 }
 
-/* Asks the store for operations whose owner is gone. Returns false when out of memory. */
+/* Asks the store for operations whose owner is gone, or for nothing while the server
+ * claims nothing. Returns false when out of memory. */
 static bool claim(sgi_cluster *cluster)
 {
-    sgi_store_job *job =
-        sgi_store_job_new(cluster->committer, SGI_STORE_JOB_CLAIM, claimed, cluster);
+    sgi_store_job_kind kind =
+        cluster->abstains ? SGI_STORE_JOB_NOTHING : SGI_STORE_JOB_CLAIM;
+    sgi_store_job *job = sgi_store_job_new(cluster->committer, kind, claimed, cluster);
     if (!job)
         return false;
     cluster->claiming = true;
@@ -372,10 +374,18 @@ static void claim_later(sgi_timer *timer)
  * because recovery itself claims them, and nothing while the server closes. */
 void sgi_recover_orphans(sgi_cluster *cluster)
 {
-    if (!cluster->takes)
+    if (!cluster->takes || cluster->abstains)
         return;
     if (cluster->claiming)
         cluster->claim_again = true;
     else if (!claim(cluster))
         try_later(cluster);
+}
+
+void sgi_recover_begin_claims(sgi_cluster *cluster)
+{
+    if (!cluster->abstains)
+        return;
+    cluster->abstains = false;
+    sgi_recover_orphans(cluster);
 }

@@ -11,6 +11,8 @@
 void sgi_recover_ops(sgi_cluster *cluster);
 /* Claims the operations of servers that have gone. Called while this server is open. */
 void sgi_recover_orphans(sgi_cluster *cluster);
+/* Ends cluster->abstains: the server claims operations from now on. */
+void sgi_recover_begin_claims(sgi_cluster *cluster);
 /* Frees the records of claimed operations that were not rebuilt yet. */
 void sgi_claims_free(sgi_cluster *cluster);
 /* Continues or ends a claimed operation. Called when the whole log of the operation was

@@ -107,6 +107,7 @@ void sgi_server_end_lingering(sgi_op *op)
 void sgi_server_take_from_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
+    sgi_server_stop_awaiting_tool(op);
     if (!sgi_op_is_known(op))
         return;
     sgi_server_end_lingering(op);

@@ -93,6 +93,7 @@ static void fenced(sgi_op *op)
         return;
     }
     uncount(op);
+    sgi_server_stop_awaiting_tool(op);
     sgi_server_end_lingering(op);
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     sgi_engine_clear_timer(op->engine, &op->served->promote);

@@ -61,6 +61,10 @@ typedef struct sgi_served_op_data {
      * in params */
     char *own_arguments;
     segue_call *call; /* the handler's handle; NULL = no handler runs */
+    /* true when the operation is in server->toolless: it continues when its tool is
+     * added */
+    bool awaits_tool;
+    LIST_ENTRY(sgi_served_op_data) toolless;
 
     /* ---- the caller ---- */
     struct sgi_principal *who; /* a counted reference */
@@ -100,7 +104,8 @@ typedef struct sgi_served_op_data {
     int64_t poll_ms; /* the poll interval that clients get, in ms */
     /* number of segments that were appended together with the final entry */
     uint64_t closing_segments;
-    /* fires after promote_after_ms and makes a plain call that still runs a task */
+    /* fires after promote_after_ms and makes a plain call that still runs a task; or
+     * after tool_wait_ms and ends an operation that waits for its tool */
     sgi_timer promote;
 
     /* ---- clients that receive messages about the operation ---- */

@@ -98,6 +98,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     server->keeps_segments_apart = sgi_srv_keeps_segments_apart(server);
     sgi_committer_init(&server->committer, engine, &sgi_server_observer);
     sgi_cluster_init(&server->cluster, &server->committer, &sgi_server_cluster_observer);
+    server->cluster.abstains = options->tool_wait_ms > 0;
     server->use.account.limit =
         (sgi_limit){"max_server_bytes", options->max_server_bytes};
     server->committer.account = &server->use.account;
@@ -122,6 +123,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     server->sessions.max_parked = MAX_PARKED;
     server->committer.read_bytes = READ_BYTES;
     LIST_INIT(&server->calls);
+    LIST_INIT(&server->toolless);
     TAILQ_INIT(&server->lingering.ops);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);

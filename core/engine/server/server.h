@@ -171,6 +171,8 @@ struct segue_server {
     /* the clients as the application sees them, if it watches them (clients.h) */
     sgi_clients clients;
     LIST_HEAD(, segue_call) calls;
+    /* the interrupted operations whose tool the server does not have (taking_over.c) */
+    LIST_HEAD(, sgi_served_op_data) toolless;
     sgi_map principals;
     sgi_usage use;
     sgi_server_counts counts;
@@ -287,6 +289,14 @@ void sgi_server_op_release(sgi_op *op);
 /* Continues or ends an operation that this server now owns and whose whole log this
  * server has read (taking_over.c). */
 void sgi_server_on_op_taken_over(sgi_op *op);
+/* Continues or ends the operations that have waited for this tool. The first tool that
+ * can run again lets the server claim operations (tool_wait_ms). */
+void sgi_server_on_tool_added(segue_server *server, sgi_item *tool);
+/* The operation no longer waits for its tool. Does nothing if it does not wait. */
+void sgi_server_stop_awaiting_tool(sgi_op *op);
+/* Gives up the operations that wait for their tools, so that other servers can continue
+ * them. */
+void sgi_server_release_toolless(segue_server *server);
 /* Keeps an ended operation in memory for a while. Only the newest ended operations stay
  * in memory; the store keeps a stored operation longer. An operation that could not be
  * stored stays in memory until its purge time. Returns false when the operation was

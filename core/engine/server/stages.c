@@ -62,6 +62,7 @@ void sgi_server_close(segue_server *server)
     LIST_FOREACH(listener, &server->listeners, link)
         listener->close(listener);
     sgi_wire_sessions_end(server);
+    sgi_server_release_toolless(server);
     TAILQ_FOREACH(peer, &server->peers, link)
         if (peer->is_exchange)
             /* only the subscriptions of an exchange end now; the listener sends all other

@@ -1,6 +1,7 @@
 /* Continues or ends an unfinished operation of an earlier process, or of another server
  * that has gone. */
 #include "engine/error.h"
+#include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
@@ -21,6 +22,103 @@ static void give_up(sgi_op *op)
         sgi_op_end_internal_error(op, text);
 }
 
+/* ---- operations whose tool the server does not have ---- */
+
+static bool may_await_tool(const sgi_op *op)
+{
+    return sgi_op_server(op)->options.tool_wait_ms > 0 && !op->torn &&
+           op->served->kind == &sgi_call_tool && !op->served->item;
+}
+
+static void wait_is_over(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_served_op_data, promote)->shared.op;
+    sgi_op_ref(op);
+    sgi_server_stop_awaiting_tool(op);
+    if (!sgi_op_has_ended(op))
+        give_up(op);
+    sgi_op_unref(op);
+}
+
+/* The operation has no handler, so its timer `promote` is free until its tool comes. A
+ * server that is closed gets no tools any more, so it leaves the operation to other
+ * servers. */
+static void await_tool(sgi_op *op)
+{
+    segue_server *server = sgi_op_server(op);
+    op->served->awaits_tool = true;
+    LIST_INSERT_HEAD(&server->toolless, op->served, toolless);
+    sgi_server_start_ttl(op);
+    sgi_engine_set_timer(op->engine, &op->served->promote, server->options.tool_wait_ms,
+                         wait_is_over);
+    if (server->stage >= SGI_SERVER_CLOSED)
+        sgi_server_op_release(op);
+}
+
+void sgi_server_stop_awaiting_tool(sgi_op *op)
+{
+    if (!op->served->awaits_tool)
+        return;
+    op->served->awaits_tool = false;
+    LIST_REMOVE(op->served, toolless);
+    sgi_engine_clear_timer(op->engine, &op->served->promote);
+}
+
+void sgi_server_release_toolless(segue_server *server)
+{
+    while (!LIST_EMPTY(&server->toolless)) {
+        sgi_op *op = LIST_FIRST(&server->toolless)->shared.op;
+        sgi_server_stop_awaiting_tool(op);
+        if (!sgi_op_has_ended(op))
+            sgi_server_op_release(op);
+    }
+}
+
+static sgi_op *find_awaiting(const segue_server *server, const char *name)
+{
+    const sgi_served_op_data *served;
+    LIST_FOREACH(served, &server->toolless, toolless)
+        if (!strcmp(served->item_name, name))
+            return served->shared.op;
+    return NULL;
+}
+
+/* Finds a tool that was added after the operation came into memory. */
+static void find_tool(sgi_op *op)
+{
+    if (op->served->kind == &sgi_call_tool)
+        sgi_served_set_item(op, sgi_item_find(sgi_op_server(op), SEGUE_ITEM_TOOL,
+                                              sgi_str_of(op->served->item_name)));
+}
+
+/* Runs the tool again if it may run twice. */
+static void run_again(sgi_op *op)
+{
+    const sgi_item *item = op->served->item;
+    bool restartable = item && item->options.flags & SEGUE_TOOL_RESTARTABLE;
+    if (op->torn || !restartable || sgi_call_start(op, true) != SEGUE_OK)
+        give_up(op);
+    else
+        sgi_server_start_ttl(op);
+}
+
+void sgi_server_on_tool_added(segue_server *server, sgi_item *tool)
+{
+    sgi_op *op;
+    while ((op = find_awaiting(server, tool->key))) {
+        sgi_op_ref(op);
+        sgi_server_stop_awaiting_tool(op);
+        sgi_served_set_item(op, tool);
+        if (!sgi_op_has_ended(op))
+            run_again(op);
+        sgi_op_unref(op);
+    }
+    if (tool->options.flags & SEGUE_TOOL_RESTARTABLE)
+        sgi_recover_begin_claims(&server->cluster);
+}
+
+/* ---- taking over ---- */
+
 /* Decides whether the operation continues on this server. The operation ends when its
  * time to live passed while no server ran it, when its tool was removed or must not run
  * twice, or when the store has lost the last entries of its log: the handler cannot make
@@ -33,8 +131,9 @@ void sgi_server_on_op_taken_over(sgi_op *op)
     } else if (!sgi_op_has_ended(op)) {
         bool expired = sgi_op_expiry(op) <= sgi_wall_now(&op->engine->env) ||
                        (sgi_op_is_lasting_call(op) && lasting->form->is_over(lasting));
-        bool restartable =
-            op->served->item && op->served->item->options.flags & SEGUE_TOOL_RESTARTABLE;
+        sgi_op_ref(op); /* a server that is closed may drop the last other reference */
+        if (!op->served->item)
+            find_tool(op);
         sgi_op_server(op)->counts.taken_over++;
         if (sgi_op_is_task(op) || lasting) {
             op->served->who->live_tasks++;
@@ -44,13 +143,14 @@ void sgi_server_on_op_taken_over(sgi_op *op)
             sgi_op_skip_lost_entries(op);
         if (expired)
             sgi_server_expire(op);
-        else if (op->torn || !restartable || sgi_call_start(op, true) != SEGUE_OK)
-            give_up(op);
+        else if (may_await_tool(op))
+            await_tool(op);
         else
-            sgi_server_start_ttl(op);
+            run_again(op);
         if (lasting) {
             sgi_rejoin_offer_channel(op);
             lasting->form->taken_over(lasting);
         }
+        sgi_op_unref(op);
     }
 }

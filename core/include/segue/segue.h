@@ -851,6 +851,12 @@ typedef struct segue_server_options {
     const char *log_level;       /* the lowest level of the log messages that a client
                                        before 2026-07-28 gets until it sets a level; NULL
                                        = it gets none */
+    int64_t tool_wait_ms; /* for servers that learn their tools late, such as gateways:
+                             the time for which an interrupted call of a tool that the
+                             server does not have waits until the tool is added; 0 =
+                             default, such a call fails at once. Above 0, the server
+                             takes over no calls before it has a tool of
+                             SEGUE_TOOL_RESTARTABLE */
 } segue_server_options;
 #define SEGUE_SERVER_OPTIONS_INIT SEGUE_INIT(segue_server_options)
 

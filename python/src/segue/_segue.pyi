@@ -331,6 +331,7 @@ class ServerOptions(TypedDict, total=False):
     max_server_bytes: int | None
     first_turn_ms: int | None
     log_level: str | None
+    tool_wait_ms: int | None
 
 class ItemOptions(TypedDict, total=False):
     flags: int | None
