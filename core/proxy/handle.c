@@ -68,6 +68,7 @@ static const char *const tools[] = {
 static void unref_errand(void *user)
 {
     errand *e = user, **link = &e->service->errands;
+    service *v = e->service;
     if (--e->refs)
         return;
     while (*link != e)
@@ -82,6 +83,7 @@ static void unref_errand(void *user)
         relay_unref(e->relay);
     free(e->principal);
     free(e);
+    service_unref(v);
 }
 
 static void end_errand(errand *e)
@@ -100,6 +102,8 @@ static bool open_session(errand *e)
     segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *here;
+    if (!e->service->server) /* the path is no longer served */
+        return false;
     if (segue_transport_pair(e->service->proxy->runtime, &here, &e->there) != SEGUE_OK)
         return false;
     if (segue_server_attach(e->service->server, e->there, NULL) != SEGUE_OK) {
@@ -127,6 +131,7 @@ static errand *begin_errand(service *v, purpose why, const char *principal)
         return NULL;
     *e = (errand){.next = v->errands, .service = v, .refs = 1, .purpose = why};
     v->errands = e;
+    service_ref(v);
     e->principal = copy_string(principal);
     if (e->principal && open_session(e))
         return e;
@@ -188,6 +193,12 @@ static void say_running(errand *e)
              "The call still runs%s%s. Ask again with segue_proxy_result, handle %s.",
              e->note[0] ? ": " : "", e->note, segue_task_id(e->task));
     say(e, words);
+}
+
+static void say_failed(segue_call *call)
+{
+    segue_call_fail(call, -32603, "The proxy cannot ask for the call", NULL, 0, NULL);
+    segue_call_free(call);
 }
 
 static void say_unknown(segue_call *call)
@@ -317,8 +328,7 @@ static segue_request_events events_of(errand *e, segue_complete_fn on_complete)
 
 static void fail(errand *e)
 {
-    segue_call_fail(e->call, -32603, "The proxy cannot ask for the call", NULL, 0, NULL);
-    segue_call_free(e->call);
+    say_failed(e->call);
     e->call = NULL;
     end_errand(e);
 }
@@ -371,6 +381,17 @@ static void wait_for_result(errand *e)
         unref_errand(e);
 }
 
+void handles_end(service *v)
+{
+    for (errand *e = v->errands, *next; e; e = next) {
+        next = e->next;
+        if (e->purpose != GIVE_RESULT || !e->call || !e->task)
+            continue;
+        say_running(e);
+        end_errand(e);
+    }
+}
+
 static void cancel(errand *e)
 {
     segue_request_events events = events_of(e, on_cancelled);
@@ -378,6 +399,12 @@ static void cancel(errand *e)
         return;
     unref_errand(e);
     fail(e);
+}
+
+static bool is_not_found(segue_status status, const segue_error *error)
+{
+    return status == SEGUE_E_NOT_FOUND ||
+           (status == SEGUE_E_REMOTE && segue_error_read(error)->rpc_code == -32602);
 }
 
 static void on_state(void *user, segue_request *request, segue_status status,
@@ -388,10 +415,15 @@ static void on_state(void *user, segue_request *request, segue_status status,
     bool runs = state == SEGUE_TASK_WORKING || state == SEGUE_TASK_INPUT_REQUIRED;
     char *note = json_string(json_get((json){result, result ? len : 0}, "statusMessage"));
     (void)request;
-    (void)error;
     if (note)
         snprintf(e->note, sizeof e->note, "%s", note);
     free(note);
+    if (!e->call) /* handles_end has answered it */
+        return;
+    if (status != SEGUE_OK && !is_not_found(status, error)) {
+        fail(e);
+        return;
+    }
     if (status != SEGUE_OK) {
         say_unknown(e->call);
         e->call = NULL;
@@ -422,8 +454,13 @@ static void ask(service *v, purpose why, segue_call *call)
         return;
     }
     errand *e = begin_errand(v, why, segue_call_principal(call));
-    if (!e || segue_task_attach(e->session, id, &e->task, NULL) != SEGUE_OK) {
-        say_unknown(call);
+    segue_status status =
+        e ? segue_task_attach(e->session, id, &e->task, NULL) : SEGUE_E_CLOSED;
+    if (status != SEGUE_OK) {
+        if (status == SEGUE_E_INVALID)
+            say_unknown(call);
+        else
+            say_failed(call);
         if (e)
             end_errand(e);
         return;

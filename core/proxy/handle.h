@@ -13,6 +13,9 @@
 
 /* Adds the three tools that take a handle to the server of a service. */
 void handles_add_tools(service *v);
+/* Answers the calls that wait for the result of a handle: it still runs. Called before
+ * the server of the service closes. */
+void handles_end(service *v);
 /* Turns the call of a relay (a client's call and its request to an upstream) into a task
  * that belongs to the call's principal, and answers the call with the id of the task. The
  * request to the upstream goes on. When no task can be made, the call goes on as
