@@ -4,6 +4,7 @@
 #include "limits.h"
 #include "service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,8 @@ static void add_item(source *s, item *i)
         i->listed = true;
         return;
     }
+    if (status == SEGUE_E_EXISTS)
+        s->lacking |= 1u << i->list;
     log_event(SEGUE_LOG_WARNING, "item_refused", s->config->name, "%s is left out: %s",
               i->key,
               error ? segue_error_read(error)->message : segue_status_name(status));
@@ -203,13 +206,36 @@ static item *find_same(source *s, const item *wanted)
     return NULL;
 }
 
+/* Lets the other sources of the service have names that this source no longer has. */
+static void offer_names(const source *s)
+{
+    for (source *other = s->service->sources; other; other = other->next) {
+        unsigned lacking = other->lacking;
+        if (other == s || !lacking || !other->upstreams->open)
+            continue; /* a session that opens reads all lists */
+        other->lacking = 0;
+        catalog_read(other, lacking);
+    }
+}
+
+/* Removes the items of the source that this one replaces: they have the same names. */
+static void take_names(source *s, int list)
+{
+    source *old = s->replaces;
+    if (!old || old->service != s->service)
+        return;
+    remove_list(old, list);
+    old->lacking |= 1u << list; /* it goes on if the new one fails */
+}
+
 /* Adds, changes and removes items of one list of the proxy's server, so that the list
  * equals the items that were read. */
 static void compare(source *s, int list, json read)
 {
     json value;
-    if (s->replaces && s->replaces->service == s->service) /* with the same names */
-        remove_list(s->replaces, list);
+    bool some_went = false;
+    take_names(s, list);
+    s->lacking &= ~(1u << list);
     for (item *i = s->items; i; i = i->next)
         i->seen = i->list != list;
     for (size_t at = 0; json_next(read, &at, NULL, &value);) {
@@ -232,9 +258,13 @@ static void compare(source *s, int list, json read)
     }
     for (item *i = s->items, *next; i; i = next) {
         next = i->next;
-        if (!i->seen)
-            remove_item(s, i);
+        if (i->seen)
+            continue;
+        remove_item(s, i);
+        some_went = true;
     }
+    if (some_went)
+        offer_names(s);
 }
 
 /* ---- URIs that are in no list ---- */
@@ -323,6 +353,14 @@ static json take_page(source *s, json result)
     return json_get(result, "nextCursor");
 }
 
+/* The source that should be replaced goes on, because the new one has no lists. */
+static void fail_to_replace(source *s, const char *why)
+{
+    snprintf(s->upstreams->last_error, sizeof s->upstreams->last_error, "%s: %s",
+             lists[s->reading].method, why);
+    catalog_lost(s);
+}
+
 static void on_page(void *user, segue_request *request, segue_status status,
                     const char *result, size_t len, const segue_error *error)
 {
@@ -335,6 +373,10 @@ static void on_page(void *user, segue_request *request, segue_status status,
     if (status != SEGUE_OK) {
         log_event(SEGUE_LOG_WARNING, "list_failed", s->config->name, "%s: %s",
                   lists[s->reading].method, segue_error_read(error)->message);
+        if (s->replaces) {
+            fail_to_replace(s, segue_error_read(error)->message);
+            return;
+        }
         /* the list could not be read, so the items of the last reading are kept */
         s->reading = -1;
         text_free(&s->listing);
@@ -405,7 +447,7 @@ void catalog_lost(source *s)
     s->due = 0;
     text_free(&s->listing);
     s->settled = true;
-    s->failed = !s->peer;
+    s->failed = !s->peer || s->replaces;
     if (!settled)
         source_settled(s);
 }
@@ -425,6 +467,7 @@ void catalog_remove(source *s)
         remove_list(s, list);
     if (s->any)
         pass_any_on(s);
+    offer_names(s);
 }
 
 void catalog_free(source *s)

@@ -375,7 +375,15 @@ static bool take_path(const place *at, const config *c, source_config *s, json o
     const char *why = s->path ? config_check_path(c, s->path) : NULL;
     if (!s->path)
         s->path = copy_string(config_default_path(c));
-    return why ? wrong(at, "path", why) : s->path != NULL;
+    if (!s->path)
+        why = "cannot be read: out of memory";
+    return !why || wrong(at, "path", why);
+}
+
+static bool tell_no_memory(const char *path)
+{
+    log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s: out of memory", path);
+    return false;
 }
 
 static bool take_all(config *c, const char *path, json servers)
@@ -391,6 +399,7 @@ static bool take_all(config *c, const char *path, json servers)
         place at = {path, name ? name : "?"};
         bool disabled = false, ok = take_bool(&at, object, "disabled", &disabled);
         source_config *s = ok && !disabled && name ? config_add(c, name) : NULL;
+        bool no_memory = ok && !disabled && !s;
         if (s) {
             s->trust_hints = c->trust_hints;
             s->timeout_ms = c->timeout_ms;
@@ -398,12 +407,16 @@ static bool take_all(config *c, const char *path, json servers)
         ok = ok && (disabled ||
                     (s && take_source(&at, s, object) && take_path(&at, c, s, object)));
         free(name);
+        if (no_memory)
+            return tell_no_memory(path);
         if (!ok)
             return false;
     }
     if (!c->sources)
         log_event(SEGUE_LOG_ERROR, "config_invalid", NULL, "%s names no upstream", path);
-    return c->sources && config_set_prefixes(c);
+    if (c->sources && !config_set_prefixes(c))
+        return tell_no_memory(path);
+    return c->sources != NULL;
 }
 
 static bool read_text(const char *path, text *to)

@@ -252,6 +252,7 @@ static const struct option {
 };
 
 #define OPTIONS (sizeof table / sizeof *table)
+_Static_assert(OPTIONS <= 64, "reading.given has one bit for each entry");
 
 static const struct option *find_option(const char *name, size_t len)
 {
@@ -371,6 +372,16 @@ static int check_needs(const reading *r)
     return -1;
 }
 
+/* Returns -1, or 2 when --path names no path for upstreams. */
+static int check_default_path(const config *c)
+{
+    const char *why = c->http.path ? config_check_path(c, c->http.path) : NULL;
+    if (!why)
+        return -1;
+    fprintf(stderr, "segue-proxy: --path: '%s': %s\n", c->http.path, why);
+    return 2;
+}
+
 /* Reads the options up to the first argument that is not an option, and sets *at to the
  * index of that argument. Returns -1, or the exit status when the program must end. */
 static int take_options(reading *r, int argc, char **argv, int *at)
@@ -463,6 +474,8 @@ int options_read(config *c, int argc, char **argv)
     int status = take_options(&r, argc, argv, &at);
     if (status < 0)
         status = check_needs(&r);
+    if (status < 0)
+        status = check_default_path(c);
     if (status < 0)
         status = take_upstream(&r, argc, argv, at);
     if (status < 0)

@@ -125,6 +125,9 @@ struct source {
      * lists to read later */
     int reading;
     unsigned due;
+    /* a set of 1 << LIST_x: the lists of which an item was left out, because another
+     * source has its name, or was taken by the source that replaces this one */
+    unsigned lacking;
     /* the items of the present list that were read so far, as a JSON array */
     text listing;
     int64_t listed;
@@ -168,8 +171,8 @@ source *source_next(const proxy *p, const source *after);
 /* Opens the first session of a source. When this fails, the source has settled. */
 void source_start(source *s);
 /* Removes a source from its service: its items are gone at once. Its calls continue, and
- * its sessions end when no call uses them. */
-void source_retire(source *s);
+ * its sessions end when no call uses them. why: a sentence for the log. */
+void source_retire(source *s, const char *why);
 void source_ref(source *s);
 void source_unref(source *s);
 /* Limits the time until all sources have settled. */

@@ -1,7 +1,7 @@
 /* Readiness: /health/ready answers 503 while no upstream can be used, so that a load
  * balancer sends its requests to another proxy. The log also says for which path that is
- * so. An upstream over HTTP is lost until it
- * answers. While there are no requests of clients, the proxy asks the upstream itself. */
+ * so. An upstream over HTTP is lost until it answers. While there are no requests of
+ * clients, the proxy asks the upstream itself. */
 #include "service.h"
 
 static bool is_usable(const source *s)

@@ -64,7 +64,8 @@ static void take_entries(proxy *p, source_config *entries)
     for (source *s = source_next(p, NULL), *next; s; s = next) {
         next = source_next(p, s);
         if (!has_entry(entries, s->config->name))
-            source_retire(s);
+            source_retire(s, "the configuration no longer has the server; it ends after "
+                             "its calls");
     }
     while (entries) {
         source_config *c = entries;
@@ -139,8 +140,10 @@ void reload_when_settled(source *s, bool was_serving)
     s->replaces = NULL;
     if (was_serving && s->failed)
         serve_tell_failure(s);
-    if (old) /* the old one goes on when the new one fails */
-        source_retire(s->failed ? s : old);
+    if (old && s->failed)
+        source_retire(s, "the server before it goes on instead");
+    else if (old)
+        source_retire(old, "the next one has replaced it; it ends after its calls");
     services_end_empty(p);
     if (p->reload_due && p->serving && !is_settling(p))
         reload(p);

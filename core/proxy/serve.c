@@ -63,7 +63,7 @@ static segue_status serve_http(service *v, segue_error **error)
     return status;
 }
 
-static bool serve(service *v)
+static void serve(service *v)
 {
     proxy *p = v->proxy;
     segue_error *error = NULL;
@@ -71,12 +71,11 @@ static bool serve(service *v)
         p->config.listen ? serve_http(v, &error) : serve_stdio(v, &error);
     v->serving = status == SEGUE_OK;
     if (status != SEGUE_OK)
-        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve: %s",
+        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve %s: %s", v->path,
                   error ? segue_error_read(error)->message : segue_status_name(status));
     segue_error_free(error);
     if (!v->serving && !p->listener)
         proxy_end(p, exit_status(status));
-    return v->serving;
 }
 
 static void tell(service *v)
@@ -98,7 +97,9 @@ static void serve_all(proxy *p)
     for (service *v = p->services; v; v = v->next) {
         if (v->serving || v->ended || !v->sources || !service_has_settled(v))
             continue;
-        if ((!v->server && !service_make_server(v, NULL)) || !serve(v))
+        if (v->server || service_make_server(v, NULL))
+            serve(v);
+        if (p->ending)
             return;
     }
     for (service *v = p->services; v; v = v->next)

@@ -2,6 +2,7 @@
 
 #include "client.h"
 #include "handle.h"
+#include "limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,8 @@ static segue_status make_server(service *v, char *const texts[4], segue_error **
     options.user = v;
     options.free_user = service_unref;
     options.on_idle = on_idle;
+    /* an upstream may be away while the proxy starts: its calls wait for its tools */
+    options.tool_wait_ms = TOOL_WAIT_MS;
     options.principal = c->handle ? on_principal : NULL;
     service_ref(v);
     segue_status status =
@@ -147,10 +150,12 @@ bool service_make_server(service *v, const source *only)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     if (status != SEGUE_OK) {
-        log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "%s",
-                  segue_error_read(error)->message);
+        log_event(SEGUE_LOG_ERROR, "server_failed", NULL,
+                  "the path %s cannot be served: %s", v->path,
+                  error ? segue_error_read(error)->message : segue_status_name(status));
         segue_error_free(error);
-        proxy_end(v->proxy, 1);
+        if (!v->proxy->serving)
+            proxy_end(v->proxy, 1);
         return false;
     }
     if (v->proxy->config.handle)
@@ -181,6 +186,7 @@ static void end(service *v)
         log_event(SEGUE_LOG_INFO, "path_removed", NULL,
                   "the path %s is no longer served; its calls continue", v->path);
     }
+    handles_end(v);
     if (v->server)
         segue_server_close(v->server);
     segue_server_free(v->server);

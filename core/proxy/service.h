@@ -34,7 +34,8 @@ struct service {
  * reports the reason, stores the exit status, and returns NULL. */
 service *service_at(proxy *p, const char *path, int *status);
 /* Makes the server. only: the source whose name and instructions the server gets; NULL =
- * the server has the name of the proxy. On failure ends the program. */
+ * the server has the name of the proxy. On failure tells it, and ends the program when it
+ * does not serve yet. */
 bool service_make_server(service *v, const source *only);
 void service_ref(service *v);
 /* Drops a reference; a segue_free_fn. */

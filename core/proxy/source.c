@@ -129,17 +129,25 @@ void source_unref(source *s)
     service_unref(v);
 }
 
+static void tell_left_out(const source_config *c)
+{
+    log_event(SEGUE_LOG_ERROR, "upstream_failed", c->name,
+              "the server is left out: out of memory");
+}
+
 source *source_make(proxy *p, source_config *c)
 {
     int status;
     service *v = service_at(p, c->path, &status);
     source *s = v ? calloc(1, sizeof *s) : NULL, **end;
     if (!s) {
+        tell_left_out(c);
         config_free_sources(c);
         return NULL;
     }
     *s = (source){.proxy = p, .service = v, .config = c, .reading = -1, .refs = 1};
     if (!make_upstream(s, "", 0)) {
+        tell_left_out(c);
         free_source(s);
         return NULL;
     }
@@ -167,11 +175,10 @@ bool sources_make(proxy *p)
     return true;
 }
 
-void source_retire(source *s)
+void source_retire(source *s, const char *why)
 {
     service *v = s->service;
-    log_event(SEGUE_LOG_INFO, "upstream_retired", s->config->name,
-              "the configuration no longer has the server; it ends after its calls");
+    log_event(SEGUE_LOG_INFO, "upstream_retired", s->config->name, "%s", why);
     unlink_from(&v->sources, s);
     s->next = v->retired;
     v->retired = s;
@@ -209,13 +216,22 @@ void source_start(source *s)
         catalog_lost(s);
 }
 
+static source *find_unsettled(const proxy *p)
+{
+    source *s = source_next(p, NULL);
+    while (s && s->settled)
+        s = source_next(p, s);
+    return s;
+}
+
+/* The list of sources changes while a source settles. The last one may begin a reload,
+ * whose sources have their own time. */
 static void start_is_over(void *user)
 {
     proxy *p = user;
-    for (source *s = source_next(p, NULL), *next; s; s = next) {
-        next = source_next(p, s);
-        if (s->settled)
-            continue;
+    segue_timer_free(p->start);
+    p->start = NULL;
+    for (source *s; !p->start && (s = find_unsettled(p));) {
         upstream *u = s->upstreams;
         text why = {.p = NULL};
         text_add_str(&why, "the server did not answer in time");

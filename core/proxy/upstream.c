@@ -208,8 +208,10 @@ static void on_open(void *user, segue_session *session)
         free(s->peer);
         s->peer = peer;
         s->can = u->can;
-        if (!s->service->server && !service_make_server(s->service, s))
+        if (!s->service->server && !service_make_server(s->service, s)) {
+            catalog_lost(s);
             return;
+        }
         catalog_open(s);
         catalog_read(s, ALL_LISTS);
     } else {

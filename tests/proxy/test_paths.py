@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 import unittest
 
 import peers
@@ -48,8 +49,15 @@ class Paths(stage.Stage):
 
     def wait_for(self, proxy, path):
         """Waits until the server of a new path has read its store."""
+        end = time.monotonic() + peers.PATIENCE
         while self.status(proxy, path) == 503:
-            pass
+            self.assertLess(time.monotonic(), end)
+
+    def wait_for_names(self, client, names):
+        """Waits until the tools of a path have these names."""
+        end = time.monotonic() + peers.PATIENCE
+        while self.names(client) != names:
+            self.assertLess(time.monotonic(), end)
 
     def read_anew(self, proxy, words, **servers):
         """Changes the file, and waits for these words in the log."""
@@ -206,6 +214,17 @@ class Refused(Paths):
             self.refused("is a path that the proxy needs itself", *http, path=path)
         self.refused("is not a string", *http, path=1)
 
+    def test_the_path_of_the_others_is_such_a_path_too(self):
+        self.write_config(a=self.entry(path="/a"), b=self.entry())
+        for path, why in (("/health", "is a path that the proxy needs itself"),
+                          ("mcp", "has to begin with /")):
+            told = subprocess.run(
+                [peers.PROXY, "--listen", "127.0.0.1:0", "--path", path, "--config",
+                 str(self.file)], text=True, stdin=subprocess.DEVNULL,
+                capture_output=True, timeout=peers.PATIENCE)
+            self.assertEqual(told.returncode, WRONG, told.stderr)
+            self.assertRegex(told.stderr, f"^segue-proxy: --path: '{path}': {why}.*\n$")
+
     def test_tokens_of_a_server_need_the_url_of_all_paths(self):
         issuer = ("--listen", "127.0.0.1:0", "--issuer", "https://a.example")
         self.refused("needs --resource", *issuer, path="/a")
@@ -261,6 +280,66 @@ class Stores(Paths):
                              "worked")
         self.assertEqual(len(self.log.take()), 4)
         self.assertEqual(second.end(), 0)
+
+    def wait_for_the_upstream(self, **others):
+        """The next proxy starts before the upstream of a task can."""
+        up, gone = self.place / "up", self.place / "gone"
+        up.touch()
+        options = (*self.sqlite(), "--task-after", "0", "--trust-hints")
+        late = self.entry("--hints", "--until", str(up), path="/a", prefix="")
+        first = self.serve(*options, a=late, b=self.entry(path="/b"), **others)
+        asked = {"taskId": self.begin(first, "/a", gone)}
+        self.log.wait(1)
+        first.end(signal.SIGKILL)
+        up.unlink()
+        gone.touch()
+        second = self.serve(*options)
+        client = self.at(second, "/a")
+        got = client.call("tasks/get", asked)
+        self.assertEqual(got["result"]["status"], "working", got)
+        return up, second, client, asked
+
+    def test_a_task_waits_for_an_upstream_that_starts_late(self):
+        up, proxy, client, asked = self.wait_for_the_upstream()
+        up.touch()
+        self.assertEqual(text_of(client.call("tasks/result", asked)), "worked")
+        self.assertEqual(proxy.end(), 0)
+
+    def test_a_task_waits_also_when_its_path_has_another_upstream(self):
+        up, proxy, client, asked = self.wait_for_the_upstream(
+            c=self.entry(path="/a", prefix="c_"))
+        self.assertEqual(client.tool("c_odd")["result"], upstream.ODD)
+        up.touch()
+        self.assertEqual(text_of(client.call("tasks/result", asked)), "worked")
+        self.assertEqual(proxy.end(), 0)
+
+    def test_a_task_that_waits_is_there_for_the_next_proxy(self):
+        others = {"c": self.entry(path="/a", prefix="c_")}
+        up, proxy, _, asked = self.wait_for_the_upstream(**others)
+        self.assertEqual(proxy.end(), 0)
+        up.touch()
+        third = self.serve(*self.sqlite(), "--task-after", "0", "--trust-hints")
+        self.assertEqual(text_of(self.at(third, "/a").call("tasks/result", asked)),
+                         "worked")
+
+    def test_a_task_that_waits_can_be_cancelled(self):
+        _, proxy, client, asked = self.wait_for_the_upstream(
+            c=self.entry(path="/a", prefix="c_"))
+        client.call("tasks/cancel", asked)
+        self.assertEqual(client.call("tasks/get", asked)["result"]["status"],
+                         "cancelled")
+        self.assertEqual(proxy.end(), 0)
+
+    def test_a_task_that_waits_stays_in_the_store_of_a_path_that_goes(self):
+        others = {"c": self.entry(path="/a", prefix="c_")}
+        up, proxy, _, asked = self.wait_for_the_upstream(**others)
+        self.read_anew(proxy, "/a is no longer served", b=self.entry(path="/b"))
+        up.touch()
+        self.read_anew(proxy, f"serving {self.url(proxy, '/a')}",
+                       a=self.entry("--hints", path="/a", prefix=""), **others)
+        self.wait_for(proxy, "/a")
+        self.assertEqual(text_of(self.at(proxy, "/a").call("tasks/result", asked)),
+                         "worked")
 
     def test_files_have_the_path_in_their_names(self):
         self.take_over(*self.sqlite("tasks.db"))
@@ -364,6 +443,65 @@ class Reload(Paths):
         self.read_anew(proxy, "/a is no longer served", a=self.entry(path="/b"))
         self.assertEqual(self.at(proxy, "/b").tool("odd")["result"], upstream.ODD)
         self.assertEqual(self.status(proxy, "/a"), 404)
+
+    def test_upstreams_may_trade_paths(self):
+        proxy = self.serve(a=self.entry(path="/a"), b=self.entry("--extra", path="/b"))
+        clients = [self.at(proxy, path) for path in ("/a", "/b")]
+        self.read_anew(proxy, "was read anew", a=self.entry(path="/b"),
+                       b=self.entry("--extra", path="/a"))
+        for client, names in zip(clients, (ALL | {"extra"}, ALL)):
+            self.wait_for_names(client, names)
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_a_name_that_becomes_free_goes_to_the_other_upstream(self):
+        proxy = self.serve(a=self.entry(path="/a", prefix=""),
+                           b=self.entry("--extra", path="/a", prefix=""))
+        client = self.at(proxy, "/a")
+        self.assertEqual(self.names(client), ALL | {"extra"})
+        pid = text_of(client.tool("pid"))
+        self.read_anew(proxy, "was read anew",
+                       b=self.entry("--extra", path="/a", prefix=""))
+        self.wait_for_names(client, ALL | {"extra"})
+        self.assertNotEqual(text_of(client.tool("pid")), pid)
+
+    def test_a_server_without_lists_does_not_replace_the_one_before(self):
+        proxy = self.serve("--start-timeout", "3s", a=self.entry(path="/a"))
+        client = self.at(proxy, "/a")
+        pid = text_of(client.tool("pid"))
+        for option in ("--no-lists", "--slow-lists"):
+            self.read_anew(proxy, "the server before it goes on instead",
+                           a=self.entry(option, path="/a"))
+            self.wait_for_names(client, ALL)
+            self.assertEqual(text_of(client.tool("pid")), pid)
+
+    def test_a_file_is_read_after_a_start_that_took_too_long(self):
+        proxy = self.serve("--start-timeout", "3s", a=self.entry(path="/a"),
+                           b=self.entry(path="/b"))
+        self.read_anew(proxy, "the server before it goes on instead",
+                       a=self.entry(path="/a"), b=self.entry("--slow-lists", path="/a"),
+                       c=self.entry("--mute", path="/b"))
+        self.read_anew(proxy, f"serving {self.url(proxy, '/c')}", a=self.entry(path="/a"),
+                       d=self.entry(path="/c"))
+        self.wait_for(proxy, "/c")
+        self.assertEqual(self.at(proxy, "/c").tool("odd")["result"], upstream.ODD)
+
+    def test_who_waits_for_a_handle_at_a_path_that_goes_hears_that_it_runs(self):
+        proxy = self.serve("--handle", "--task-after", "1s", a=self.entry(path="/a"),
+                           b=self.entry(path="/b"))
+        client = self.at(proxy, "/a", version="2025-06-18")
+        words = text_of(client.tool("later", {"go": self.go.path}))
+        handle = words.split("handle is ")[1].split(".")[0]
+        asked = client.begin("tools/call", {
+            "name": "segue_proxy_result", "arguments": {"handle": handle}})
+        late = client.begin("tools/call", {
+            "name": "later", "arguments": {"go": self.go.path}})
+        self.log.wait(2)
+        self.read_anew(proxy, "/a is no longer served", b=self.entry(path="/b"))
+        self.assertIn("still runs", text_of(client.finish(asked)))
+        self.go.let()
+        self.go.let()
+        self.assertEqual(text_of(client.finish(late)), "later")
 
     def test_a_move_that_fails_leaves_the_old_path(self):
         proxy = self.serve(a=self.entry(path="/a"))

@@ -9,6 +9,8 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
   --extra     there is a tool "extra"
   --all       the log also has subscriptions and levels
   --mute      never reads and never writes
+  --no-lists  refuses to send its lists
+  --slow-lists  never answers a request for a list
   --until FILE  fails at the start while FILE does not exist
 """
 
@@ -242,6 +244,10 @@ def handle(message):
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
     elif method == "ping":
         result(number, {})
+    elif method.endswith("/list") and "--slow-lists" in OPTIONS:
+        pass
+    elif method.endswith("/list") and "--no-lists" in OPTIONS:
+        send({"id": number, "error": {"code": -32603, "message": "no lists"}})
     elif method == "tools/list":
         half = len(TOOLS) // 2
         first = "cursor" not in params
