@@ -71,7 +71,8 @@ static void serve(service *v)
         p->config.listen ? serve_http(v, &error) : serve_stdio(v, &error);
     v->serving = status == SEGUE_OK;
     if (status != SEGUE_OK)
-        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve %s: %s", v->path,
+        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve%s%s: %s",
+                  p->listener ? " " : "", p->listener ? v->path : "",
                   error ? segue_error_read(error)->message : segue_status_name(status));
     segue_error_free(error);
     if (!v->serving && !p->listener)

@@ -455,13 +455,13 @@ class Reload(Paths):
         self.assertEqual(proxy.end(), 0)
 
     def test_a_name_that_becomes_free_goes_to_the_other_upstream(self):
-        proxy = self.serve(a=self.entry(path="/a", prefix=""),
-                           b=self.entry("--extra", path="/a", prefix=""))
+        a, b = (self.entry(*more, path="/a", prefix="") for more in ((), ("--extra",)))
+        proxy = self.serve(a=a)
         client = self.at(proxy, "/a")
-        self.assertEqual(self.names(client), ALL | {"extra"})
+        self.read_anew(proxy, "was read anew", a=a, b=b)
+        self.wait_for_names(client, ALL | {"extra"})
         pid = text_of(client.tool("pid"))
-        self.read_anew(proxy, "was read anew",
-                       b=self.entry("--extra", path="/a", prefix=""))
+        self.read_anew(proxy, "was read anew", b=b)
         self.wait_for_names(client, ALL | {"extra"})
         self.assertNotEqual(text_of(client.tool("pid")), pid)
 

@@ -153,8 +153,9 @@ class WrongInput(stage.Stage):
         self.check(WRONG, "this is not an IP address", "--listen", "host.invalid:1")
         self.check(FAILED, "No such file or directory", "--listen", "unix:/nowhere/x")
         self.check(FAILED, "LISTEN_FDS", "--listen", "systemd")
-        self.check(WRONG, "path has to begin with /", *LISTEN, "--path", "mcp")
-        self.check(WRONG, "have to be different", *LISTEN, "--path", "/health")
+        self.check(WRONG, "--path: 'mcp': has to begin with /", *LISTEN, "--path", "mcp")
+        self.check(WRONG, "is a path that the proxy needs itself", *LISTEN, "--path",
+                   "/health")
 
     def test_certificates(self):
         garbage = self.file_of("garbage.pem", "garbage\n")
