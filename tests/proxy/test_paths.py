@@ -341,6 +341,33 @@ class Stores(Paths):
         self.assertEqual(text_of(self.at(proxy, "/a").call("tasks/result", asked)),
                          "worked")
 
+    def leave_to_others(self, *store, end):
+        """A proxy whose upstream is down takes no task from the one whose is up."""
+        options = (*store, "--task-after", "0", "--trust-hints", "--drain", "50ms")
+        gone, usable = self.place / "gone", {"a": self.entry("--hints", path="/a")}
+        first = self.serve(*options, **usable)
+        asked = {"taskId": self.begin(first, "/a", gone)}
+        self.log.wait(1)
+        second = self.serve(*options, a=self.entry(
+            "--until", str(self.place / "never"), path="/a"))
+        first.end(end)
+        gone.touch()
+        client = self.at(second, "/a")
+        got = client.call("tasks/get", asked)
+        self.assertEqual(got["result"]["status"], "working", got)
+        third = self.serve(*options, **usable)
+        self.assertEqual(text_of(self.at(third, "/a").call("tasks/result", asked)),
+                         "worked")
+        self.assertEqual(text_of(client.call("tasks/result", asked)), "worked")
+
+    def test_a_proxy_without_its_upstream_leaves_tasks_to_others(self):
+        self.leave_to_others(*self.sqlite(), end=signal.SIGKILL)
+
+    def test_a_proxy_without_its_upstream_leaves_tasks_in_redis_to_others(self):
+        redis = stage.start_redis(self)
+        self.leave_to_others("--store", f"redis://127.0.0.1:{redis.port}/",
+                             end=signal.SIGTERM)
+
     def test_files_have_the_path_in_their_names(self):
         self.take_over(*self.sqlite("tasks.db"))
         names = {file.name for file in self.place.glob("tasks*db")}
