@@ -213,8 +213,8 @@ def measure_before_http(report, segue, port, seconds, sessions):
         measure_memory(report, "http_http", commands, usable, sessions)
 
 
-def measure(programs, report, plan):
-    segue = os.path.join(programs.directory, "..", "..", "proxy", "segue-proxy")
+def measure(programs, report, plan, proxy=None):
+    segue = proxy or os.path.join(programs.directory, "..", "..", "proxy", "segue-proxy")
     if not os.path.isdir(NPM):
         raise SystemExit(f"{SERVERS} is empty: run .ci/setup-peers servers")
     seconds = plan.run_ms / 1000

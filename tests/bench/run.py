@@ -171,6 +171,8 @@ def main():
                                  "node", "proxy"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
+    parser.add_argument("--proxy", help="the segue-proxy to measure, for example that of "
+                        "a package; without it, that of the build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
     options = parser.parse_args()
     programs = Programs(options.build)
@@ -192,7 +194,7 @@ def main():
     if options.only in (None, "node"):
         node_figures.measure(programs, report, plan)
     if options.only in (None, "proxy"):
-        proxy_figures.measure(programs, report, plan)
+        proxy_figures.measure(programs, report, plan, options.proxy)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")
