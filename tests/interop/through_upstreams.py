@@ -115,7 +115,8 @@ UPSTREAMS = (
         call("git_branch", repo_path="{dir}", branch_type="local"),
         Failing(call("git_show", repo_path="{dir}", revision="nothing"))],
         prepare=make_repository),
-    Upstream("fetch", [f"{PIP}/mcp-server-fetch", "--ignore-robots-txt"], [
+    Upstream("fetch", [f"{PIP}/mcp-server-fetch", "--ignore-robots-txt",
+                       "--allow-private-ips"], [
         *LISTS, ["prompts/list"], call("fetch", url="{page}"),
         call("fetch", url="{page}", raw=True), Failing(call("fetch", url="{page}no")),
         ["prompts/get", "fetch", {"url": "{page}"}]]),
