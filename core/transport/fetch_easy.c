@@ -43,11 +43,12 @@ static void set_fault(sgi_fetch *fetch, sgi_fetch_fault fault, const char *why)
     snprintf(fetch->why, sizeof fetch->why, "%s", why);
 }
 
-/* Writes "scheme://host:port" of the redirect's target into `to`, or "elsewhere" when the
- * target cannot be parsed. */
-static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
+/* Writes "scheme://host:port/path" of the redirect's target into `to`, or "elsewhere" if
+ * the target cannot be parsed. "?..." stands for the query, which may have secrets, and
+ * "..." for the end of a long path. */
+static void name_target(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
 {
-    char *scheme = NULL, *host = NULL, *port = NULL;
+    char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *query = NULL;
     char text[1024];
     CURLU *url = curl_url();
     snprintf(to, size, "elsewhere");
@@ -57,12 +58,20 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
             !curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
             !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
             !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-            !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
-            snprintf(to, size, "%s://%s:%s", scheme, host, port);
+            !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+            !curl_url_get(url, CURLUPART_PATH, &path, 0)) {
+            curl_url_get(url, CURLUPART_QUERY, &query, 0);
+            int len = snprintf(to, size, "%s://%s:%s%s%s", scheme, host, port, path,
+                               query ? "?..." : "");
+            if (len >= (int)size)
+                memcpy(to + size - sizeof "...", "...", sizeof "...");
+        }
     }
     curl_free(scheme);
     curl_free(host);
     curl_free(port);
+    curl_free(path);
+    curl_free(query);
     curl_url_cleanup(url);
 }
 
@@ -70,13 +79,13 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
  * refused, because the headers and the body could go to the wrong server. */
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
-    char origin[SGI_WHY_SIZE - 80];
+    char target[SGI_WHY_SIZE - 70];
     sgi_str location = sgi_fetch_get_header(fetch, "location");
     if (status < 300 || status > 399 || !location.p)
         return false;
-    name_origin(fetch, location, origin, sizeof origin);
+    name_target(fetch, location, target, sizeof target);
     snprintf(fetch->why, sizeof fetch->why,
-             "the server redirects to %s (%d), and redirects are not followed", origin,
+             "the server redirects to %s (%d), and redirects are not followed", target,
              (int)status);
     fetch->fault = SGI_FETCH_REDIRECTED;
     return true;

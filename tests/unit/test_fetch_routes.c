@@ -199,12 +199,21 @@ static void no_redirect_is_followed(void **state)
     answer_and_expect("HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
                       "Content-Length: 0\r\n\r\n",
                       SGI_FETCH_REDIRECTED,
-                      "the server redirects to https://other.test:443 (307), and "
+                      "the server redirects to https://other.test:443/x?... (307), "
+                      "and redirects are not followed");
+    answer_and_expect("HTTP/1.1 307 Moved\r\nLocation: /mcp/\r\n\r\n",
+                      SGI_FETCH_REDIRECTED, NULL);
+    answer_and_expect("HTTP/1.1 308 Moved\r\nLocation: http://other.test:81/23456789/"
+                      "123456789/123456789/123456789/123456789/123456789/123456789/"
+                      "123456789\r\n\r\n",
+                      SGI_FETCH_REDIRECTED,
+                      "the server redirects to http://other.test:81/23456789/123456789/"
+                      "123456789/123456789/123456789/123456789/123456... (308), and "
                       "redirects are not followed");
     answer_and_expect("HTTP/1.1 301 Moved\r\nLocation: //other.test:81/\r\n\r\n",
                       SGI_FETCH_REDIRECTED,
-                      "the server redirects to http://other.test:81 (301), and redirects "
-                      "are not followed");
+                      "the server redirects to http://other.test:81/ (301), and "
+                      "redirects are not followed");
     answer_and_expect(
         "HTTP/1.1 302 Moved\r\nLocation: mailto:you\r\n\r\n", SGI_FETCH_REDIRECTED,
         "the server redirects to elsewhere (302), and redirects are not followed");
