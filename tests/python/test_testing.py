@@ -110,9 +110,9 @@ async def test_fails(segue_lab):
 """
 
 
-def run(suite: str, place: Path) -> str:
+def run(suite: str, place: Path, *options: str) -> str:
     (place / "test_suite.py").write_text(suite)
-    words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "test_suite.py"]
+    words = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *options, "test_suite.py"]
     done = subprocess.run(
         [sys.executable, "-B", "-m", "pytest", *words],
         cwd=place,
@@ -127,6 +127,16 @@ def run(suite: str, place: Path) -> str:
 def test_a_suite_of_a_user(tmp_path: Path) -> None:
     said = run(SUITE, tmp_path)
     assert "8 passed" in said and "failed" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("option", "mark"),
+    [("asyncio_mode=auto", ""), ("asyncio_mode=strict", "asyncio"), ("", "anyio")],
+)
+def test_beside_another_plug_in(option: str, mark: str, tmp_path: Path) -> None:
+    marked = f"\npytestmark = pytest.mark.{mark}\n" if mark else ""
+    said = run(SUITE + marked, tmp_path, *(["-o", option] if option else []))
+    assert " passed" in said and "failed" not in said and "error" not in said, said
 
 
 def test_what_is_wrong_fails(tmp_path: Path) -> None:

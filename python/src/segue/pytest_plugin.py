@@ -12,8 +12,10 @@
         segue_served.cut()
 
 An async test that uses one of these fixtures runs in an event loop of its own, with
-asyncio and without another plug-in. An exception that nobody catches, in a callback or a
-task of the loop, fails the test.
+asyncio. An exception that nobody catches, in a callback or a task of the loop, fails the
+test. No other plug-in is needed. If pytest-asyncio or the plug-in of anyio takes the same
+test, by its mark or in its mode "auto", the test runs in this loop all the same. Async
+fixtures of those plug-ins run in a loop of their own, so they cannot use a session.
 
 Fixtures:
     segue_server: The server to test. A test suite defines it.
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -44,9 +46,14 @@ _RUNNER = pytest.StashKey["_Runner"]()
 
 
 class _Runner:
-    """The event loop of one test."""
+    """The event loop of one test.
 
-    def __init__(self) -> None:
+    Attributes:
+        test: the function of the test, as it was before another plug-in has wrapped it.
+    """
+
+    def __init__(self, test: Callable[..., Any]) -> None:
+        self.test = test
         self.loop = asyncio.new_event_loop()
         self.failures: list[dict[str, Any]] = []
         self.loop.set_exception_handler(lambda _, context: self.failures.append(context))
@@ -79,7 +86,7 @@ def segue_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A `segue.testing.Lab`, which is closed after the test."""
     from segue.testing import Lab
 
-    runner = _Runner()
+    runner = _Runner(request.node.obj)
     request.node.stash[_RUNNER] = runner
     lab = Lab()
     try:
@@ -141,13 +148,19 @@ def _runner(request: pytest.FixtureRequest) -> _Runner:
     return runner
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs an async test that uses a fixture of this plug-in."""
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Runs an async test that uses a fixture of this plug-in. Other plug-ins, and pytest
+    itself, see a plain function, so none of them runs the test in another loop."""
     runner = pyfuncitem.stash.get(_RUNNER, None)
-    if runner is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = pyfuncitem._fixtureinfo.argnames
-    arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    runner.run(pyfuncitem.obj(**arguments))
-    return True
+    if runner is None or not inspect.iscoroutinefunction(runner.test):
+        yield
+        return
+    test, given = runner.test, pyfuncitem.obj
+
+    def run(**arguments: Any) -> None:
+        runner.run(test(**arguments))
+
+    pyfuncitem.obj = run
+    yield
+    pyfuncitem.obj = given
