@@ -182,6 +182,32 @@ def test_servers() -> None:
             parse_target(wrong)
 
 
+MAKES = "import segue\nserver = segue.Server('made')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_run"),
+    [
+        (MAKES, True),
+        (MAKES + "if __name__ == '__main__':\n    server.run()\n", False),
+        (MAKES + "server.run()\n", False),
+        ("from mcp.server import Server\n", False),
+    ],
+)
+def test_a_file_that_only_makes_a_server_is_run(
+    text: str, is_run: bool, tmp_path: Path
+) -> None:
+    place = tmp_path / "my srv"
+    place.mkdir()
+    file = place / "my server.py"
+    file.write_text(text)
+    run = ["-m", "segue.cli", "run"]
+    wanted = [*run, str(file)] if is_run else [str(file)]
+    assert parse_target(str(file))[1:] == wanted
+    assert parse_target(f"'{file}' -v")[1:] == [*wanted, "-v"]
+    assert parse_target(f"{file}:server")[1:] == [*run, f"{file}:server"]
+
+
 def test_headers_and_bearer(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc\n")
     access = parse_access(["X-A: 1", "X-B:2"], f"@{tmp_path}/token", "auto")

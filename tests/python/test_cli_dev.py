@@ -246,6 +246,18 @@ def test_an_address_that_is_in_use_is_an_error(project: Project) -> None:
     assert done.returncode == 4
 
 
+def test_two_ways_to_serve_are_refused(project: Project) -> None:
+    done = subprocess.run(
+        project.command("--stdio", "--http", "127.0.0.1:0"),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert "--stdio and --http cannot both be given" in done.stderr
+    assert done.returncode == 2
+
+
 # ---- the watch
 
 

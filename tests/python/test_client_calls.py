@@ -18,6 +18,10 @@ from segue._waits import go_on
 from segue.client.flow import Callbacks, Exchange
 
 
+class Person(msgspec.Struct):
+    name: str
+
+
 def test_a_call_and_its_result(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
@@ -25,8 +29,11 @@ def test_a_call_and_its_result(world: World) -> None:
             assert result.text == "Hello, Ada!"
             assert not result.is_error and result.structured is None
             assert (await session.call("greet", {"name": "Bob"})).text == "Hello, Bob!"
-            both = await session.call("greet", {"name": "Cy"}, name="Di")
-            assert both.text == "Hello, Di!"
+            with pytest.raises(TypeError, match="argument 'name' is given twice"):
+                await session.call("greet", {"name": "Cy"}, name="Di")
+            model: Any = Person
+            with pytest.raises(TypeError, match=r"not the class Person: pass Person\("):
+                await session.call("greet", model)
 
     run(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import site
 import sys
@@ -141,6 +142,12 @@ def _named(module: ModuleType, source: Source) -> segue.Server:
             value = value()
         except Exception as error:
             raise LoadError(f"{file}: {source.name}() could not make a server") from error
+    if inspect.iscoroutine(value):
+        value.close()
+        raise UsageError(
+            f"{file}: {source.name} is an async function, and async functions are not "
+            "supported here: make it a plain function that returns the segue.Server"
+        )
     if not isinstance(value, segue.Server):
         kind = type(value).__name__
         raise UsageError(f"{file}: {source.name} is not a segue.Server, but {kind}")

@@ -131,9 +131,13 @@ def dev_command(
     file: File,
     words: Words = None,
     http: Annotated[
-        str,
-        typer.Option("--http", metavar="HOST:PORT", help="Serve HTTP there."),
-    ] = "127.0.0.1:8000",
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="HOST:PORT",
+            help="Serve HTTP there; default: 127.0.0.1:8000.",
+        ),
+    ] = None,
     stdio: Annotated[
         bool,
         typer.Option(
@@ -153,7 +157,10 @@ def dev_command(
     --store, and without a store in the file, tasks are kept until this command ends.
     """
     screen = Screen()
-    address = "127.0.0.1:0" if stdio else http
+    if stdio and http is not None:
+        screen.error(UsageError("--stdio and --http cannot both be given"))
+        raise typer.Exit(int(Exit.USAGE))
+    address = "127.0.0.1:0" if stdio else http or "127.0.0.1:8000"
     wish = serving.Wish(address, store=store, path=path, drain=drain)
     source = _source(screen, file)
     running.run(screen, dev(screen, source, words or [], wish, stdio=stdio))

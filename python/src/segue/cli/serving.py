@@ -46,8 +46,10 @@ def check(wish: Wish) -> None:
     """Refuses options that do not fit together.
 
     Raises:
-        UsageError: An option needs HTTP, or the address is not one.
+        UsageError: An option needs HTTP, the address is not one, or a file or the
+            directory of the store is missing.
     """
+    _check_places(wish)
     if wish.http is None:
         wrong = [word for name, word in _OVER_HTTP.items() if name in wish.options]
         if wrong:
@@ -57,6 +59,17 @@ def check(wish: Wish) -> None:
         address_of(wish.http)
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def _check_places(wish: Wish) -> None:
+    tokens, store = wish.options.get("tokens_file"), wish.options.get("store")
+    if tokens is not None and wish.http is not None and not os.path.exists(tokens):
+        raise UsageError(f"--tokens: {tokens} cannot be opened: No such file")
+    if store is None or "://" in store:
+        return
+    place = os.path.dirname(os.path.abspath(store))
+    if not os.path.isdir(place):
+        raise UsageError(f"--store: {store} cannot be opened: no directory {place}")
 
 
 def serve(screen: Screen, source: Source, words: Sequence[str], wish: Wish) -> None:

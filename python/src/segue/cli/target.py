@@ -21,6 +21,9 @@ from segue.tokens import Target
 Era = Literal["auto", "modern", "legacy"]
 
 _NAMED = re.compile(r".+\.py:\w+")
+# A file that has one of these serves by itself when Python runs it.
+_SERVES = re.compile(r"__main__|\.(run|serve|serving)\(")
+_IMPORTS_SEGUE = re.compile(r"^\s*(import|from)\s+segue\b", re.MULTILINE)
 
 __all__ = ["Access", "connect", "parse_access", "parse_target", "show_target"]
 
@@ -46,27 +49,45 @@ def parse_target(text: str) -> Target:
     """Returns a URL unchanged. Any other text is a command line, which is split as a
     shell does.
 
-    A file that ends in ``.py`` is run with the current Python. ``file.py:name`` is served
-    by ``segue run``.
+    ``file.py:name`` is served by ``segue run``, and so is a file that makes a
+    `segue.Server` and does not serve it. Any other file that ends in ``.py`` is run with
+    the current Python. The name of a file that exists needs no quotes of its own.
 
     Raises:
         UsageError: The text is empty, or its quotes do not match.
     """
     if text.startswith(("http://", "https://")):
         return text
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"{text!r}: {error}") from error
+    words = _split(text)
     if not words:
         raise UsageError("no server is given: pass a URL, or a command in quotes")
     if "://" in words[0]:
         raise UsageError(f"{words[0]!r}: the URL has to begin with http:// or https://")
-    if _NAMED.fullmatch(words[0]):
+    if _NAMED.fullmatch(words[0]) or _only_makes_a_server(words[0]):
         return [sys.executable, "-m", "segue.cli", "run", words[0], *words[1:]]
     if words[0].endswith(".py") and not os.access(words[0], os.X_OK):
         return [sys.executable, *words]
     return words
+
+
+def _split(text: str) -> list[str]:
+    if os.path.isfile(re.sub(r"(\.py):\w+$", r"\1", text)):
+        return [text]  # its name may have blanks
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}") from error
+
+
+def _only_makes_a_server(file: str) -> bool:
+    """Returns whether a file uses segue and does not serve by itself."""
+    if not file.endswith(".py") or os.access(file, os.X_OK):
+        return False
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return bool(_IMPORTS_SEGUE.search(text)) and not _SERVES.search(text)
 
 
 def show_target(target: Target) -> str:
