@@ -404,6 +404,19 @@ def test_options_are_checked() -> None:
         simple().asgi(http=8000)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="BearerAuth"):
         simple().asgi(auth="x")  # type: ignore[arg-type]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"tokens_file": "nope"}, "tokens_file: there is no file 'nope'"),
+        ({"tokens_file": 5}, "tokens_file has to be a str, not 5"),
+        ({"principal": "bob"}, "principal has to be a function, not 'bob'"),
+        ({"hosts": [1]}, r"hosts has to be a list of str, not \[1\]"),
+        ({"origins": 1}, "origins has to be a list of str, not 1"),
+        ({"drain": "5s"}, "drain has to be a number of seconds, not '5s'"),
+        ({"drain": -1}, "drain has to be 0 s or more, not -1"),
+        ({"path": 5}, "path has to be a str, not 5"),
+    ]
+    for options, why in wrong:
+        with pytest.raises((TypeError, ValueError), match=why):
+            simple().asgi(**options)
 
 
 def test_a_body_in_pieces() -> None:

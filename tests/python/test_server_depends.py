@@ -321,3 +321,19 @@ def test_what_cannot_be_a_dependency_is_refused() -> None:
     nothing: Any = "database"
     with pytest.raises(TypeError, match="Depends needs a function, not 'database'"):
         segue.Depends(nothing)
+
+
+def test_a_mark_without_a_function_is_refused() -> None:
+    server = segue.Server("checks")
+    mark: Any = segue.Depends
+
+    def by_default(d: Any = mark) -> None: ...
+
+    def by_annotation(d: Annotated[str, mark]) -> None: ...
+
+    def inside(value: Any = segue.Depends(by_default)) -> None: ...
+
+    for tool, name in ((by_default, ""), (by_annotation, ""), (inside, "by_default")):
+        name = name or tool.__name__
+        with pytest.raises(TypeError, match=f"^{name}: 'd' is marked with segue.Depends"):
+            server.tool(tool)

@@ -49,6 +49,18 @@ class Journal:
         self.lines.append("end")
 
 
+def test_a_coroutine_is_no_lifespan() -> None:
+    async def begin(server: segue.Server) -> None: ...
+
+    lifespan: Any = begin
+
+    async def work() -> None:
+        with pytest.raises(TypeError, match="lifespan begin is an async function"):
+            await segue.connect(segue.Server("wrong", lifespan=lifespan))
+
+    run(work)
+
+
 def served(journal: Journal) -> segue.Server:
     server = segue.Server("alive", lifespan=journal.lifespan)
 

@@ -372,6 +372,12 @@ def test_what_is_no_middleware_is_refused() -> None:
     for function in wrong:
         with pytest.raises(TypeError, match="middleware"):
             server._layers.add(function, None)
+
+    def plain(call: segue.Call, proceed: segue.Proceed) -> Any: ...
+
+    unfit: Any = plain
+    with pytest.raises(TypeError, match=r"^plain is no middleware.*: make it async def$"):
+        server.use(unfit)
     assert not any(server._layers.of.values())
     server.use(open_end)
     server.use(Logger())
@@ -390,6 +396,40 @@ def test_what_is_no_middleware_is_refused() -> None:
     unknown: Any = ["tools/list"]
     with pytest.raises(ValueError, match="not 'tools/list'"):
         server.use(segue.middleware.retry(), methods=unknown)
+
+
+def test_what_a_middleware_forgets_is_told(
+    world: ServerWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = shop()
+
+    @server.tool
+    async def says_nothing() -> None: ...
+
+    @server.use
+    async def careless(call: segue.Call, proceed: segue.Proceed) -> Any:
+        if call.name == "add":
+            return proceed()
+        if call.name == "on_loop":
+            proceed()
+            return "value"
+        await proceed()
+        return None
+
+    async def work(session: Any) -> None:
+        for name, given in (
+            ("add", {"a": 1, "b": 2}),
+            ("on_loop", {"word": "x"}),
+            ("plain", {"word": "x"}),
+        ):
+            caplog.clear()
+            with pytest.raises((segue.ToolError, segue.RemoteError)):
+                await session.call(name, given)
+            assert "the middleware careless has" in caplog.text
+        assert (await session.call("says_nothing")).text == ""
+        assert (await session.call("stream", n=2)).text == "0 1 "
+
+    world.run(server, work)
 
 
 # ---- middlewares that are ready

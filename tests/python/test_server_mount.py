@@ -147,6 +147,8 @@ def test_changes_appear_with_their_notifications(nothing_left: None) -> None:
             found = await session.complete("app_in_ask", "word", "a")
             assert found.values == ["a!"]
             app.unmount(inner)
+            with pytest.raises(KeyError, match=f"{inner.name!r} is not mounted in"):
+                app.unmount(inner)
             assert await added(session) == []
             inner.tool(name="third")(lambda: "3")
             assert await added(session) == []

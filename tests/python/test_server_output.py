@@ -386,6 +386,14 @@ def test_a_value_that_does_not_fit_is_told_with_the_declared_type(
     )
 
 
+@pytest.mark.parametrize(("value", "name"), [(math.nan, "NaN"), (math.inf, "infinity")])
+def test_a_number_that_json_has_not_is_told(value: float, name: str) -> None:
+    output = Output.of(float, None)
+    assert output is not None
+    with pytest.raises(Unfit, match=f"type float: JSON has no {name}$"):
+        output.encode("told", value)
+
+
 def test_a_wrapped_value_is_decoded() -> None:
     wrapped = segue.Result("3", {"result": 3})
     assert wrapped.decode(int) == 3

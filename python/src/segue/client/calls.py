@@ -74,6 +74,7 @@ class Calls(Conversation):
             tool: The tool's name.
             arguments: The arguments by name, or one object with all of them: a model of
                 msgspec or pydantic, or a dataclass. Such objects may also be arguments.
+                More arguments may follow by name, each of them once.
                 An argument that has the name of an option below must be passed in this
                 dictionary.
             timeout: Limit for the whole call, in seconds; None = no limit. Default: the
@@ -376,14 +377,26 @@ def _given(arguments: Arguments | None, more: dict[str, Any]) -> Any:
     if arguments is None:
         return more
     if isinstance(arguments, Mapping):
-        return {**arguments, **more} if more else arguments
+        return _with(arguments, more) if more else arguments
+    if isinstance(arguments, type):
+        raise TypeError(
+            f"the arguments have to be an object, not the class {arguments.__name__}: "
+            f"pass {arguments.__name__}(...)"
+        )
     made = msgspec.json.decode(_encode(arguments))
     if not isinstance(made, dict):
         raise TypeError(
             "the arguments have to be a mapping, a model or a dataclass, not "
             f"{type(arguments).__name__}"
         )
-    return {**made, **more}
+    return _with(made, more)
+
+
+def _with(given: Mapping[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    twice = [name for name in more if name in given]
+    if twice:
+        raise TypeError(f"the argument {twice[0]!r} is given twice")
+    return {**given, **more}
 
 
 def _set_key(options: _segue.RequestOptions, key: str | None) -> None:

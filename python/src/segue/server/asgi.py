@@ -85,6 +85,8 @@ class Asgi:
         self, server: Server, principal: PrincipalOf | None, options: AsgiOptions
     ) -> None:
         check_mount(options)
+        if principal is not None and not callable(principal):
+            raise TypeError(f"principal has to be a function, not {principal!r}")
         self._server = server
         self._principal = principal
         self._options = options

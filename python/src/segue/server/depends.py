@@ -69,13 +69,22 @@ def Depends(function: Factory, /) -> Any:
     return Dependency(function)
 
 
-def dependency_of(hint: Any, default: Any) -> Dependency | None:
-    """Returns the mark of a parameter: its default, or a part of its annotation."""
-    if isinstance(default, Dependency):
-        return default
-    for one in getattr(unnamed(hint), "__metadata__", ()):
+def dependency_of(
+    function: Factory, parameter: inspect.Parameter, hint: Any
+) -> Dependency | None:
+    """Returns the mark of a parameter: its default, or a part of its annotation.
+
+    Raises:
+        TypeError: the parameter is marked with `Depends` itself, without a function.
+    """
+    for one in (parameter.default, *getattr(unnamed(hint), "__metadata__", ())):
         if isinstance(one, Dependency):
             return one
+        if one is Depends:
+            raise TypeError(
+                f"{docstring.named(function)}: {parameter.name!r} is marked with "
+                "segue.Depends without a function: write segue.Depends(function)"
+            )
     return None
 
 
@@ -103,11 +112,11 @@ def _plan_of(function: Factory) -> _Plan:
         kind, target = None, target.__init__
     else:
         kind = Kind(function)
-    hints = type_hints(target)
+    hints, shown = type_hints(target), docstring.named(function)
     contexts, needs = [], {}
     for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name, Any)
-        found = dependency_of(hint, parameter.default)
+        found = dependency_of(function, parameter, hint)
         if found is not None:
             needs[parameter.name] = found
         elif is_context(hint):
@@ -117,13 +126,13 @@ def _plan_of(function: Factory) -> _Plan:
             parameter.VAR_KEYWORD,
         ):
             raise TypeError(
-                f"{function!r}: {parameter.name!r} of a dependency has to be the "
+                f"{shown}: {parameter.name!r} of a dependency has to be the "
                 "Context, to be a dependency, or to have a default"
             )
         is_filled = parameter.name in needs or parameter.name in contexts
         if is_filled and parameter.kind is parameter.POSITIONAL_ONLY:
             raise TypeError(
-                f"{function!r}: {parameter.name!r} of a dependency is passed by its "
+                f"{shown}: {parameter.name!r} of a dependency is passed by its "
                 "name, so it cannot be positional-only"
             )
     return _Plan(
@@ -142,7 +151,7 @@ def check(dependency: Dependency, above: tuple[Factory, ...] = ()) -> None:
     """
     function = dependency.function
     if function in above:
-        raise TypeError(f"{function!r} depends on itself")
+        raise TypeError(f"{docstring.named(function)} depends on itself")
     for one in _plan_of(function).needs.values():
         check(one, (*above, function))
 

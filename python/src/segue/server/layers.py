@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .. import _segue, errors, schema
@@ -179,6 +179,10 @@ async def _on_thread(
 Middleware = Callable[[Call, Proceed], Awaitable[Any]]
 
 
+def _shown(function: Any) -> str:
+    return docstring.named(function) if callable(function) else repr(function)
+
+
 def _check(function: Any) -> None:
     """Refuses what cannot be a middleware.
 
@@ -189,15 +193,16 @@ def _check(function: Any) -> None:
     target: Any = inner if inspect.isroutine(inner) else type(inner).__call__
     if isinstance(inner, type) or not inspect.iscoroutinefunction(target):
         raise TypeError(
-            f"{function!r} is no middleware: a middleware is an async function of a Call "
-            "and a Proceed, such as the one that segue.middleware.log_calls() makes"
+            f"{_shown(function)} is no middleware: a middleware is an async function of "
+            "a Call and a Proceed, such as what segue.middleware.log_calls() makes"
+            + (": make it async def" if inspect.isfunction(inner) else "")
         )
     try:
         inspect.signature(function).bind(None, None)
     except TypeError as error:
         raise TypeError(
-            f"{function!r}: a middleware is called with a Call and a Proceed, which its "
-            f"parameters do not allow: {error}"
+            f"{_shown(function)}: a middleware is called with a Call and a Proceed, "
+            f"which its parameters do not allow: {error}"
         ) from None
 
 
@@ -224,6 +229,52 @@ class Layers:
             self.of[method] += (function,)
 
 
+def _may_be_nothing(returns: Any) -> bool:
+    """Returns whether None is a value of a handler's declared type."""
+    parts = get_args(returns) or (returns,)
+    return any(one in (Any, None, type(None)) for one in parts)
+
+
+async def _pass(function: Middleware, call: Call, rest: Proceed) -> Any:
+    """Runs a middleware. Returns its value.
+
+    Raises:
+        RuntimeError: it has forgotten to await `proceed`, or to return the value.
+    """
+    begun: list[Coroutine[Any, Any, Any]] = []
+    inner: Any = None
+
+    async def work() -> Any:
+        nonlocal inner
+        inner = await rest()
+        return inner
+
+    def proceed() -> Awaitable[Any]:
+        begun.append(work())
+        return begun[-1]
+
+    try:
+        value = await function(call, proceed)
+    finally:
+        is_forgotten = False
+        for one in begun:
+            if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+                one.close()
+                is_forgotten = True
+    if is_forgotten:
+        raise RuntimeError(
+            f"the middleware {docstring.named(function)} has called proceed() without "
+            "await: write `return await proceed()`"
+        )
+    is_lost = value is None and inner is not None
+    if is_lost and not _may_be_nothing(call._item.signature.returns):
+        raise RuntimeError(
+            f"the middleware {docstring.named(function)} has returned None in place of "
+            f"the value of {call.name!r}: write `return await proceed()`"
+        )
+    return value
+
+
 async def run(layers: tuple[Middleware, ...], call: Call) -> Any:
     """Runs the middlewares around the handler of a call. Returns the value of the
     outermost one."""
@@ -231,6 +282,6 @@ async def run(layers: tuple[Middleware, ...], call: Call) -> Any:
     def rest(place: int) -> Proceed:
         if place == len(layers):
             return call._handle
-        return lambda: layers[place](call, rest(place + 1))
+        return lambda: _pass(layers[place], call, rest(place + 1))
 
     return await rest(0)()

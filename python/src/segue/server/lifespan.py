@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
+
+from .docstring import named
 
 if TYPE_CHECKING:
     from .server import Server
@@ -75,6 +78,13 @@ class Life:
 
     async def _run(self, entered: asyncio.Future[None]) -> None:
         manager = self._lifespan(self._server)
+        if inspect.iscoroutine(manager):
+            manager.close()
+            raise TypeError(
+                f"the lifespan {named(self._lifespan)} is an async function, which is "
+                "not supported here: let it yield once, and decorate it with "
+                "contextlib.asynccontextmanager"
+            )
         if not hasattr(manager, "__aenter__"):
             raise TypeError(
                 f"lifespan has to return an async context manager, not "

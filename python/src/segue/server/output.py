@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import enum
+import math
 import types
 import typing
 from typing import Any, get_args, get_origin
@@ -164,7 +165,7 @@ class Output:
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise Unfit(
                 f"The result of {tool} does not fit its declared type {self._name}: "
-                f"{schema.reason(error)}"
+                f"{_reason(value, error)}"
             ) from error
         return b'{"result":' + raw + b"}" if self.wraps else raw
 
@@ -177,6 +178,12 @@ class Output:
         made: bytes = msgspec.json.decode(structured, type=_Wrapper).result
         raw = bytes(made)
         return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else raw.decode()
+
+
+def _reason(value: Any, error: Exception) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"JSON has no {'NaN' if math.isnan(value) else 'infinity'}"
+    return schema.reason(error)
 
 
 def _named(tp: Any) -> str:

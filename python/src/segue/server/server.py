@@ -458,7 +458,8 @@ class Server:
         """
         found = [one for one in self._mounts if one.child is other]
         if not found:
-            raise KeyError(other.name)
+            name = getattr(other, "name", other)
+            raise KeyError(f"{name!r} is not mounted in the server {self.name!r}")
         for mount in found:
             self._unmount(mount)
 

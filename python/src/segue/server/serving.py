@@ -12,6 +12,7 @@ cancelled.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -32,6 +33,11 @@ __all__ = ["Serving", "address_of"]
 _KNOWN = frozenset(ServeOptions.__annotations__)
 _OF_HTTP = sorted(_KNOWN - {"store", "drain"})
 _KNOWN_MOUNT = frozenset(AsgiOptions.__annotations__)
+_TEXTS = (
+    *("path", "health_path", "tokens_file"),
+    *("cert_file", "key_file", "client_ca_file"),
+)
+_MOST_PORT = 65535
 # The time in seconds for cancelled handlers to end, and for the last answers to be sent.
 GRACE = 1.0
 
@@ -44,7 +50,7 @@ def address_of(http: str | int) -> dict[str, Any]:
         ValueError: the address has none of these forms.
     """
     if isinstance(http, int):
-        return {"port": http}
+        return {"port": _port(http, http)}
     if http.startswith(("unix:", "systemd")):
         return {"address": http}
     made: dict[str, Any] = {}
@@ -64,7 +70,16 @@ def address_of(http: str | int) -> dict[str, Any]:
     host = {"localhost": "127.0.0.1", "*": "0.0.0.0"}.get(host, host.strip("[]"))
     if host:
         made["address"] = host
-    return {**made, "port": int(port)}
+    return {**made, "port": _port(int(port), http)}
+
+
+def _port(port: int, http: str | int) -> int:
+    if not 0 <= port <= _MOST_PORT:
+        raise ValueError(
+            f"the address to listen on is invalid: {http!r}; a port is a number from 0 "
+            f"to {_MOST_PORT}"
+        )
+    return port
 
 
 def _joined(names: Sequence[str] | str | None) -> str | None:
@@ -122,6 +137,9 @@ def check(http: str | int | None, options: ServeOptions) -> None:
 def check_mount(options: AsgiOptions) -> None:
     """Refuses invalid options of `Server.asgi`, as `check` does."""
     _check("asgi", _KNOWN_MOUNT, options)  # type: ignore[arg-type]
+    tokens = options.get("tokens_file")
+    if tokens is not None and not os.path.isfile(tokens):
+        raise ValueError(f"tokens_file: there is no file {os.fspath(tokens)!r}")
 
 
 def _check(name: str, known: frozenset[str], options: ServeOptions) -> None:
@@ -134,7 +152,29 @@ def _check(name: str, known: frozenset[str], options: ServeOptions) -> None:
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):
         raise TypeError(f"auth has to be a segue.BearerAuth, not {auth!r}")
+    _check_types(options)
     store_of(store)
+
+
+def _check_types(options: ServeOptions) -> None:
+    told: dict[str, Any] = {
+        key: value for key, value in options.items() if value is not None
+    }
+    for key in _TEXTS:
+        if not isinstance(told.get(key, ""), (str, os.PathLike)):
+            raise TypeError(f"{key} has to be a str, not {told[key]!r}")
+    for key in ("hosts", "origins"):
+        value = told.get(key, "")
+        is_list = isinstance(value, (list, tuple, set, frozenset))
+        if not isinstance(value, str) and not (
+            is_list and all(isinstance(one, str) for one in value)
+        ):
+            raise TypeError(f"{key} has to be a list of str, not {value!r}")
+    drain = told.get("drain", 0.0)
+    if isinstance(drain, bool) or not isinstance(drain, (int, float)):
+        raise TypeError(f"drain has to be a number of seconds, not {drain!r}")
+    if not drain >= 0:
+        raise ValueError(f"drain has to be 0 s or more, not {drain!r}")
 
 
 class Serving:

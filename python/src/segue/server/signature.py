@@ -88,6 +88,7 @@ class Signature:
 
     Attributes:
         function: the handler.
+        shown: its name, for messages.
         description: the function's description, from its docstring.
         names: the names of the parameters that are arguments, in order.
         required: the names of the arguments without a default.
@@ -100,6 +101,7 @@ class Signature:
 
     def __init__(self, function: Callable[..., Any], forbid_extra: bool = False) -> None:
         self.function = function
+        self.shown = docstring.named(function)
         self.description, self._about = docstring.parse(function)
         hints = type_hints(function)
         self.returns = hints.get("return", Any)
@@ -130,12 +132,12 @@ class Signature:
     def _take(self, parameter: inspect.Parameter, hint: Any) -> None:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             raise TypeError(
-                f"{self.function!r}: *{parameter.name} cannot be an argument, because "
+                f"{self.shown}: *{parameter.name} cannot be an argument, because "
                 "arguments have names: use a parameter that is a list"
             )
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             self._by_place.append(parameter.name)
-        need = depends.dependency_of(hint, parameter.default)
+        need = depends.dependency_of(self.function, parameter, hint)
         if need is not None:
             depends.check(need)
             self.needs[parameter.name] = need
@@ -162,7 +164,7 @@ class Signature:
             own = self._struct(msgspec.Raw) if models else plain
             self._unpack = schema.strict_decoder(self._params_of(own))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{self.function!r}: {error}") from error
+            raise TypeError(f"{self.shown}: {error}") from error
         self.schema = models.add_schema(made, self.names)
         self._tell_defaults()
         self.schema.pop("additionalProperties", None)
@@ -260,7 +262,7 @@ class Signature:
         own = self.schema.setdefault("$defs", {})
         if any(own.get(key, part) != part for key, part in parts.items()):
             raise TypeError(
-                f"{self.function!r}: the type of **{self._extra} has a part with the "
+                f"{self.shown}: the type of **{self._extra} has a part with the "
                 "same name as a part of another parameter's type"
             )
         own.update(parts)
