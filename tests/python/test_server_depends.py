@@ -323,6 +323,35 @@ def test_what_cannot_be_a_dependency_is_refused() -> None:
         segue.Depends(nothing)
 
 
+def test_a_dependency_that_does_not_yield_once_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = segue.Server("yields")
+
+    async def never() -> AsyncIterator[str]:
+        for one in ():
+            yield one
+
+    def twice() -> Iterator[str]:
+        yield "one"
+        yield "two"
+
+    @server.tool
+    async def first(value: str = segue.Depends(never)) -> None: ...
+
+    @server.tool
+    async def second(value: str = segue.Depends(twice)) -> None: ...
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            for tool, how in (("first", "never"), ("second", "twice")):
+                with pytest.raises(segue.ToolError):
+                    await session.call(tool)
+                assert f"the dependency {how} has yielded {how}" in caplog.text
+
+    run(work)
+
+
 def test_a_mark_without_a_function_is_refused() -> None:
     server = segue.Server("checks")
     mark: Any = segue.Depends

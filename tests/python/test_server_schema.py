@@ -264,3 +264,18 @@ def test_an_alias_of_ones_own_wins() -> None:
         pass
 
     assert list(Signature(function).schema["properties"]) == ["model", "breadth"]
+
+
+def test_a_type_that_cannot_be_used_is_told_with_its_parameter() -> None:
+    server = segue.Server("types")
+
+    class Strange: ...
+
+    def unusable(n: int, both: Strange) -> None: ...
+
+    def misspelt(n: int, value: Plian) -> None: ...  # type: ignore  # noqa: F821
+
+    with pytest.raises(TypeError, match=r"^unusable: the type of 'both': "):
+        server.tool(unusable)
+    with pytest.raises(NameError, match=r"^misspelt: the annotation of 'value': name"):
+        server.tool(misspelt)

@@ -156,6 +156,24 @@ def check(dependency: Dependency, above: tuple[Factory, ...] = ()) -> None:
         check(one, (*above, function))
 
 
+# What contextlib says of a generator that does not yield once.
+_YIELDS = {"generator didn't yield": "never", "generator didn't stop": "twice"}
+
+
+async def _yielding(function: Factory, work: Awaitable[Any]) -> Any:
+    """Waits for one part of a generator. Names the function if it does not yield once."""
+    try:
+        return await work
+    except RuntimeError as error:
+        how = _YIELDS.get(str(error))
+        if how is None:
+            raise
+        raise RuntimeError(
+            f"the dependency {docstring.named(function)} has yielded {how}: it has to "
+            "yield its value once"
+        ) from error
+
+
 class Needs:
     """The dependencies of one call.
 
@@ -211,16 +229,23 @@ class Needs:
             given[name] = self._context(plan.is_async)
         if plan.is_async and plan.is_generator:
             manager = contextlib.asynccontextmanager(function)(**given)
-            return await self._stack.enter_async_context(manager)
+            value = await _yielding(function, manager.__aenter__())
+
+            async def leave(*exception: Any) -> Any:
+                return await _yielding(function, manager.__aexit__(*exception))
+
+            self._stack.push_async_exit(leave)
+            return value
         if plan.is_async:
             return await function(**given)
         if not plan.is_generator:
             return await self._on_thread(lambda: function(**given))
         plain = contextlib.contextmanager(function)(**given)
-        value = await self._on_thread(plain.__enter__)
+        value = await _yielding(function, self._on_thread(plain.__enter__))
 
-        async def leave(*exception: Any) -> Any:
-            return await self._on_thread(lambda: plain.__exit__(*exception))
+        async def leave_plain(*exception: Any) -> Any:
+            left = self._on_thread(lambda: plain.__exit__(*exception))
+            return await _yielding(function, left)
 
-        self._stack.push_async_exit(leave)
+        self._stack.push_async_exit(leave_plain)
         return value

@@ -50,7 +50,18 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         while frame:
             names = {**frame.f_locals, **names}
             frame = frame.f_back
+    try:
         return typing.get_type_hints(target, localns=names, include_extras=True)
+    except NameError as error:
+        raise NameError(_misnamed(function, target, error), name=error.name) from error
+
+
+def _misnamed(function: Any, target: Any, error: NameError) -> str:
+    """Says whose annotation has a name that is not defined."""
+    told: dict[str, Any] = getattr(target, "__annotations__", {})
+    found = [key for key, text in told.items() if error.name and error.name in str(text)]
+    where = f" of {found[0]!r}" if found else ""
+    return f"{docstring.named(function)}: the annotation{where}: {error}"
 
 
 def is_context(hint: Any) -> bool:
@@ -164,7 +175,7 @@ class Signature:
             own = self._struct(msgspec.Raw) if models else plain
             self._unpack = schema.strict_decoder(self._params_of(own))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{self.shown}: {error}") from error
+            raise TypeError(f"{self.shown}: {self._place_of_misfit()}{error}") from error
         self.schema = models.add_schema(made, self.names)
         self._tell_defaults()
         self.schema.pop("additionalProperties", None)
@@ -173,6 +184,17 @@ class Signature:
         elif self._is_closed:
             self.schema["additionalProperties"] = False
         self._loose = schema.lax_converter(self._struct(Any) if models else plain)
+
+    def _place_of_misfit(self) -> str:
+        """Names the first parameter whose type cannot be used."""
+        for one in self._fields:
+            if one.name not in self._models.fields:
+                try:
+                    schema.json_schema(self.types[one.name], is_read=True)
+                    schema.strict_decoder(self.types[one.name])
+                except (TypeError, ValueError):
+                    return f"the type of {one.name!r}: "
+        return ""
 
     def convert(self, given: dict[str, Any]) -> tuple[Any, ...]:
         """As `decode`, for values that are decoded, or are strings."""
