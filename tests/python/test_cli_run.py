@@ -147,6 +147,7 @@ def test_what_is_wrong_is_said(
     [
         ("x.py", BROKEN + "inner()\n", "ZeroDivisionError: division by zero"),
         ("x.py:inner", BROKEN, "ZeroDivisionError: division by zero"),
+        ("x.py", BROKEN + "server.use(inner)\n", "TypeError: inner is no middleware"),
         ("x.py", "def f(:\n", "SyntaxError: invalid syntax"),
         ("x.py", "import no_such_module", "No module named 'no_such_module'"),
     ],

@@ -165,11 +165,13 @@ def _nothing(path: Path) -> str:
 
 
 def own_traceback(error: BaseException) -> str:
-    """Returns the traceback of an exception without the frames of this command."""
+    """Returns the traceback of an exception without the frames of this command, and
+    without those of the package in which it has refused what the user's code did."""
     shown = traceback.TracebackException.from_exception(error)
-    shown.stack = traceback.StackSummary.from_list(
-        traceback.extract_tb(_users(error.__traceback__))
-    )
+    frames = traceback.extract_tb(_users(error.__traceback__))
+    while frames and frames[-1].filename.startswith(_PACKAGE):
+        frames.pop()
+    shown.stack = traceback.StackSummary.from_list(frames)
     return "".join(shown.format())
 
 
@@ -204,6 +206,7 @@ def _libraries() -> tuple[str, ...]:
 
 
 _LIBRARIES = _libraries()
+_PACKAGE = os.path.dirname(segue.__file__) + os.sep
 
 
 # ---- files
