@@ -221,10 +221,16 @@ test("dev: over stdio the client stays connected", { timeout }, async (context) 
     const session = await connect(command, { onStderr: project.hear });
     assert.equal(await word(session), "one");
     const changes = await session.subscribe({ tools: true });
-    const change = changes[Symbol.asyncIterator]().next();
+    const heard = changes[Symbol.asyncIterator]();
+    let change = heard.next(); // this wait keeps the process alive
     project.write("server.mjs", `${SERVER}server.tool("more", () => "more");`);
     await project.until("reloaded");
-    assert.equal((await change).value?.kind, "tools");
+    for (;;) {
+        assert.equal((await change).value?.kind, "tools");
+        const tools = await session.listTools();
+        if (tools.some((tool) => tool.name === "more")) break; // not the old process
+        change = heard.next();
+    }
     assert.equal((await session.call("more")).text, "more");
     assert.equal(session.connections, 1);
     await session.close();

@@ -222,8 +222,10 @@ def test_over_stdio_the_client_stays_connected(project: Project, era: Any) -> No
                     SERVER + "\n@server.tool\ndef more() -> str:\n    return 'more'\n"
                 )
                 await until(project, "reloaded")
-                assert (await anext(aiter(changes))).kind == "tools"
-            assert "more" in [tool.name for tool in await session.list_tools()]
+                async for change in changes:  # the old process may be asked once more
+                    assert change.kind == "tools"
+                    if "more" in [tool.name for tool in await session.list_tools()]:
+                        break
             assert (await session.call("more")).text == "more"
             assert session.connections == 1 and lost == []
 
