@@ -4,6 +4,7 @@
 #include "engine/server/call.h"
 #include "engine/server/serving.h"
 #include "engine/server/stats.h"
+#include "engine/server/toolless.h"
 #include "engine/error.h"
 #include "wire/freshness.h"
 #include "wire/log_level.h"
@@ -405,6 +406,8 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
         status = sgi_item_add(server, item, value, options, error);
     if (status == SEGUE_OK)
         sgi_items_report_changed(server, item);
+    if (status == SEGUE_OK && item == SEGUE_ITEM_TOOL)
+        sgi_server_on_tool_added(server);
     return status;
 }
 

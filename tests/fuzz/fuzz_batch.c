@@ -174,7 +174,7 @@ static void check_output(void)
 static segue_call *some_call(uint32_t which)
 {
     segue_call *call;
-    LIST_FOREACH(call, &server->calls, link)
+    LIST_FOREACH(call, &server->calls.running, link)
         if (call->held && which-- == 0)
             return call;
     return NULL;

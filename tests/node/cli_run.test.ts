@@ -205,6 +205,7 @@ for (const era of ["auto", "legacy"] as const) {
         fs.writeFileSync(gate, "");
         assert.equal((await held).text, "one");
         assert.equal((await segments.next()).value?.text, "second in two");
+        assert.equal((await segments.next()).done, true);
         await stream.result;
 
         project.write("helper.mjs", "const = 1\n");

@@ -32,8 +32,8 @@ test("its options and its exit status are those of the program", () => {
     assert.equal(finish("proxy", "--", "/nowhere/program")[0], 3);
 });
 
-test("the command has no other use", () => {
-    assert.match(finish()[2], /^usage: segue-mcp proxy/);
+test("the command says what it can do", () => {
+    assert.match(finish()[2], /^usage: segue-mcp run .*^ +segue-mcp proxy /ms);
     assert.equal(finish("tools")[0], 2);
 });
 

@@ -79,6 +79,7 @@ class Web:
         if token:
             self.headers["Authorization"] = f"Bearer {token}"
         self.last_id = 0
+        self.event_id = None
         self.notes = []
         self.hello = self.call("initialize", {
             "protocolVersion": version, "capabilities": capabilities or {},
@@ -112,6 +113,8 @@ class Web:
 
     def last_event(self, response):
         for line in response:
+            if line.startswith(b"id:"):
+                self.event_id = line[3:].strip().decode()
             if not line.startswith(b"data:") or not line[5:].strip():
                 continue
             message = json.loads(line[5:])
@@ -122,6 +125,14 @@ class Web:
 
     def call(self, method, params=None):
         return self.finish(self.begin(method, params))
+
+    def resume(self):
+        """Reads on behind the last event of a stream that ended without the answer."""
+        connection = connect(self.where, self.authority)
+        connection.request("GET", self.where.path, headers={
+            **self.headers, "Accept": "text/event-stream",
+            "Last-Event-ID": self.event_id})
+        return self.finish(connection)
 
     def tool(self, name, arguments=None, **more):
         params = {"name": name, "arguments": arguments or {}, **more}

@@ -123,7 +123,7 @@ static void what_a_closed_server_gives_up_goes_on(world *w)
     wire *b = world_connect(&take_over_other, "Ada");
     must_be_story(until_state(b, id, "\"completed\""), 4);
     assert_at(state_at(b, lost), "result.error.message", "\"Server restarted\"");
-    assert_int_equal(w->server->call_count, 0);
+    assert_int_equal(w->server->calls.count, 0);
     take_over_end();
 }
 
@@ -189,7 +189,7 @@ static void a_closed_server_lets_a_wait_for_the_result_go(world *w)
     const char *r = wire_response(a, "2");
     assert_at(r, "error.data.reason", "\"server_ending\"");
     assert_at(r, "error.data.retryAfterMs", "1000");
-    assert_int_equal(w->server->call_count, 0);
+    assert_int_equal(w->server->calls.count, 0);
     wire *b = legacy_connect(&take_over_other, "Ada", NULL);
     world_advance(&take_over_other, 2500);
     r = legacy_task(b, "3", "tasks/result", id, NULL);

@@ -142,7 +142,7 @@ static void a_closed_server_lets_requests_go(world *w)
             assert_null(strstr(wire_history(a), "\"error\""));
             if (!parked)
                 assert_true(wire_is_closed(a));
-            assert_int_equal(w->server->call_count, 0);
+            assert_int_equal(w->server->calls.count, 0);
             wire *b = legacy_connect(&take_over_other, "Ada", CAPS_Z);
             ask_resume(b);
             world_advance(&take_over_other, 2500);

@@ -159,7 +159,7 @@ const char *http_wire_text(http_wire *wire)
 segue_call *http_wire_call(segue_server *server)
 {
     fake_host_deliver(server->engine->host.user);
-    segue_call *call = LIST_FIRST(&server->calls);
+    segue_call *call = LIST_FIRST(&server->calls.running);
     return call && call->held ? call : NULL;
 }
 

@@ -138,7 +138,7 @@ static uint64_t add_server(uint64_t hash, const segue_server *server)
         broken++;
     hash = add(hash, broken);
     hash = add(hash, server->committer.solo);
-    LIST_FOREACH(call, &server->calls, link)
+    LIST_FOREACH(call, &server->calls.running, link)
         hash = add_call(hash, call);
     return hash;
 }

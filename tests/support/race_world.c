@@ -322,7 +322,7 @@ static void session_start(race_world *w)
 
 static bool has_call(const race_world *w)
 {
-    return w->handle->cluster.by_task.count || !LIST_EMPTY(&w->handle->calls);
+    return w->handle->cluster.by_task.count || !LIST_EMPTY(&w->handle->calls.running);
 }
 
 /* Runs until the server has the call and nothing else has happened. */

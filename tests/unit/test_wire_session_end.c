@@ -292,7 +292,7 @@ static void every_allocation_may_fail(void **state)
             fake_host_advance(&t.host, 3 * IDLE_MS);
             fake_host_deliver(&t.host);
             assert_int_equal(t.server->sessions.by_id.count, 0);
-            assert_true(LIST_EMPTY(&t.server->calls));
+            assert_true(LIST_EMPTY(&t.server->calls.running));
             assert_int_equal(t.a.who->refs,
                              2 + (t.a.spare != NULL) + (t.b.spare != NULL));
         }

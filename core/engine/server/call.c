@@ -45,8 +45,8 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     sgi_op_ref(op);
     sgi_op_set_hold(op, SGI_HOLD_HERE);
     op->served->call = call;
-    LIST_INSERT_HEAD(&sgi_op_server(op)->calls, call, link);
-    sgi_op_server(op)->call_count++;
+    LIST_INSERT_HEAD(&sgi_op_server(op)->calls.running, call, link);
+    sgi_op_server(op)->calls.count++;
     sgi_op_server(op)->counts.calls++;
     sgi_call_queue_events(call);
     return SEGUE_OK;
@@ -61,7 +61,7 @@ static void free_call(segue_call *call)
     call->handle.magic = SGI_MAGIC_FREED;
     sgi_entry_list_free(mem, &call->closing);
     LIST_REMOVE(call, link);
-    sgi_op_server(call->op)->call_count--;
+    sgi_op_server(call->op)->calls.count--;
     sgi_free(mem, call->resumed_data, call->resumed_len);
     sgi_engine_clear_timer(call->handle.engine, &call->turn);
     sgi_op_unref(call->op);

@@ -15,6 +15,7 @@
 #include "engine/cluster/forwarding.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
+#include "engine/server/toolless.h"
 
 #define LINGER_MS SGI_THRESHOLD(linger_ms)
 #define LINGER_MAX SGI_THRESHOLD(linger_max)
@@ -142,6 +143,16 @@ void sgi_server_op_release(sgi_op *op)
         sgi_committer_mark_dirty(op->committer, op);
     }
     sgi_server_take_from_maps(op);
+}
+
+void sgi_server_release_toolless(segue_server *server)
+{
+    while (!LIST_EMPTY(&server->calls.toolless)) {
+        sgi_op *op = LIST_FIRST(&server->calls.toolless)->shared.op;
+        sgi_server_stop_awaiting_tool(op);
+        if (!sgi_op_has_ended(op))
+            sgi_server_op_release(op);
+    }
 }
 
 /* ---- times ---- */

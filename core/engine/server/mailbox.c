@@ -35,7 +35,7 @@ bool sgi_op_is_mailbox(const sgi_op *op)
 static void look_at_calls(const segue_server *server)
 {
     segue_call *call;
-    LIST_FOREACH(call, &server->calls, link)
+    LIST_FOREACH(call, &server->calls.running, link)
         sgi_call_queue_events(call);
 }
 

@@ -18,6 +18,7 @@
 #include "engine/server/rounds.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_call.h"
+#include "engine/server/toolless.h"
 
 /* ---- the log ---- */
 

@@ -337,8 +337,6 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
     server->completes |= options->on_completion != NULL;
     TAILQ_INSERT_TAIL(&list->items, item, link);
     sgi_map_put(&list->by_key, &item->node, sgi_str_of(item->key));
-    if (type == SEGUE_ITEM_TOOL)
-        sgi_server_on_tool_added(server, item);
     return SEGUE_OK;
 }
 

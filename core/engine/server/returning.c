@@ -34,7 +34,7 @@ bool sgi_serve_client_may_return(const segue_server *server)
     const sgi_cluster_op_data *shared;
     if (server->stage >= SGI_SERVER_CLOSED)
         return false;
-    LIST_FOREACH(call, &server->calls, link)
+    LIST_FOREACH(call, &server->calls.running, link)
         if (can_come_back(call))
             return true;
     TAILQ_FOREACH(shared, &server->lingering.ops, link)

@@ -125,6 +125,14 @@ typedef struct sgi_server_counts {
     uint64_t taken_over;
 } sgi_server_counts;
 
+/* The calls of a server. */
+typedef struct sgi_server_calls {
+    LIST_HEAD(, segue_call) running; /* the calls that have a handler */
+    size_t count;                    /* number of calls in `running` */
+    /* the interrupted operations whose tool the server does not have (toolless.h) */
+    LIST_HEAD(, sgi_served_op_data) toolless;
+} sgi_server_calls;
+
 /* Ended operations that stay in memory for a while. The oldest operation is first. */
 typedef struct sgi_lingering_ops {
     struct sgi_cluster_op_list ops;
@@ -170,13 +178,10 @@ struct segue_server {
     sgi_wire_sessions sessions;
     /* the clients as the application sees them, if it watches them (clients.h) */
     sgi_clients clients;
-    LIST_HEAD(, segue_call) calls;
-    /* the interrupted operations whose tool the server does not have (taking_over.c) */
-    LIST_HEAD(, sgi_served_op_data) toolless;
+    sgi_server_calls calls;
     sgi_map principals;
     sgi_usage use;
     sgi_server_counts counts;
-    size_t call_count; /* number of calls in the list `calls` */
     sgi_map by_key;
     /* the rounds (sgi_round) of plain calls that wait for answers; the key is the id of
      * the round */
@@ -289,14 +294,6 @@ void sgi_server_op_release(sgi_op *op);
 /* Continues or ends an operation that this server now owns and whose whole log this
  * server has read (taking_over.c). */
 void sgi_server_on_op_taken_over(sgi_op *op);
-/* Continues or ends the operations that have waited for this tool. The first tool that
- * can run again lets the server claim operations (tool_wait_ms). */
-void sgi_server_on_tool_added(segue_server *server, sgi_item *tool);
-/* The operation no longer waits for its tool. Does nothing if it does not wait. */
-void sgi_server_stop_awaiting_tool(sgi_op *op);
-/* Gives up the operations that wait for their tools, so that other servers can continue
- * them. */
-void sgi_server_release_toolless(segue_server *server);
 /* Keeps an ended operation in memory for a while. Only the newest ended operations stay
  * in memory; the store keeps a stored operation longer. An operation that could not be
  * stored stays in memory until its purge time. Returns false when the operation was

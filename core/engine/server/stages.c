@@ -5,6 +5,7 @@
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/rounds.h"
+#include "engine/server/toolless.h"
 #include "engine/server/wire_session.h"
 
 #include <assert.h>
@@ -167,13 +168,13 @@ void sgi_server_shut_down(segue_server *server)
     sgi_mailbox_delete(server);
     sgi_late_answers_end_all(server);
     sgi_rounds_end_all(server);
-    LIST_FOREACH(call, &server->calls, link)
+    LIST_FOREACH(call, &server->calls.running, link)
         sgi_call_shut_down(call);
     while ((node = sgi_map_any_node(&server->cluster.by_task)))
         sgi_server_op_release(sgi_op_by_task(node));
     /* Plain operations are in no map, so they are found through their calls. Each call
      * holds a reference to its operation. */
-    for (call = LIST_FIRST(&server->calls); call;) {
+    for (call = LIST_FIRST(&server->calls.running); call;) {
         segue_call *next = LIST_NEXT(call, link);
         if (call->op->served->call == call)
             sgi_call_release_by_op(call);

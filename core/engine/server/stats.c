@@ -19,7 +19,7 @@ static void write_operations(const segue_server *server, sgi_jw *w)
     const sgi_server_counts *counts = &server->counts;
     open_part(w, "operations");
     put(w, "known", server->cluster.by_task.count);
-    put(w, "running", server->call_count);
+    put(w, "running", server->calls.count);
     put(w, "followed", server->cluster.followed);
     put(w, "lingering", (uint64_t)server->lingering.count);
     put(w, "recovering", (uint64_t)server->cluster.recovering);

@@ -7,6 +7,7 @@
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_call.h"
+#include "engine/server/toolless.h"
 
 /* Ends the operation with an error. If memory is short, messages that only a returning
  * client could get are dropped first. */
@@ -47,7 +48,7 @@ static void await_tool(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
     op->served->awaits_tool = true;
-    LIST_INSERT_HEAD(&server->toolless, op->served, toolless);
+    LIST_INSERT_HEAD(&server->calls.toolless, op->served, toolless);
     sgi_server_start_ttl(op);
     sgi_engine_set_timer(op->engine, &op->served->promote, server->options.tool_wait_ms,
                          wait_is_over);
@@ -55,29 +56,10 @@ static void await_tool(sgi_op *op)
         sgi_server_op_release(op);
 }
 
-void sgi_server_stop_awaiting_tool(sgi_op *op)
-{
-    if (!op->served->awaits_tool)
-        return;
-    op->served->awaits_tool = false;
-    LIST_REMOVE(op->served, toolless);
-    sgi_engine_clear_timer(op->engine, &op->served->promote);
-}
-
-void sgi_server_release_toolless(segue_server *server)
-{
-    while (!LIST_EMPTY(&server->toolless)) {
-        sgi_op *op = LIST_FIRST(&server->toolless)->shared.op;
-        sgi_server_stop_awaiting_tool(op);
-        if (!sgi_op_has_ended(op))
-            sgi_server_op_release(op);
-    }
-}
-
 static sgi_op *find_awaiting(const segue_server *server, const char *name)
 {
     const sgi_served_op_data *served;
-    LIST_FOREACH(served, &server->toolless, toolless)
+    LIST_FOREACH(served, &server->calls.toolless, toolless)
         if (!strcmp(served->item_name, name))
             return served->shared.op;
     return NULL;
@@ -102,9 +84,11 @@ static void run_again(sgi_op *op)
         sgi_server_start_ttl(op);
 }
 
-void sgi_server_on_tool_added(segue_server *server, sgi_item *tool)
+void sgi_server_on_tool_added(segue_server *server)
 {
     sgi_op *op;
+    sgi_item *tool =
+        TAILQ_LAST(&sgi_items_of_type(server, SEGUE_ITEM_TOOL)->items, sgi_item_list);
     while ((op = find_awaiting(server, tool->key))) {
         sgi_op_ref(op);
         sgi_server_stop_awaiting_tool(op);
