@@ -3,7 +3,7 @@
  * (sgi_carrier.is_free). The application gives input on any thread, and gets the answer
  * in callbacks.
  *
- *   input    inbox --loop--> connection, which parses it
+ *   input    inbox --work--> connection, which parses it
  *   output   connection --> out --callbacks--> on_head, on_body, on_end
  *
  * The head of the request is written as HTTP/1.1, because the parser of the listener then
@@ -189,7 +189,8 @@ static void give_input(segue_exchange *exchange)
     }
 }
 
-/* Does on the loop thread what the application has asked for. */
+/* Does what the application has asked for, on the thread that does the work of the
+ * connection. */
 static void link_work(sgi_link *link)
 {
     segue_exchange *exchange = exchange_of(link);

@@ -12,8 +12,8 @@ Options:
 `;
 
 const SERVED = `\
-  --store FILE|URL   Where tasks are kept: a SQLite file, redis://... or
-                     postgresql://...
+  --store FILE|URL   The store of the tasks: a SQLite file, or a URL of Redis or
+                     PostgreSQL.
   --path PATH        Path of the endpoint. Default: /mcp.
   --drain SECONDS    How long running calls may continue at the end. Default:
                      10.

@@ -34,7 +34,7 @@ Store = Annotated[
     typer.Option(
         "--store",
         metavar="FILE|URL",
-        help="Where tasks are kept: a SQLite file, redis://... or postgresql://...",
+        help="The store of the tasks: a SQLite file, or a URL of Redis or PostgreSQL.",
     ),
 ]
 PathOption = Annotated[

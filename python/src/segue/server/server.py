@@ -63,8 +63,9 @@ class Server:
             PostgreSQL database (`postgresql://`), which servers may share, or a `Store`
             with further options. None: in memory.
         principal: a function that returns the principal of a caller, from data of the
-            connection; None refuses the caller. The function runs for each request and
-            must be quick. It cannot be combined with `BearerAuth`.
+            connection. With None the caller is anonymous. To refuse the caller, the
+            function raises an exception. The function runs for each request and must be
+            quick. It cannot be combined with `BearerAuth`.
         list_ttl: how long clients may cache lists, in seconds (2026-07-28).
         list_scope: whether shared caches may use a cached list for other callers, too.
         lifespan: a function that returns an async context manager, such as one of
