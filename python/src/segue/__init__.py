@@ -156,6 +156,9 @@ if TYPE_CHECKING:
         SyncContext,
         ToolAnnotations,
     )
+    from .server.remote import (
+        Remote,
+    )
 
 __version__: str = _version()
 
@@ -178,6 +181,7 @@ _LAZY = {
         ".schema": "Header",
         ".server": "AccessToken BearerAuth Call Complete Context Depends Middleware "
         "Proceed Resumed Server Serving Store SyncContext ToolAnnotations",
+        ".server.remote": "Remote",
     }.items()
     for name in names.split()
 }
@@ -239,6 +243,7 @@ __all__ = [
     "ReentrantError",
     "Refused",
     "RefusedError",
+    "Remote",
     "RemoteError",
     "RequestCancelledError",
     "RequestTimeoutError",

@@ -17,7 +17,8 @@ __all__ = ["Session"]
 
 Reference = items.Prompt | items.ResourceTemplate | Mapping[str, Any] | str
 
-_MOST_PAGES = 10_000
+# maximum number of pages of one list
+MOST_PAGES = 10_000
 
 
 class Session(Calls):
@@ -39,7 +40,7 @@ class Session(Calls):
     async def _pages(self, method: str, kind: Any) -> AsyncIterator[Any]:
         cursor: str | None = None
         seen: set[str] = set()
-        for _ in range(_MOST_PAGES):
+        for _ in range(MOST_PAGES):
             params = None if cursor is None else {"cursor": cursor}
             page = items.decode(await self.request_raw(method, params), kind, method)
             yield page

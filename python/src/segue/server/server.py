@@ -408,9 +408,11 @@ class Server:
     # ---- servers inside this one
 
     def mount(self, other: Server, prefix: str = "") -> None:
-        """Adds the items of another server of this process to this one.
+        """Adds the items of another server to this one. `segue.Remote` is a server of
+        another process or machine.
 
             app.mount(weather, prefix="weather")
+            app.mount(segue.Remote("https://example.com/mcp"), prefix="example")
 
         The tool or prompt `today` of the other server is `weather_today` here, and the
         resource or template `data://now` is `data://weather/now`. Items that are added to
@@ -430,7 +432,10 @@ class Server:
             RuntimeError: the other server has a lifespan, and this one is served already.
         """
         if not isinstance(other, Server):
-            raise TypeError(f"mount takes a segue.Server, not {other!r}")
+            raise TypeError(
+                f"mount takes a segue.Server, not {other!r}; segue.Remote makes one of a "
+                "URL or a command"
+            )
         mount = Mount(self, other, prefix)
         mount.check()
         if any(one.lifespan for one in inside(other)) and any(
