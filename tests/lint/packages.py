@@ -2,7 +2,8 @@
 
 .ci/ask-proxy asks a made-up proxy, whose guard answers, or another program in its place.
 .ci/packages runs in a directory of its own, on a PATH without the programs of LLVM. The
-check of packages looks at programs that lack one protection each.
+check of packages looks at programs that lack one protection each. .ci/release-check
+tells a release without a date from one that is wrong.
 """
 
 import pathlib
@@ -103,9 +104,29 @@ def hardening(place):
         yield found == wanted, f"tests/packages/check.py: {option}: {found}"
 
 
+def release_check(place):
+    for name in (".ci/release-check", "CMakeLists.txt", "CHANGELOG.md", "SECURITY.md",
+                 "node/package.json", "node/README.md"):
+        (place / name).parent.mkdir(exist_ok=True)
+        shutil.copy(lint.ROOT / name, place / name)
+    version = check.table()[1]
+    for heading, status, beginning, end in (
+        (f"{version}, 2031-01-31", 0, "ok    changelog", "2 of 2 steps passed"),
+        (f"{version}, unreleased", 3, "open  changelog", "0 failed, 1 open"),
+        (f"{version}, soon", 1, "FAIL  changelog", "1 failed, 0 open"),
+        ("99.0.0, unreleased", 1, "FAIL  changelog", "1 failed, 0 open"),
+    ):
+        (place / "CHANGELOG.md").write_text(f"# Changelog\n\n## {heading}\n")
+        ran = run(place / ".ci/release-check", "versions", "changelog")
+        told = ran.stdout
+        yield ran.returncode == status and "ok    versions" in told \
+            and f"\n{beginning}" in told and end in told.splitlines()[-1], \
+            f".ci/release-check, {heading}: {ran.returncode}, {told}"
+
+
 def main():
     findings = count = 0
-    for case in (guards, names_the_package, hardening):
+    for case in (guards, names_the_package, hardening, release_check):
         with tempfile.TemporaryDirectory() as place:
             for holds, text in case(pathlib.Path(place)):
                 count += 1
