@@ -17,11 +17,18 @@ if(SEGUE_BUNDLED)
     include(bundled)
 endif()
 
-# Finds a package; in a bundled build, its targets exist already.
+# Finds a package, or notes that it is missing; in a bundled build, its targets exist
+# already.
+include(missing)
+set(segue_missing)
 macro(find_part_package package)
     if(NOT SEGUE_BUNDLED)
         string(REPLACE " " ";" arguments ${package})
-        find_package(${arguments} REQUIRED)
+        find_package(${arguments})
+        list(GET arguments 0 package_name)
+        if(NOT ${package_name}_FOUND)
+            list(APPEND segue_missing ${package_name})
+        endif()
     endif()
 endmacro()
 
@@ -96,6 +103,13 @@ foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
     find_part_package(${package})
     list(APPEND segue_packages ${package})
 endforeach()
+if(segue_missing)
+    list(REMOVE_DUPLICATES segue_missing)
+    set(missing_advice "With SEGUE_BUNDLED=ON the build contains these libraries, and \
+makes them from their sources. SEGUE_HTTP, SEGUE_SQLITE, SEGUE_REDIS and SEGUE_POSTGRES \
+leave a part out when they are OFF.")
+    refuse_missing(${segue_missing})
+endif()
 list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m)
 list(REMOVE_DUPLICATES segue_packages)
 list(REMOVE_DUPLICATES segue_libraries)

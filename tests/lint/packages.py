@@ -3,7 +3,8 @@
 .ci/ask-proxy asks a made-up proxy, whose guard answers, or another program in its place.
 .ci/packages runs in a directory of its own, on a PATH without the programs of LLVM. The
 check of packages looks at programs that lack one protection each. .ci/release-check
-tells a release without a date from one that is wrong.
+tells a release without a date from one that is wrong. A build that lacks libraries
+names the packages of distributions that have them, all at once.
 """
 
 import pathlib
@@ -124,9 +125,25 @@ def release_check(place):
             f".ci/release-check, {heading}: {ran.returncode}, {told}"
 
 
+def names_libraries(place):
+    missing = ("Libev", "SQLite3", "OpenSSL")
+    ran = run("cmake", "-S", lint.ROOT, "-B", place, "-DSEGUE_TESTS=OFF",
+              *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in missing))
+    told = ran.stderr
+    yield ran.returncode and "not found" in told, f"cmake without {missing}: {told}"
+    for line in ("apt-get install libsqlite3-dev libssl-dev libev-dev",
+                 "dnf install sqlite-devel openssl-devel libev-devel",
+                 "apk add sqlite-dev openssl-dev libev-dev"):
+        words = set(line.split())
+        yield any(words < set(found.split()) for found in told.splitlines()), \
+            f"cmake without {missing}: no \"{line}\": {told}"
+    yield "libpq" not in told, f"cmake without {missing}: {told}"
+
+
 def main():
     findings = count = 0
-    for case in (guards, names_the_package, hardening, release_check):
+    for case in (guards, names_the_package, hardening, release_check,
+                 names_libraries):
         with tempfile.TemporaryDirectory() as place:
             for holds, text in case(pathlib.Path(place)):
                 count += 1
