@@ -36,6 +36,8 @@ export interface SubscribeOptions {
      * once. The callback keeps the process alive until the subscription is closed.
      */
     onChange?: ((change: Change) => unknown) | undefined;
+    /** false = `onChange` does not keep the process alive. */
+    keepAlive?: boolean | undefined;
     /** Aborting the signal ends the subscription. */
     signal?: AbortSignal | undefined;
 }
@@ -89,6 +91,8 @@ export class Changes implements AsyncIterableIterator<Change> {
     private readonly uris: readonly string[];
     private readonly lists: readonly List[];
     private readonly onChange: ((change: Change) => unknown) | undefined;
+    /** Whether the open subscription keeps the process alive. */
+    private readonly holds: boolean;
     private readonly waiters: Waiters;
     private readonly pending = new Map<string, Change>();
     private listening: Listening | undefined;
@@ -109,6 +113,7 @@ export class Changes implements AsyncIterableIterator<Change> {
             );
         }
         this.onChange = options.onChange;
+        this.holds = this.onChange !== undefined && options.keepAlive !== false;
         this.waiters = new Waiters(session.runtime);
     }
 
@@ -156,7 +161,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.isOpen = false;
         this.session.changes.delete(this);
         this.stopListening?.();
-        if (this.onChange !== undefined) this.session.runtime.release();
+        if (this.holds) this.session.runtime.release();
         this.waiters.wake();
     }
 
@@ -167,7 +172,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         signal?.throwIfAborted();
         this.session.changes.add(this);
         this.isOpen = true;
-        if (this.onChange !== undefined) this.session.runtime.hold();
+        if (this.holds) this.session.runtime.hold();
         try {
             await this.subscribe(signal);
         } catch (error) {

@@ -192,6 +192,11 @@ export class Context {
         return this.#room.take(attempt);
     }
 
+    /** @internal The item that is called. */
+    get item(): Item {
+        return this.#item;
+    }
+
     // ---- the caller and the request
 
     /** The caller's principal; "" for an anonymous caller. */

@@ -40,6 +40,7 @@ export type {
     Variables,
 } from "./options.js";
 export type { Overrides, Provider } from "./provided.js";
+export { Remote, type RemoteOptions } from "./remote.js";
 export { type MountOptions, type Registered, Server } from "./server.js";
 export type { CloseOptions, Listener, Serving } from "./serving.js";
 export type { SignalOptions } from "./signals.js";

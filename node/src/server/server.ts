@@ -375,7 +375,8 @@ export class Server {
     // ---- servers inside this one
 
     /**
-     * Adds the items of another server of this process to this one.
+     * Adds the items of another server to this one. A `Remote` is a server of another
+     * process or machine.
      *
      *     app.mount(weather, { prefix: "weather" });
      *
@@ -394,7 +395,11 @@ export class Server {
      * @returns this server.
      */
     mount(other: Server, { prefix = "" }: MountOptions = {}): this {
-        if (!(other instanceof Server)) throw new TypeError("mount takes a Server");
+        if (!(other instanceof Server)) {
+            throw new TypeError(
+                "mount takes a Server; Remote.connect makes one of a URL or a command",
+            );
+        }
         const mount = new Mount(this, other, prefix);
         const items = [...other.items].map((item) => mount.copy(item));
         this._checkNew(items);
