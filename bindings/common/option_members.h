@@ -205,6 +205,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, live_path, TEXT),
                                         M(T, lenient_headers, INT32),
                                         M(T, tokens_file, TEXT),
+                                        M(T, idle_drain_ms, INT64),
                                         END};
 #undef T
 

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "limits.h"
+
 #include <segue/segue_auth.h>
 
 #include <errno.h>
@@ -484,5 +486,6 @@ int options_read(config *c, int argc, char **argv)
     c->timeout_ms = r.timeout_ms;
     free(r.headers);
     c->http.drain_ms = c->drain_ms ? c->drain_ms : 1;
+    c->http.idle_drain_ms = IDLE_DRAIN_MS;
     return status;
 }

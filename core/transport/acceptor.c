@@ -114,6 +114,13 @@ void sgi_acceptor_start(sgi_acceptor *acceptor, segue_runtime *rt,
     watch(acceptor);
 }
 
+void sgi_acceptor_take_waiting(sgi_acceptor *acceptor)
+{
+    int broken = 0;
+    while (has_room(acceptor) && accept_one(acceptor, &broken))
+        ;
+}
+
 void sgi_acceptor_stop(sgi_acceptor *acceptor)
 {
     if (!acceptor->running)

@@ -145,6 +145,23 @@ static void rest(sgi_http_conn *conn)
     conn->spare = NULL;
 }
 
+/* Returns the rest of idle_drain_ms, for a listener that closes. */
+static int64_t lingering_ms(const sgi_http_conn *conn)
+{
+    int64_t now = sgi_now(sgi_engine_env(engine_of(conn)));
+    int64_t left = conn->listener->idle_until_ms - now;
+    return left > 0 ? left : 0;
+}
+
+/* Returns the time for which the connection may be idle from now on. Clients that come
+ * back may use a new connection until the listener is shut. */
+static int64_t idle_ms(const sgi_http_conn *conn)
+{
+    const segue_listener *listener = conn->listener;
+    return listener->stage == SGI_LISTENER_SHUT ? lingering_ms(conn)
+                                                : listener->options.idle_timeout_ms;
+}
+
 static void wait_for_input(sgi_http_conn *conn)
 {
     rest(conn);
@@ -158,7 +175,7 @@ static void wait_for_input(sgi_http_conn *conn)
     sgi_http_conn_set_deadline(conn, wait,
                                wait == SGI_HTTP_WAIT_BODY ? options->body_timeout_ms
                                : wait == SGI_HTTP_WAIT_REQUEST
-                                   ? options->idle_timeout_ms
+                                   ? idle_ms(conn)
                                    : options->header_timeout_ms);
 }
 
@@ -319,11 +336,22 @@ void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn)
     }
 }
 
+/* Keeps an idle connection of a closing listener open for the rest of idle_drain_ms, so
+ * that a request which its client has sent meanwhile is refused and not cut. */
+static void linger(sgi_http_conn *conn)
+{
+    int64_t left = conn->given || conn->blocked ? 0 : lingering_ms(conn);
+    if (left > 0)
+        sgi_http_conn_set_deadline(conn, SGI_HTTP_WAIT_REQUEST, left);
+    else
+        sgi_http_conn_close(conn);
+}
+
 void sgi_http_conn_read_next_request(sgi_http_conn *conn)
 {
     sgi_http_drop_caller(conn);
     sgi_http_drop_exchange(conn);
-    if (conn->last || conn->listener->stage != SGI_LISTENER_OPEN) {
+    if (conn->last) {
         sgi_http_conn_close(conn);
         return;
     }
@@ -335,6 +363,8 @@ void sgi_http_conn_read_next_request(sgi_http_conn *conn)
     conn->is_cleared = false;
     if (!conn->blocked)
         conn->wait = SGI_HTTP_WAIT_NOTHING;
+    if (conn->listener->stage != SGI_LISTENER_OPEN)
+        linger(conn);
 }
 
 /* ---- ending an exchange ---- */
@@ -413,10 +443,11 @@ void sgi_http_conn_drain(sgi_http_conn *conn)
     /* an exchange has no next request; its input waits until the servers have
      * recovered */
     bool may_begin = conn->given && conn->listener->is_open;
-    conn->last = true;
+    /* a client that was told of no end may send its next request on this connection */
+    conn->last |= !conn->head_sent;
     if (!may_begin && conn->stage == SGI_HTTP_READING &&
         !sgi_http1_has_begun(&conn->parser) && !conn->input.len)
-        sgi_http_conn_close(conn);
+        linger(conn);
     else
         end_resumable(conn);
 }

@@ -123,6 +123,7 @@ static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
         {"keepalive_ms", o->keepalive_ms, 0, INT64_MAX},
         {"stream_after_ms", o->stream_after_ms, 0, INT64_MAX},
         {"drain_ms", o->drain_ms, 0, INT64_MAX},
+        {"idle_drain_ms", o->idle_drain_ms, 0, INT64_MAX},
     };
     return sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, SGI_WHY_SIZE);
 }

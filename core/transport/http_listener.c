@@ -8,7 +8,9 @@
  * Closing: each connection is notified. The socket stays open as long as a client can
  * come back to its running request, but new requests are refused. A socket that other
  * processes share is closed at once, because clients can come back to the other
- * processes. Connections that are left at the deadline are cut. After the last
+ * processes. Idle connections stay open for idle_drain_ms, and their requests are refused:
+ * a load balancer may have sent one on such a connection before it learned of the end.
+ * Connections that are left at the deadline are cut. After the last
  * connection, each sgi_server_listener is removed from its server, which may wait for the
  * removal, and the carrier retires.
  *
@@ -244,14 +246,25 @@ static void cut_all(segue_listener *listener)
 static void drain_conns(segue_listener *listener)
 {
     sgi_http_conn *conn, *next;
+    listener->idle_until_ms = sgi_time_add(sgi_now(sgi_engine_env(engine_of(listener))),
+                                           listener->options.idle_drain_ms);
     SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
         sgi_http_conn_drain(conn);
+}
+
+/* True when the socket belongs to another program too, which then serves the clients that
+ * wait at the socket. */
+static bool is_inherited(const segue_listener *listener)
+{
+    return strncmp(listener->options.address, "systemd", 7) == 0;
 }
 
 static void shut(segue_listener *listener)
 {
     listener->stage = SGI_LISTENER_SHUT;
     sgi_engine_clear_timer(engine_of(listener), &listener->look);
+    if (listener->options.idle_drain_ms && !is_inherited(listener))
+        sgi_acceptor_take_waiting(&listener->acceptor);
     close_socket(listener);
     drain_conns(listener);
     maybe_end(listener);
@@ -266,8 +279,7 @@ static void deadline_over(sgi_timer *timer)
 
 static bool shares_socket(const segue_listener *listener)
 {
-    const segue_listen_options *options = &listener->options;
-    return options->reuse_port || strncmp(options->address, "systemd", 7) == 0;
+    return listener->options.reuse_port || is_inherited(listener);
 }
 
 static bool client_may_return(const segue_listener *listener)

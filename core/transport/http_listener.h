@@ -85,6 +85,8 @@ struct segue_listener {
     sgi_buf text;
     TAILQ_HEAD(, sgi_http_conn) conns;
     sgi_timer deadline; /* fires when closing must be finished */
+    /* the time until which idle connections of the closing listener stay open */
+    int64_t idle_until_ms;
     /* fires when the closing listener next checks whether a client can still come back */
     sgi_timer look;
 };

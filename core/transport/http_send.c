@@ -335,7 +335,9 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
     sgi_http_flush(conn);
     if (!conn->link)
         return;
-    conn->last = true;
+    /* the head of a stream that ends with its listener has told of no end */
+    if (!conn->head_sent || conn->listener->stage == SGI_LISTENER_OPEN)
+        conn->last = true;
     if (conn->stage != SGI_HTTP_SERVING) {
         sgi_http_conn_close(conn);
         return;

@@ -82,6 +82,9 @@ struct sgi_acceptor {
 void sgi_acceptor_start(sgi_acceptor *acceptor, segue_runtime *rt,
                         const sgi_listen_socket *socket, int32_t max,
                         sgi_accept_fn accepted, void *user);
+/* Accepts all connections that wait now, as far as there is room. Called before the
+ * socket is closed, because closing resets those that wait. */
+void sgi_acceptor_take_waiting(sgi_acceptor *acceptor);
 /* Stops accepting connections. May be called when the acceptor is not running.
  * sgi_acceptor_on_conn_closed may still be called afterwards. */
 void sgi_acceptor_stop(sgi_acceptor *acceptor);

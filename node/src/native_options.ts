@@ -166,6 +166,7 @@ export type ListenOptions = Members<{
     livePath: string;
     lenientHeaders: boolean;
     tokensFile: string;
+    idleDrainMs: number;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

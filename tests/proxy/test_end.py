@@ -1,5 +1,6 @@
 """The end of a proxy that listens, and what its health checks say."""
 
+import json
 import signal
 import unittest
 
@@ -33,6 +34,26 @@ class Ends(stage.Stage):
         self.go.let()
         answer = client.finish(call)
         self.assertEqual(answer["result"]["content"][0]["text"], "later")
+        self.assertEqual(proxy.process.wait(peers.PATIENCE), 0)
+
+    def test_a_call_on_an_idle_connection_is_refused_and_not_cut(self):
+        """A balancer may have sent a call on it at that moment. It sends the call to
+        another replica only if the call was refused, because it may have run else."""
+        proxy = self.serve()
+        client = web.Web(proxy.url)
+        idle = web.connect(client.where)
+        self.addCleanup(idle.close)
+        idle.request("GET", "/health/live")
+        self.assertEqual(idle.getresponse().read(), b"ok\n")
+        proxy.process.send_signal(signal.SIGTERM)
+        proxy.wait_line("asked to end")
+        idle.request("POST", client.where.path, json.dumps({
+            "jsonrpc": "2.0", "id": 9, "method": "tools/call",
+            "params": {"name": "odd"}}), client.headers)
+        refused = idle.getresponse()
+        self.assertEqual(refused.status, 503)
+        self.assertEqual(refused.headers["Connection"], "close")
+        self.assertIn(b"server_ending", refused.read())
         self.assertEqual(proxy.process.wait(peers.PATIENCE), 0)
 
     def test_a_call_that_does_not_end_is_let_go_after_a_time(self):

@@ -104,6 +104,7 @@ class Web:
         session = response.headers.get("Mcp-Session-Id")
         if session:
             self.headers["Mcp-Session-Id"] = session
+        assert response.status < 500, (response.status, response.read())
         if response.headers.get_content_type() == "application/json":
             message = json.loads(response.read())
         else:

@@ -168,6 +168,91 @@ static void a_drained_server_says_that_it_is_idle(void **state)
     }
 }
 
+/* ---- idle connections ---- */
+
+static void expect_refused(http_caller *c, char *request)
+{
+    http_reply reply;
+    http_caller_ask(c, request, &reply);
+    assert_int_equal(reply.status, 503);
+    assert_non_null(strstr(reply.body, "\"reason\":\"server_ending\""));
+    assert_string_equal(http_reply_header(&reply, "Connection"), "close");
+    http_reply_free(&reply);
+    http_caller_until_closed(c);
+}
+
+/* A load balancer sends a request on an idle connection at the moment at which the
+ * listener closes. It may send the request to another server only if it was refused. */
+static void what_is_sent_on_an_idle_connection_is_refused_and_not_cut(void **state)
+{
+    http_stage s = {.on_idle = count_idle, .listen = {.idle_drain_ms = 1000}};
+    http_caller late, silent, soon;
+    (void)state;
+    idles = 0;
+    http_stage_open(&s, &late);
+    http_caller_open(&s, &silent);
+    http_caller_open(&s, &soon);
+    say(&late, http_call("1", "greet", NULL));
+    assert_int_equal(http_caller_status(&late), 200);
+    say(&soon, http_call("1", "slow_compute", "{\"ms\":400}"));
+    /* the answer is a stream, whose head has told of no end */
+    http_stage_advance(&s, 300);
+    segue_listener_close(s.listener);
+    http_stage_run(&s);
+    assert_false(is_listening(&s));
+    http_caller_quiet(&late);
+    http_caller_quiet(&silent);
+    http_stage_advance(&s, 200);
+    assert_int_equal(http_caller_status(&soon), 200);
+    free(http_caller_event(&soon));
+    assert_null(http_caller_event(&soon));
+    expect_refused(&soon, http_call("2", "greet", NULL));
+    http_stage_advance(&s, 700);
+    http_caller_quiet(&silent);
+    assert_int_equal(idles, 0);
+    expect_refused(&late, http_call("2", "greet", NULL));
+    http_stage_advance(&s, 200);
+    http_caller_until_closed(&silent);
+    http_stage_run(&s);
+    assert_int_equal(idles, 1);
+    http_caller_close(&soon);
+    http_caller_close(&silent);
+    http_stage_close(&s, &late);
+}
+
+/* The system has accepted the connection, and the listener has not. */
+static void what_waits_at_the_socket_is_refused_and_not_cut(void **state)
+{
+    http_stage s = {.on_idle = count_idle, .listen = {.idle_drain_ms = 1000}};
+    http_caller c;
+    (void)state;
+    idles = 0;
+    http_stage_begin(&s);
+    http_stage_run(&s);
+    segue_listener_close(s.listener);
+    http_caller_open(&s, &c);
+    expect_refused(&c, http_call("1", "greet", NULL));
+    http_stage_run(&s);
+    assert_int_equal(idles, 1);
+    http_stage_close(&s, &c);
+}
+
+/* Also when idle_drain_ms is longer. */
+static void an_idle_connection_ends_with_drain_ms(void **state)
+{
+    http_stage s = {.listen = {.idle_drain_ms = 60000, .drain_ms = 2000}};
+    http_caller c;
+    (void)state;
+    http_stage_open(&s, &c);
+    http_stage_run(&s);
+    segue_listener_close(s.listener);
+    http_stage_advance(&s, 1900);
+    http_caller_quiet(&c);
+    http_stage_advance(&s, 200);
+    http_caller_until_closed(&c);
+    http_stage_close(&s, &c);
+}
+
 static void closing_twice_and_freeing_early_are_fine(void **state)
 {
     http_stage s = {0};
@@ -417,6 +502,9 @@ int main(void)
         cmocka_unit_test(a_closed_server_drains),
         cmocka_unit_test(what_takes_too_long_is_cut),
         cmocka_unit_test(a_drained_server_says_that_it_is_idle),
+        cmocka_unit_test(what_is_sent_on_an_idle_connection_is_refused_and_not_cut),
+        cmocka_unit_test(what_waits_at_the_socket_is_refused_and_not_cut),
+        cmocka_unit_test(an_idle_connection_ends_with_drain_ms),
         cmocka_unit_test(closing_twice_and_freeing_early_are_fine),
         cmocka_unit_test(a_server_without_a_handle_serves),
         cmocka_unit_test(a_runtime_ends_under_its_connections),

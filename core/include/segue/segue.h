@@ -1074,6 +1074,11 @@ typedef struct segue_listen_options {
                                 segue_listener_reload reads it again). Every caller needs
                                 one of them, and the principal function does not run; NULL
                                 = none. Excludes bearer */
+    int64_t idle_drain_ms;   /* the time for which idle connections stay open after
+                                segue_listener_close: a request that is on its way on one
+                                of them is refused with 503 then, and not cut, so a load
+                                balancer can send it to another server. At most drain_ms;
+                                default 0: they close at once */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
@@ -1129,7 +1134,8 @@ SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
  * ready     1 or 0. */
 SEGUE_API segue_status segue_listener_set_ready(segue_listener *listener, int32_t ready);
 
-/* Stops listening. Idle connections close; calls may end within drain_ms. New requests
+/* Stops listening. Idle connections close after idle_drain_ms; calls may end within
+ * drain_ms. New requests
  * are refused with 503, Retry-After and "server_ending". Clients of this library send a
  * refused request again, to the server that then listens at the same address. While calls
  * run, a client that lost the connection of a call may come back for the rest with a

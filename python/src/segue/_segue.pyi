@@ -378,6 +378,7 @@ class ListenOptions(TypedDict, total=False):
     live_path: str | None
     lenient_headers: bool | None
     tokens_file: str | None
+    idle_drain_ms: int | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None
