@@ -8,11 +8,11 @@
  * Closing: each connection is notified. The socket stays open as long as a client can
  * come back to its running request, but new requests are refused. A socket that other
  * processes share is closed at once, because clients can come back to the other
- * processes. Idle connections stay open for idle_drain_ms, and their requests are refused:
- * a load balancer may have sent one on such a connection before it learned of the end.
- * Connections that are left at the deadline are cut. After the last
- * connection, each sgi_server_listener is removed from its server, which may wait for the
- * removal, and the carrier retires.
+ * processes. Idle connections stay open for idle_drain_ms, and their requests are
+ * refused: a load balancer may have sent one before it learned of the end. Connections
+ * that are left at the deadline are cut. After the last connection, each
+ * sgi_server_listener is removed from its server, which may wait for the removal, and the
+ * carrier retires.
  *
  * A listener by hand differs in the socket only: requests that come before the server has
  * recovered wait in their exchanges.
