@@ -67,6 +67,24 @@ if(SEGUE_TARGET MATCHES "musl")
     include_directories(SYSTEM ${SEGUE_BUNDLED_DIR}/include)
 endif()
 
+# zig names the C library of musl libc.so. Alpine and auditwheel name it as below, and
+# every musl takes each name that begins so for its own. segue_libc has no code: it is
+# linked for its name.
+set(segue_libc)
+if(SEGUE_TARGET MATCHES "musl")
+    set(libc_name libc.musl-${CMAKE_SYSTEM_PROCESSOR}.so.1)
+    set(segue_libc ${SEGUE_BUNDLED_DIR}/${libc_name})
+    set(libc_settings -DPTR64 -DARCH_${CMAKE_SYSTEM_PROCESSOR})
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+        list(APPEND libc_settings -DFAMILY_x86)
+    endif()
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -shared -nostdlib ${libc_settings}
+            -Wl,-soname,${libc_name} -o ${segue_libc} ${zig}/lib/libc/musl/libc.S
+        COMMAND_ERROR_IS_FATAL ANY)
+    string(APPEND CMAKE_SHARED_LINKER_FLAGS " ${segue_libc}")
+    string(APPEND CMAKE_MODULE_LINKER_FLAGS " ${segue_libc}")
+endif()
+
 # bundled(TARGET FILE [LIBRARY...]): the static library FILE, and what it links.
 function(bundled target file)
     add_library(${target} STATIC IMPORTED)
@@ -102,4 +120,7 @@ add_link_options(-Wl,-z,relro -Wl,-z,now)
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -Wl,-Bsymbolic -Wl,-z,nodelete)
 set(bundled_sources ${PROJECT_SOURCE_DIR}/core/deps/certificates.c)
+if(SEGUE_ZIG)
+    list(APPEND bundled_sources ${PROJECT_SOURCE_DIR}/core/deps/long_double.c)
+endif()
 add_link_options(-Wl,--wrap=X509_get_default_cert_file)

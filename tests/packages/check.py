@@ -89,7 +89,8 @@ def symbols(file):
 
 def check_hardening(file, dynamic, segments, used):
     """Yields which protection a file lacks. `used` are the functions of others."""
-    if not re.search(r"Type: +DYN ", read(file, "-h")):
+    header = read(file, "-h")
+    if not re.search(r"Type: +DYN ", header):
         yield "is not position-independent"
     if "(TEXTREL)" in dynamic:
         yield "has code that is changed when it is loaded"
@@ -105,6 +106,8 @@ def check_hardening(file, dynamic, segments, used):
         return
     if "__stack_chk_fail" not in used:
         yield "does not check its stack"
+    elif "AArch64" in header and "__stack_chk_guard" not in used:
+        yield "checks its stack with a value that is the same in each process"
     if not musl(dynamic) and not any(name.endswith("_chk") for name in used):
         yield "does not check sizes of strings (_FORTIFY_SOURCE)"
 

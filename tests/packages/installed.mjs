@@ -41,7 +41,7 @@ console.log(listener.url);
 `;
 // Without a vdso, as in qemu, the loader lists the file itself, too, without a name.
 const INSIDE_LIBC =
-    /^(\(0x|linux-vdso|\/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)/;
+    /^(\(0x|linux-vdso|\/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.(so|musl-))/;
 // ldd of musl misses the functions that Node has for addons, and refuses static programs.
 const OF_MUSL = /^.*: (napi_\w+: symbol not found|Not a valid dynamic program)\n/gm;
 const DEADLINE = 60_000;

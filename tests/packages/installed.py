@@ -63,7 +63,8 @@ server.run(http=sys.argv[1], store=sys.argv[2])
 """
 # Without a vdso, as in qemu, the loader lists the file itself, too, without a name.
 INSIDE_LIBC = re.compile(
-    r"^(\(0x|linux-vdso|/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.so)"
+    r"^(\(0x|linux-vdso|/?[\w/.-]*ld-(linux|musl)"
+    r"|lib(c|m|dl|rt|pthread|resolv)\.(so|musl-))"
 )
 DEADLINE = 60
 
