@@ -12,6 +12,7 @@ import tempfile
 
 import durable_figures
 import http_figures
+import mounted_figures
 import node_figures
 import parked_figures
 import proxy_figures
@@ -168,7 +169,7 @@ def main():
                         help="fail when a goal is missed")
     parser.add_argument("--only", help="measure these alone",
                         choices=("http", "others", "durable", "parked", "python",
-                                 "node", "proxy"))
+                                 "node", "mounted", "proxy"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--proxy", help="the segue-proxy to measure, for example that of "
@@ -193,6 +194,8 @@ def main():
         python_figures.measure(programs, report, plan)
     if options.only in (None, "node"):
         node_figures.measure(programs, report, plan)
+    if options.only in (None, "mounted"):
+        mounted_figures.measure(programs, report, plan)
     if options.only in (None, "proxy"):
         proxy_figures.measure(programs, report, plan, options.proxy)
     with open(options.out, "w", encoding="utf-8") as file:
