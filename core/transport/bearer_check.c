@@ -12,7 +12,7 @@
 
 #include "base/crypto.h"
 #include "wire/form.h"
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 #include "wire/scopes.h"
 
 static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)

@@ -1,12 +1,12 @@
-/* Writes the heads of HTTP answers into a buffer. The sender checks once, at the end,
- * whether the buffer ran out of memory. The most frequent head (a JSON text with status
- * 200) needs only three appends and a number. */
+/* Makes the heads of HTTP answers: as text of HTTP/1.1 for the library's own connections,
+ * or as fields for another HTTP server. The sender checks once, at the end, whether the
+ * buffer ran out of memory. */
 #include "transport/http_answer.h"
 
 #include <stdio.h>
 #include <time.h>
 
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 #include "wire/jsonrpc.h"
 
 /* Writes the Date header (RFC 9110 5.6.7). The names of days and months are English in
@@ -30,6 +30,77 @@ static void make_date(sgi_http_date *date, int64_t second)
         date->len = (size_t)len;
 }
 
+/* Where a head goes: into text of HTTP/1.1, or into fields. */
+typedef struct head_out {
+    sgi_buf *text;
+    sgi_http_fields *fields; /* NULL = text of HTTP/1.1 */
+} head_out;
+
+static void add_lower_case(sgi_buf *out, sgi_str name)
+{
+    size_t at = out->len;
+    sgi_buf_add_str(out, name);
+    for (; at < out->len; at++)
+        if (out->p[at] >= 'A' && out->p[at] <= 'Z')
+            out->p[at] = (char)(out->p[at] | 0x20);
+    sgi_buf_add_char(out, 0);
+}
+
+/* Begins a header. The caller appends the value to the result, and calls end_field. */
+static sgi_buf *begin_field(const head_out *to, sgi_str name)
+{
+    sgi_http_fields *fields = to->fields;
+    if (!fields) {
+        sgi_buf_add_str(to->text, name);
+        sgi_buf_add_lit(to->text, ": ");
+        return to->text;
+    }
+    if (fields->count == SGI_HTTP_FIELDS)
+        fields->text.failed = true; /* not reached: no head has so many headers */
+    if (fields->text.failed)
+        return &fields->text;
+    sgi_http1_field *field = &fields->at[fields->count];
+    field->name_at = (uint32_t)fields->text.len;
+    field->name_len = (uint32_t)name.n;
+    add_lower_case(&fields->text, name);
+    field->value_at = (uint32_t)fields->text.len;
+    return &fields->text;
+}
+
+static void end_field(const head_out *to)
+{
+    sgi_http_fields *fields = to->fields;
+    if (!fields) {
+        sgi_buf_add_lit(to->text, "\r\n");
+        return;
+    }
+    if (fields->text.failed)
+        return;
+    sgi_http1_field *field = &fields->at[fields->count++];
+    field->value_len = (uint32_t)fields->text.len - field->value_at;
+    sgi_buf_add_char(&fields->text, 0);
+}
+
+static void put(const head_out *to, sgi_str name, sgi_str value)
+{
+    sgi_buf_add_str(begin_field(to, name), value);
+    end_field(to);
+}
+
+/* Appends a header whose value is of a peer or of the application. A value with a
+ * control character is left out. */
+static void put_given(const head_out *to, sgi_str name, sgi_str value)
+{
+    if (sgi_http1_is_value(value))
+        put(to, name, value);
+}
+
+static void put_uint(const head_out *to, sgi_str name, uint64_t value)
+{
+    sgi_buf_add_uint(begin_field(to, name), value);
+    end_field(to);
+}
+
 static void add_date(sgi_buf *out, sgi_http_date *date, int64_t wall_ms)
 {
     int64_t second = wall_ms / 1000;
@@ -38,38 +109,39 @@ static void add_date(sgi_buf *out, sgi_http_date *date, int64_t wall_ms)
     sgi_buf_add(out, date->line, date->len);
 }
 
-static void add_type(sgi_buf *out, const sgi_http_answer_head *head)
+static void add_type(const head_out *to, const sgi_http_answer_head *head)
 {
-    switch (head->type) {
-    case SGI_HTTP_JSON:
-        sgi_buf_add_lit(out, "Content-Type: application/json\r\n");
-        break;
-    case SGI_HTTP_TEXT:
-        sgi_buf_add_lit(out, "Content-Type: text/plain; charset=utf-8\r\n");
-        break;
-    case SGI_HTTP_EVENTS:
-        sgi_buf_add_lit(out, "Content-Type: text/event-stream\r\n"
-                             "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
-        break;
-    case SGI_HTTP_NOTHING:
-        break;
-    }
+    static const sgi_str types[] = {
+        [SGI_HTTP_JSON] = SGI_STR_INIT("application/json"),
+        [SGI_HTTP_TEXT] = SGI_STR_INIT("text/plain; charset=utf-8"),
+        [SGI_HTTP_EVENTS] = SGI_STR_INIT("text/event-stream"),
+    };
+    if (head->type == SGI_HTTP_NOTHING)
+        return;
+    put(to, SGI_STR("Content-Type"), types[head->type]);
+    if (head->type != SGI_HTTP_EVENTS)
+        return;
+    put(to, SGI_STR("Cache-Control"), SGI_STR("no-cache"));
+    put(to, SGI_STR("X-Accel-Buffering"), SGI_STR("no"));
 }
 
-/* Adds the headers that tell the client where the body ends. An answer with status 204
- * has no Content-Length (RFC 9110 8.6). */
-static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
+/* Adds the length of the body, if it is known and the status allows a body: an answer
+ * with status 204 has no Content-Length (RFC 9110 8.6). */
+static void add_length(const head_out *to, const sgi_http_answer_head *head)
+{
+    if (!head->chunked && head->type != SGI_HTTP_EVENTS && head->status != 204)
+        put_uint(to, SGI_STR("Content-Length"), head->length);
+}
+
+/* Adds the headers of HTTP/1.1 about the end of the body and of the connection. */
+static void add_framing(const head_out *to, const sgi_http_answer_head *head)
 {
     if (head->chunked)
-        sgi_buf_add_lit(out, "Transfer-Encoding: chunked\r\n");
-    else if (head->type != SGI_HTTP_EVENTS && head->status != 204)
-        sgi_http1_add_header_uint(out, SGI_STR("Content-Length"), head->length);
-    if (head->by_hand)
-        return;
+        put(to, SGI_STR("Transfer-Encoding"), SGI_STR("chunked"));
     if (head->last)
-        sgi_buf_add_lit(out, "Connection: close\r\n");
+        put(to, SGI_STR("Connection"), SGI_STR("close"));
     else if (head->says_keep)
-        sgi_buf_add_lit(out, "Connection: keep-alive\r\n");
+        put(to, SGI_STR("Connection"), SGI_STR("keep-alive"));
 }
 
 /* True when CORS allows a client to send this header. Headers that repeat tool parameters
@@ -87,10 +159,10 @@ static bool may_send(sgi_str name)
            sgi_http1_span(name, SGI_HTTP1_TOKEN) == name.n;
 }
 
-static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
+static void add_allowed_headers(const head_out *to, sgi_str wanted)
 {
     const char *before = "";
-    sgi_buf_add_lit(out, "Access-Control-Allow-Headers: ");
+    sgi_buf *out = begin_field(to, SGI_STR("Access-Control-Allow-Headers"));
     while (wanted.n) {
         size_t len = sgi_http1_span(wanted, SGI_HTTP1_TOKEN);
         if (may_send((sgi_str){wanted.p, len})) {
@@ -100,72 +172,88 @@ static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
         }
         wanted = sgi_http1_skip(wanted, len < wanted.n ? len + 1 : len);
     }
-    sgi_buf_add_lit(out, "\r\n");
+    end_field(to);
 }
 
 /* The time in seconds for which clients may cache the metadata, which rarely change. */
 #define KEEP "3600"
 
-static void add_public(sgi_buf *out, const sgi_http_answer_head *head)
+static void add_public(const head_out *to, const sgi_http_answer_head *head)
 {
-    sgi_buf_add_lit(out, "Access-Control-Allow-Origin: *\r\n");
+    put(to, SGI_STR("Access-Control-Allow-Origin"), SGI_STR("*"));
     if (!head->preflight) {
-        sgi_buf_add_lit(out, "Cache-Control: public, max-age=" KEEP "\r\n");
+        put(to, SGI_STR("Cache-Control"), SGI_STR("public, max-age=" KEEP));
         return;
     }
-    sgi_buf_add_lit(out, "Access-Control-Allow-Methods: GET\r\n"
-                         "Access-Control-Max-Age: " KEEP "\r\n");
-    add_allowed_headers(out, head->wanted);
+    put(to, SGI_STR("Access-Control-Allow-Methods"), SGI_STR("GET"));
+    put(to, SGI_STR("Access-Control-Max-Age"), SGI_STR(KEEP));
+    add_allowed_headers(to, head->wanted);
 }
 
-static void add_cors(sgi_buf *out, const sgi_http_answer_head *head)
+static void add_cors(const head_out *to, const sgi_http_answer_head *head)
 {
     if (head->for_all) {
-        add_public(out, head);
+        add_public(to, head);
         return;
     }
     if (!head->origin.n)
         return;
-    sgi_http1_add_header(out, SGI_STR("Access-Control-Allow-Origin"), head->origin);
-    sgi_buf_add_lit(out, "Vary: Origin\r\n");
+    put_given(to, SGI_STR("Access-Control-Allow-Origin"), head->origin);
+    put(to, SGI_STR("Vary"), SGI_STR("Origin"));
     if (!head->preflight) {
-        sgi_buf_add_lit(out, "Access-Control-Expose-Headers: Mcp-Session-Id, "
-                             "WWW-Authenticate\r\n");
+        put(to, SGI_STR("Access-Control-Expose-Headers"),
+            SGI_STR("Mcp-Session-Id, WWW-Authenticate"));
         return;
     }
-    sgi_buf_add_lit(out, "Access-Control-Allow-Methods: POST, GET, DELETE\r\n"
-                         "Access-Control-Max-Age: 600\r\n");
-    add_allowed_headers(out, head->wanted);
+    put(to, SGI_STR("Access-Control-Allow-Methods"), SGI_STR("POST, GET, DELETE"));
+    put(to, SGI_STR("Access-Control-Max-Age"), SGI_STR("600"));
+    add_allowed_headers(to, head->wanted);
+}
+
+/* Adds the headers that follow from the answer, whoever sends it. */
+static void add_headers(const head_out *to, const sgi_http_answer_head *head)
+{
+    if (head->session)
+        put_given(to, SGI_STR("Mcp-Session-Id"), sgi_str_of(head->session));
+    if (head->server)
+        put_given(to, SGI_STR("Dev-Segue-Server"), sgi_str_of(head->server));
+    if (head->allow)
+        put_given(to, SGI_STR("Allow"), sgi_str_of(head->allow));
+    if (head->challenge.n)
+        put_given(to, SGI_STR("WWW-Authenticate"), head->challenge);
+    else if (head->status == 401)
+        put(to, SGI_STR("WWW-Authenticate"), SGI_STR("Bearer"));
+    if (head->retry_s)
+        put_uint(to, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
+    else if (head->status == 429 || head->status == 503)
+        /* a full server can soon accept requests again */
+        put(to, SGI_STR("Retry-After"), SGI_STR("1"));
+    add_cors(to, head);
 }
 
 void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
                        sgi_http_date *date, int64_t wall_ms)
 {
+    head_out to = {.text = out};
     if (head->status == 200)
         sgi_buf_add_lit(out, "HTTP/1.1 200 OK\r\n");
     else
         sgi_http1_add_status(out, head->status);
-    add_type(out, head);
-    if (!head->by_hand)
-        add_date(out, date, wall_ms);
-    add_framing(out, head);
-    if (head->session)
-        sgi_http1_add_header(out, SGI_STR("Mcp-Session-Id"), sgi_str_of(head->session));
-    if (head->server)
-        sgi_http1_add_header(out, SGI_STR("Dev-Segue-Server"), sgi_str_of(head->server));
-    if (head->allow)
-        sgi_http1_add_header(out, SGI_STR("Allow"), sgi_str_of(head->allow));
-    if (head->challenge.n)
-        sgi_http1_add_header(out, SGI_STR("WWW-Authenticate"), head->challenge);
-    else if (head->status == 401)
-        sgi_buf_add_lit(out, "WWW-Authenticate: Bearer\r\n");
-    if (head->retry_s)
-        sgi_http1_add_header_uint(out, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
-    else if (head->status == 429 || head->status == 503)
-        /* a full server can soon accept requests again */
-        sgi_buf_add_lit(out, "Retry-After: 1\r\n");
-    add_cors(out, head);
+    add_type(&to, head);
+    add_date(out, date, wall_ms);
+    add_length(&to, head);
+    add_framing(&to, head);
+    add_headers(&to, head);
     sgi_http1_add_head_end(out);
+}
+
+void sgi_http_list_head(sgi_http_fields *fields, const sgi_http_answer_head *head)
+{
+    head_out to = {.fields = fields};
+    fields->status = head->status;
+    add_type(&to, head);
+    add_length(&to, head);
+    add_headers(&to, head);
 }
 
 void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem, sgi_json data)

@@ -26,9 +26,6 @@ typedef struct sgi_http_answer_head {
     sgi_http_type type;
     size_t length; /* length of the body in bytes; not used for an event stream */
     bool chunked;
-    /* true = another HTTP server sends the answer: it frames the body and keeps or closes
-     * the connection, and it dates the answer */
-    bool by_hand;
     bool last; /* true = the connection is closed after this answer */
     /* true = the client speaks HTTP/1.0 and asked to keep the connection */
     bool says_keep;
@@ -51,8 +48,25 @@ typedef struct sgi_http_answer_head {
     bool for_all;
 } sgi_http_answer_head;
 
+/* The maximum number of headers of one answer. */
+#define SGI_HTTP_FIELDS 16
+
+/* The head of an answer in parts. Names are in lower case; the texts stand in `text`,
+ * each followed by a NUL. When text.failed is set, memory was short. */
+typedef struct sgi_http_fields {
+    int32_t status;
+    uint32_t count;
+    sgi_http1_field at[SGI_HTTP_FIELDS];
+    sgi_buf text;
+} sgi_http_fields;
+
+/* Appends the head as HTTP/1.1. */
 void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
                        sgi_http_date *date, int64_t wall_ms);
+
+/* Fills empty fields, for another HTTP server that sends the answer: it dates the answer,
+ * frames the body, and keeps or closes the connection. */
+void sgi_http_list_head(sgi_http_fields *fields, const sgi_http_answer_head *head);
 
 /* Appends a JSON-RPC error without an id to `out`. */
 void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem, sgi_json data);

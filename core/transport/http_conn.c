@@ -237,32 +237,32 @@ static void on_timer(sgi_timer *timer)
 
 /* ---- input ---- */
 
+/* The head of an exchange is there from the beginning, and waits until the servers have
+ * recovered. */
 static bool may_parse(const sgi_http_conn *conn)
 {
-    return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked;
+    return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked &&
+           (!conn->given || conn->listener->is_open);
 }
 
 /* Refuses a request that is malformed or exceeds a limit. */
 static void on_bad_request(sgi_http_conn *conn)
 {
-    const sgi_http1 *parser = &conn->parser;
-    const sgi_http1_limits *limits = &parser->limits;
-    const struct {
-        const char *name;
-        const size_t *value;
-    } options[] = {{"max_message_bytes", &limits->max_body},
-                   {"max_header_bytes", &limits->max_head},
-                   {"max_request_line", &limits->max_request_line},
-                   {"max_headers", &limits->max_headers}};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        sgi_limit limit = {options[i].name, (int64_t)*options[i].value};
-        if (parser->reached != options[i].value)
-            continue;
-        sgi_http_on_fault(conn, parser->status,
-                          sgi_limit_describe(parser->problem, limit, "limit").text);
-        return;
+    const sgi_http1_fault *fault = &conn->parser.head.fault;
+    const sgi_http1_limits *limits = &conn->parser.head.limits;
+    const sgi_limit options[] = {
+        [SGI_HTTP1_MAX_LINE] = {"max_request_line", (int64_t)limits->max_request_line},
+        [SGI_HTTP1_MAX_HEAD] = {"max_header_bytes", (int64_t)limits->max_head},
+        [SGI_HTTP1_MAX_HEADERS] = {"max_headers", (int64_t)limits->max_headers},
+        [SGI_HTTP1_MAX_BODY] = {"max_message_bytes", (int64_t)limits->max_body},
+    };
+    const char *problem = fault->problem;
+    sgi_limit_text text;
+    if (fault->reached != SGI_HTTP1_NO_LIMIT) {
+        text = sgi_limit_describe(problem, options[fault->reached], "limit");
+        problem = text.text;
     }
-    sgi_http_on_fault(conn, parser->status, parser->problem);
+    sgi_http_on_fault(conn, fault->status, problem);
 }
 
 /* Ends a body without framing when its last byte was parsed. */
@@ -470,7 +470,6 @@ static void init(sgi_http_conn *conn, segue_listener *listener)
     conn->is_local = listener->policy.local;
     conn->expires_ms = INT64_MAX;
     sgi_http1_init(&conn->parser, mem, &listener->limits);
-    conn->parser.is_unframed = conn->given != NULL;
     sgi_buf_init(&conn->input, mem);
     sgi_buf_init(&conn->rest, mem);
     sgi_buf_init(&conn->peer, mem);
@@ -479,10 +478,8 @@ static void init(sgi_http_conn *conn, segue_listener *listener)
 static void start(sgi_http_conn *conn, segue_listener *listener, sgi_link *link)
 {
     conn->link = link;
-    init(conn, listener);
     sgi_carrier_add(listener->carrier.runtime, &conn->transport.carrier);
     TAILQ_INSERT_TAIL(&listener->conns, conn, in_listener);
-    wait_for_input(conn);
 }
 
 bool sgi_http_conn_open(segue_listener *listener, int fd)
@@ -499,16 +496,21 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
         sgi_free(mem, conn, sizeof *conn);
         return false;
     }
+    init(conn, listener);
     start(conn, listener, link);
+    wait_for_input(conn);
     return true;
 }
 
 sgi_http_conn *sgi_http_conn_open_by_hand(segue_listener *listener, sgi_link *link,
-                                          const sgi_http_given *given)
+                                          const sgi_http_given *given,
+                                          const sgi_http1_head *head)
 {
     sgi_http_conn *conn = sgi_zalloc(listener->room.mem, sizeof *conn);
     if (!conn)
         return NULL;
+    init(conn, listener);
+    sgi_http1_take_head(&conn->parser, head);
     conn->given = given;
     /* a token check may use the loop, which fetches keys */
     conn->transport.carrier.is_free = !listener->bearer;

@@ -48,6 +48,8 @@ typedef struct sgi_http_given {
     /* the principal that the application has found; NULL = none, so the listener and the
      * server find the caller */
     const char *principal;
+    /* takes the head of the answer; its body is then written to the link */
+    void (*take_head)(sgi_link *link, const sgi_http_answer_head *head);
 } sgi_http_given;
 
 struct sgi_http_conn {
@@ -113,10 +115,13 @@ struct sgi_http_conn {
  * failure the function closes the descriptor and returns false. */
 bool sgi_http_conn_open(segue_listener *listener, int fd);
 /* Makes a connection for the one request of an exchange, and adds it to the listener's
- * list. Its events are sgi_http_conn_link_events. The caller owns `link` and `given`.
- * Returns NULL when out of memory. Any thread may call the function. */
+ * list. head: of the request, complete or refused; its memory goes to the connection.
+ * Input is the body alone. The events of the link are sgi_http_conn_link_events. The
+ * caller owns `link` and `given`. Returns NULL when out of memory; then the caller still
+ * owns the head. Any thread may call the function. */
 sgi_http_conn *sgi_http_conn_open_by_hand(segue_listener *listener, sgi_link *link,
-                                          const sgi_http_given *given);
+                                          const sgi_http_given *given,
+                                          const sgi_http1_head *head);
 extern const sgi_link_events sgi_http_conn_link_events;
 /* Called when the listener closes. Answers that have begun can finish; everything else
  * ends now. */

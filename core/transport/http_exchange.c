@@ -1,310 +1,24 @@
-/* An exchange has two sides. The connection of the listener (http_conn.c) uses it as its
- * link, on the loop thread, or while the loop waits on the thread that releases the lock
- * (sgi_carrier.is_free). The application gives input on any thread, and gets the answer
- * in callbacks.
- *
- *   input    inbox --work--> connection, which parses it
- *   output   connection --> out --callbacks--> on_head, on_body, on_end
- *
- * The head of the request is written as HTTP/1.1, because the parser of the listener then
- * checks it like every other head. Framing and headers about a connection are left out:
- * the application's server has handled them. The head of the answer is read back in the
- * same way from the bytes that the connection writes.
- *
- * Output is limited by `owed`: the bytes that were written and that the application has
- * not sent yet. At WINDOW the connection waits, as for a socket that takes no bytes.
- *
- * The exchange has three references: the application's handle, the connection until it
- * closes its link, and the callbacks until on_end has run. */
+/* The side of the application: begins an exchange, and gives it input and news of its
+ * connection. The states are in http_exchange_state.h. */
 #include "transport/http_exchange.h"
 
 #include <stdio.h>
 
-#include "base/thresholds.h"
-#include "transport/http_conn.h"
-#include "transport/http_exchange_text.h"
-
-#define WINDOW SGI_THRESHOLD(exchange_window_bytes)
-
-struct segue_exchange {
-    sgi_handle handle; /* the first member */
-    sgi_link link;
-    int32_t refs;
-    segue_listener
-        *listener; /* not to be used after the connection has closed its link */
-    /* the connection; NULL = it has closed its link */
-    sgi_http_conn *conn;
-    sgi_http_given given;
-    char *principal;
-    char *bound;
-    sgi_link_peer peer;
-    segue_exchange_events events;
-    sgi_ready_object ready;
-
-    sgi_buf inbox;
-    bool is_whole; /* true = the body is complete */
-    bool is_ended; /* true = the connection knows that the body is complete */
-    bool unread;   /* true = the connection wants no input now */
-    bool refused;  /* true = feed has refused bytes, so on_room is due later */
-    bool has_room; /* true = on_room is to be called */
-
-    sgi_buf out;
-    bool head_told;
-    uint64_t owed;      /* bytes of `out` and of callbacks that are not sent yet */
-    uint64_t given_out; /* bytes of callbacks that are not sent yet */
-    uint64_t sent;
-    bool blocked; /* true = the connection waits until bytes were sent */
-
-    bool is_gone;        /* true = the application has said that its connection is gone */
-    bool is_over;        /* true = the connection has closed its link */
-    bool is_told;        /* true = on_end has run */
-    segue_status status; /* of on_end */
-};
-
-static sgi_engine *engine_of(const segue_exchange *exchange)
-{
-    return exchange->handle.engine;
-}
-
-static segue_exchange *exchange_of(const sgi_link *link)
-{
-    return SGI_OWNER((void *)(uintptr_t)link, segue_exchange, link);
-}
-
-static void queue_callbacks(segue_exchange *exchange)
-{
-    sgi_ready_queue_add(engine_of(exchange), &exchange->ready);
-}
-
-static void ask_for_work(segue_exchange *exchange)
-{
-    sgi_carrier_request_work(&exchange->conn->transport.carrier, SGI_WORK_OWN);
-}
+#include "transport/http_exchange_state.h"
 
 void sgi_http_exchange_unref(segue_exchange *exchange)
 {
     if (--exchange->refs)
         return;
-    const sgi_mem *mem = sgi_engine_mem(engine_of(exchange));
+    const sgi_mem *mem = sgi_engine_mem(sgi_exchange_engine(exchange));
     exchange->handle.magic = SGI_MAGIC_FREED;
     sgi_text_free(mem, exchange->principal);
     sgi_text_free(mem, exchange->bound);
     sgi_buf_free(&exchange->inbox);
+    sgi_buf_free(&exchange->answer.text);
     sgi_buf_free(&exchange->out);
     sgi_free(mem, exchange, sizeof *exchange);
 }
-
-/* ---- the side of the connection ---- */
-
-/* Ends the exchange for the connection, which must not use its link any more. */
-static void end(segue_exchange *exchange, segue_status status)
-{
-    bool has_head = exchange->head_told || exchange->out.len;
-    exchange->conn = NULL;
-    exchange->is_over = true;
-    exchange->status = has_head ? status : SEGUE_E_CLOSED;
-    sgi_buf_free(&exchange->inbox);
-    if (status != SEGUE_OK)
-        sgi_buf_free(&exchange->out);
-    queue_callbacks(exchange);
-    sgi_http_exchange_unref(exchange);
-}
-
-static bool link_write(sgi_link *link, const char *bytes, size_t len)
-{
-    segue_exchange *exchange = exchange_of(link);
-    sgi_buf_add(&exchange->out, bytes, len);
-    if (exchange->out.failed) {
-        ask_for_work(exchange); /* which reports the failure */
-        return false;
-    }
-    exchange->owed += len;
-    exchange->blocked = exchange->owed >= WINDOW;
-    queue_callbacks(exchange);
-    return !exchange->blocked;
-}
-
-static uint64_t link_output_progress(const sgi_link *link)
-{
-    return exchange_of(link)->sent;
-}
-
-static void link_set_reading(sgi_link *link, bool on)
-{
-    segue_exchange *exchange = exchange_of(link);
-    exchange->unread = !on;
-    if (on)
-        ask_for_work(exchange);
-}
-
-static void link_close(sgi_link *link)
-{
-    segue_exchange *exchange = exchange_of(link);
-    end(exchange, exchange->out.failed ? SEGUE_E_CLOSED : SEGUE_OK);
-}
-
-static void link_abort(sgi_link *link)
-{
-    end(exchange_of(link), SEGUE_E_CLOSED);
-}
-
-static void link_get_peer(const sgi_link *link, sgi_link_peer *peer)
-{
-    *peer = exchange_of(link)->peer;
-}
-
-static bool link_add_cert_subject(const sgi_link *link, sgi_buf *into)
-{
-    (void)link;
-    (void)into;
-    return false;
-}
-
-static bool link_is_ready(const sgi_link *link)
-{
-    (void)link;
-    return true;
-}
-
-/* Gives the waiting input to the connection. */
-static void give_input(segue_exchange *exchange)
-{
-    const sgi_link_events *events = &sgi_http_conn_link_events;
-    while (exchange->conn && !exchange->unread && exchange->inbox.len) {
-        /* the application can feed more while the connection handles these bytes */
-        sgi_buf bytes = exchange->inbox;
-        sgi_buf_init(&exchange->inbox, bytes.mem);
-        events->bytes(exchange->conn, bytes.p, bytes.len);
-        sgi_buf_free(&bytes);
-    }
-    if (exchange->conn && exchange->is_whole && !exchange->is_ended &&
-        !exchange->inbox.len) {
-        exchange->is_ended = true;
-        events->ended(exchange->conn);
-    }
-    if (exchange->conn && exchange->refused && !exchange->inbox.len) {
-        exchange->refused = false;
-        exchange->has_room = true;
-        queue_callbacks(exchange);
-    }
-}
-
-/* Does what the application has asked for, on the thread that does the work of the
- * connection. */
-static void link_work(sgi_link *link)
-{
-    segue_exchange *exchange = exchange_of(link);
-    const sgi_link_events *events = &sgi_http_conn_link_events;
-    sgi_http_conn *conn = exchange->conn;
-    exchange->refs++;
-    if (exchange->is_gone || exchange->out.failed) {
-        end(exchange, SEGUE_E_CLOSED);
-        events->closed(conn, exchange->is_gone ? "the application's connection is gone"
-                                               : "out of memory");
-    } else if (exchange->listener->is_open) {
-        if (exchange->blocked && exchange->owed < WINDOW) {
-            exchange->blocked = false;
-            events->writable(conn);
-        }
-        give_input(exchange);
-    }
-    sgi_http_exchange_unref(exchange);
-}
-
-static const sgi_link_ops ops = {
-    .write = link_write,
-    .output_progress = link_output_progress,
-    .set_reading = link_set_reading,
-    .close = link_close,
-    .abort = link_abort,
-    .get_peer = link_get_peer,
-    .add_cert_subject = link_add_cert_subject,
-    .is_ready = link_is_ready,
-    .work = link_work,
-};
-
-/* ---- callbacks ---- */
-
-/* Gives the head at the beginning of the output, and the rest of the output. */
-static void tell_head(segue_exchange *exchange, sgi_buf *out)
-{
-    sgi_http_read_head head;
-    const segue_exchange_events *events = &exchange->events;
-    sgi_str body = sgi_http_read_answer_head(out, &head);
-    exchange->owed -= out->len - body.n;
-    exchange->given_out = body.n;
-    exchange->head_told = true;
-    if (exchange->conn && exchange->blocked && exchange->owed < WINDOW)
-        ask_for_work(exchange);
-    sgi_user_code_begin(engine_of(exchange));
-    events->on_head(events->user, exchange, head.status, head.fields, head.count, body.p,
-                    body.n);
-    sgi_user_code_end(engine_of(exchange));
-}
-
-static void tell_body(segue_exchange *exchange, const sgi_buf *out)
-{
-    const segue_exchange_events *events = &exchange->events;
-    exchange->given_out += out->len;
-    sgi_user_code_begin(engine_of(exchange));
-    events->on_body(events->user, exchange, out->p, out->len);
-    sgi_user_code_end(engine_of(exchange));
-}
-
-/* Gives the output to the application. */
-static void give_output(segue_exchange *exchange)
-{
-    sgi_buf out = exchange->out;
-    sgi_buf_init(&exchange->out, out.mem);
-    if (exchange->head_told)
-        tell_body(exchange, &out);
-    else
-        tell_head(exchange, &out);
-    sgi_buf_free(&out);
-}
-
-static int32_t tell_room(segue_exchange *exchange)
-{
-    const segue_exchange_events *events = &exchange->events;
-    exchange->has_room = false;
-    if (!events->on_room)
-        return 0;
-    sgi_user_code_begin(engine_of(exchange));
-    events->on_room(events->user, exchange);
-    sgi_user_code_end(engine_of(exchange));
-    return 1;
-}
-
-static int32_t tell_end(segue_exchange *exchange)
-{
-    const segue_exchange_events *events = &exchange->events;
-    exchange->is_told = true;
-    sgi_user_code_begin(engine_of(exchange));
-    events->on_end(events->user, exchange, exchange->status);
-    sgi_user_code_end(engine_of(exchange));
-    return 1 + sgi_user_data_free(engine_of(exchange), events->free_user, events->user);
-}
-
-static int32_t run_callbacks(sgi_ready_object *ready, int32_t budget)
-{
-    segue_exchange *exchange = SGI_OWNER(ready, segue_exchange, ready);
-    int32_t ran = 0;
-    (void)budget;
-    if (exchange->is_told)
-        return 0;
-    for (; exchange->out.len && !exchange->out.failed && !exchange->is_gone; ran++)
-        give_output(exchange);
-    if (exchange->has_room && exchange->conn && !exchange->is_gone)
-        ran += tell_room(exchange);
-    if (!exchange->is_over || (exchange->out.len && !exchange->is_gone))
-        return ran;
-    sgi_ready_queue_remove(engine_of(exchange), &exchange->ready);
-    ran += tell_end(exchange);
-    sgi_http_exchange_unref(exchange);
-    return ran;
-}
-
-/* ---- the side of the application ---- */
 
 static segue_exchange *make(segue_listener *listener, const segue_exchange_head *head)
 {
@@ -314,11 +28,12 @@ static segue_exchange *make(segue_listener *listener, const segue_exchange_head 
     if (!exchange)
         return NULL;
     exchange->handle = (sgi_handle){SGI_MAGIC_EXCHANGE, engine};
-    exchange->link.ops = &ops;
+    exchange->link.ops = &sgi_exchange_link_ops;
     exchange->refs = 1;
     exchange->listener = listener;
-    exchange->ready.run = run_callbacks;
+    exchange->ready.run = sgi_exchange_run_callbacks;
     sgi_buf_init(&exchange->inbox, mem);
+    sgi_buf_init(&exchange->answer.text, mem);
     sgi_buf_init(&exchange->out, mem);
     sgi_http_read_peer(head->peer, &exchange->peer);
     exchange->given.secure = exchange->peer.is_tls = head->is_tls != 0;
@@ -329,6 +44,7 @@ static segue_exchange *make(segue_listener *listener, const segue_exchange_head 
         exchange->principal = sgi_text_dup(mem, sgi_str_of(head->principal));
     exchange->given.bound = sgi_str_of(exchange->bound);
     exchange->given.principal = exchange->principal;
+    exchange->given.take_head = sgi_exchange_take_head;
     if ((!head->local || exchange->bound) &&
         (!head->principal || !*head->principal || exchange->principal))
         return exchange;
@@ -360,15 +76,29 @@ static segue_status may_open(const segue_listener *listener,
     return SEGUE_OK;
 }
 
-/* Writes the request into the inbox. */
-static segue_status write_request(segue_exchange *exchange,
-                                  const segue_exchange_head *head, char why[SGI_WHY_SIZE])
+/* Makes the connection, with the head of the request. */
+static segue_status make_conn(segue_exchange *exchange, const segue_exchange_head *given,
+                              char why[SGI_WHY_SIZE])
 {
-    const char *problem = sgi_http_write_request_head(&exchange->inbox, head);
-    sgi_buf_add(&exchange->inbox, head->body, head->body_len);
-    if (exchange->inbox.failed)
-        return refuse(why, SEGUE_E_NOMEM, "out of memory");
-    return problem ? refuse(why, SEGUE_E_INVALID, problem) : SEGUE_OK;
+    sgi_http1_head head;
+    segue_listener *listener = exchange->listener;
+    sgi_http1_head_init(&head, listener->room.mem, &listener->limits);
+    const char *problem = sgi_http_fill_head(&head, given);
+    sgi_buf_add(&exchange->inbox, given->body, given->body_len);
+    segue_status status = SEGUE_OK;
+    if (head.fault.status == 503 || exchange->inbox.failed)
+        status = refuse(why, SEGUE_E_NOMEM, "out of memory");
+    else if (problem)
+        status = refuse(why, SEGUE_E_INVALID, problem);
+    if (status == SEGUE_OK) {
+        exchange->conn = sgi_http_conn_open_by_hand(listener, &exchange->link,
+                                                    &exchange->given, &head);
+        if (!exchange->conn)
+            status = refuse(why, SEGUE_E_NOMEM, "out of memory");
+    }
+    if (status != SEGUE_OK)
+        sgi_http1_head_free(&head);
+    return status;
 }
 
 segue_status sgi_http_exchange_open(segue_listener *listener,
@@ -382,13 +112,7 @@ segue_status sgi_http_exchange_open(segue_listener *listener,
     segue_exchange *exchange = make(listener, head);
     if (!exchange)
         return refuse(why, SEGUE_E_NOMEM, "out of memory");
-    status = write_request(exchange, head, why);
-    if (status == SEGUE_OK) {
-        exchange->conn =
-            sgi_http_conn_open_by_hand(listener, &exchange->link, &exchange->given);
-        if (!exchange->conn)
-            status = refuse(why, SEGUE_E_NOMEM, "out of memory");
-    }
+    status = make_conn(exchange, head, why);
     if (status != SEGUE_OK) {
         sgi_http_exchange_unref(exchange);
         return status;
@@ -396,8 +120,8 @@ segue_status sgi_http_exchange_open(segue_listener *listener,
     listener->exchanges++;
     exchange->refs += 2; /* the connection and the callbacks */
     exchange->events = *events;
-    exchange->is_whole = head->is_whole != 0;
-    ask_for_work(exchange);
+    exchange->body = head->is_whole ? BODY_WHOLE : BODY_COMES;
+    sgi_exchange_ask_for_work(exchange);
     *out = exchange;
     return SEGUE_OK;
 }
@@ -405,9 +129,9 @@ segue_status sgi_http_exchange_open(segue_listener *listener,
 /* Checks whether the application may give more of the body. */
 static segue_status check_input(const segue_exchange *exchange)
 {
-    if (!exchange->conn || exchange->is_gone)
+    if (exchange->life != LIFE_SERVED)
         return SEGUE_E_CLOSED;
-    return exchange->is_whole ? SEGUE_E_STATE : SEGUE_OK;
+    return exchange->body == BODY_COMES ? SEGUE_OK : SEGUE_E_STATE;
 }
 
 segue_status sgi_http_exchange_feed(segue_exchange *exchange, const char *bytes,
@@ -417,8 +141,8 @@ segue_status sgi_http_exchange_feed(segue_exchange *exchange, const char *bytes,
     segue_status status = check_input(exchange);
     if (status != SEGUE_OK)
         return status;
-    if (before > sgi_engine_max_queue(engine_of(exchange))) {
-        exchange->refused = true;
+    if (before > sgi_engine_max_queue(sgi_exchange_engine(exchange))) {
+        exchange->room = ROOM_OWED;
         return SEGUE_E_WOULD_BLOCK;
     }
     sgi_buf_add(&exchange->inbox, bytes, len);
@@ -426,7 +150,7 @@ segue_status sgi_http_exchange_feed(segue_exchange *exchange, const char *bytes,
         sgi_buf_truncate(&exchange->inbox, before);
         return SEGUE_E_NOMEM;
     }
-    ask_for_work(exchange);
+    sgi_exchange_ask_for_work(exchange);
     return SEGUE_OK;
 }
 
@@ -435,8 +159,8 @@ segue_status sgi_http_exchange_end(segue_exchange *exchange)
     segue_status status = check_input(exchange);
     if (status != SEGUE_OK)
         return status;
-    exchange->is_whole = true;
-    ask_for_work(exchange);
+    exchange->body = BODY_WHOLE;
+    sgi_exchange_ask_for_work(exchange);
     return SEGUE_OK;
 }
 
@@ -447,20 +171,21 @@ segue_status sgi_http_exchange_sent(segue_exchange *exchange, size_t len)
     exchange->given_out -= len;
     exchange->owed -= len;
     exchange->sent += len;
-    if (exchange->conn && exchange->blocked && exchange->owed < WINDOW)
-        ask_for_work(exchange);
+    sgi_exchange_go_on(exchange);
     return SEGUE_OK;
 }
 
 segue_status sgi_http_exchange_closed(segue_exchange *exchange)
 {
-    if (exchange->is_gone || exchange->is_told)
+    if (!sgi_exchange_is_taking(exchange))
         return SEGUE_E_CLOSED;
-    exchange->is_gone = true;
+    if (exchange->life == LIFE_SERVED) {
+        exchange->life = LIFE_LEFT;
+        sgi_exchange_ask_for_work(exchange);
+    } else {
+        exchange->life = LIFE_DROPPED;
+        sgi_exchange_queue_callbacks(exchange);
+    }
     exchange->status = SEGUE_E_CLOSED;
-    if (exchange->conn)
-        ask_for_work(exchange);
-    else
-        queue_callbacks(exchange);
     return SEGUE_OK;
 }

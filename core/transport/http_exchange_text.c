@@ -1,6 +1,6 @@
-/* The answer's head needs no checks, because http_answer.c has written it. The request's
- * head comes from an application: a text that could add a line is refused here, and the
- * parser checks everything else. */
+/* The head of a request comes from an application. Headers that it does not mean for the
+ * library are left out here; everything else is checked while the head is filled
+ * (wire/http1_head.h). */
 #include "transport/http_exchange_text.h"
 
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 
 #include <arpa/inet.h>
 
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 
 /* ---- the request ---- */
 
@@ -52,76 +52,51 @@ static const segue_http_field *find_host(const segue_exchange_head *head)
     return found;
 }
 
-/* Appends a header, unless it is about the connection. Returns false when the name or the
- * value is not allowed. */
-static bool add_header(sgi_buf *out, const segue_http_field *field)
+/* Returns the number of bytes of all texts of the head. */
+static size_t size_of(const segue_exchange_head *given, sgi_str method, sgi_str target)
 {
-    sgi_str name = name_of(field);
-    if ((name.n && *name.p == ':') || is_of_connection(name))
-        return true;
-    return sgi_http1_add_header(out, name, value_of(field));
+    size_t size = method.n + target.n + 2;
+    for (size_t i = 0; i < given->header_count; i++)
+        size += given->headers[i].name_len + given->headers[i].value_len + 2;
+    return size;
 }
 
-const char *sgi_http_write_request_head(sgi_buf *out, const segue_exchange_head *head)
+static bool add_headers(sgi_http1_head *head, const segue_exchange_head *given)
 {
-    sgi_str method = sgi_str_of(head->method), target = sgi_str_of(head->target);
-    if (!method.n || sgi_http1_span(method, SGI_HTTP1_TOKEN) < method.n)
-        return "the HTTP method has a character that is not allowed";
-    if (!target.n || sgi_http1_span(target, SGI_HTTP1_TARGET) < target.n)
-        return "the request target has a byte that is not allowed";
-    sgi_buf_add_str(out, method);
-    sgi_buf_add_char(out, ' ');
-    sgi_buf_add_str(out, target);
-    sgi_buf_add_lit(out, " HTTP/1.1\r\n");
-    const segue_http_field *host = find_host(head);
-    if (host && !sgi_http1_add_header(out, SGI_STR("host"), value_of(host)))
-        return "the host has a character that is not allowed";
-    for (size_t i = 0; i < head->header_count; i++)
-        if (!add_header(out, &head->headers[i]))
-            return "a header has a character that is not allowed";
-    sgi_http1_add_head_end(out);
+    const segue_http_field *host = find_host(given);
+    if (host && !sgi_http1_head_add(head, SGI_STR("host"), value_of(host)))
+        return false;
+    for (size_t i = 0; i < given->header_count; i++) {
+        sgi_str name = name_of(&given->headers[i]);
+        bool is_ours = (!name.n || *name.p != ':') && !is_of_connection(name);
+        if (is_ours && !sgi_http1_head_add(head, name, value_of(&given->headers[i])))
+            return false;
+    }
+    return true;
+}
+
+const char *sgi_http_fill_head(sgi_http1_head *head, const segue_exchange_head *given)
+{
+    sgi_str method = sgi_str_of(given->method), target = sgi_str_of(given->target);
+    size_t room = size_of(given, method, target);
+    if (sgi_http1_head_begin(head, method, target, room) && add_headers(head, given))
+        sgi_http1_head_end(head);
+    else if (head->fault.status == 400)
+        return head->fault.problem;
     return NULL;
 }
 
 /* ---- the answer ---- */
 
-/* Ends the text at `end` with a NUL. */
-static sgi_str cut(char *begin, char *end)
+void sgi_http_show_fields(const sgi_http_fields *fields,
+                          segue_http_field shown[SGI_HTTP_FIELDS])
 {
-    *end = 0;
-    return (sgi_str){begin, (size_t)(end - begin)};
-}
-
-static void to_lower_case(char *name)
-{
-    for (; *name; name++)
-        if (*name >= 'A' && *name <= 'Z')
-            *name = (char)(*name | 0x20);
-}
-
-/* Reads the header line that begins at `line`. Returns the next line. */
-static char *read_field(char *line, char *end, sgi_http_read_head *head)
-{
-    char *newline = memchr(line, '\r', (size_t)(end - line));
-    char *colon = memchr(line, ':', (size_t)(newline - line));
-    sgi_str name = cut(line, colon), value = cut(colon + 2, newline);
-    to_lower_case(line);
-    if (head->count < SGI_HTTP_ANSWER_FIELDS)
-        head->fields[head->count++] =
-            (segue_http_field){name.p, name.n, value.p, value.n};
-    return newline + 2;
-}
-
-sgi_str sgi_http_read_answer_head(sgi_buf *answer, sgi_http_read_head *head)
-{
-    char *end = answer->p + answer->len;
-    char *line = (char *)memchr(answer->p, '\n', answer->len) + 1;
-    const char *status = answer->p + sizeof "HTTP/1.1 " - 1;
-    head->status = (status[0] - '0') * 100 + (status[1] - '0') * 10 + (status[2] - '0');
-    head->count = 0;
-    while (*line != '\r')
-        line = read_field(line, end, head);
-    return (sgi_str){line + 2, (size_t)(end - line) - 2};
+    const char *text = fields->text.p;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const sgi_http1_field *at = &fields->at[i];
+        shown[i] = (segue_http_field){text + at->name_at, at->name_len,
+                                      text + at->value_at, at->value_len};
+    }
 }
 
 /* ---- addresses ---- */

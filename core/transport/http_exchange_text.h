@@ -5,24 +5,17 @@
 
 #include <segue/segue_ext.h>
 
+#include "transport/http_answer.h"
 #include "transport/link.h"
 
-/* Appends the head of the request as HTTP/1.1. Every length in `head` is set. Returns the
- * problem when a text is not allowed in HTTP, otherwise NULL. */
-const char *sgi_http_write_request_head(sgi_buf *out, const segue_exchange_head *head);
+/* Fills the head of a request, which is empty. Every length in `given` is set. Returns
+ * the problem when a text is not allowed in HTTP, otherwise NULL. A head that is refused
+ * for another reason, such as a limit, has that in head->fault. */
+const char *sgi_http_fill_head(sgi_http1_head *head, const segue_exchange_head *given);
 
-/* The number of headers that http_answer.c writes at most into one head. */
-#define SGI_HTTP_ANSWER_FIELDS 16
-typedef struct sgi_http_read_head {
-    int32_t status;
-    size_t count;
-    segue_http_field fields[SGI_HTTP_ANSWER_FIELDS]; /* views of the answer */
-} sgi_http_read_head;
-
-/* Reads the head at the beginning of an answer that http_answer.c has written. Changes
- * the bytes of the head: names become lower case, and texts end with a NUL. Returns the
- * rest of the answer. */
-sgi_str sgi_http_read_answer_head(sgi_buf *answer, sgi_http_read_head *head);
+/* Writes views of the fields of an answer. */
+void sgi_http_show_fields(const sgi_http_fields *fields,
+                          segue_http_field shown[SGI_HTTP_FIELDS]);
 
 /* Describes a peer by its address; NULL = not known. */
 void sgi_http_read_peer(const char *address, sgi_link_peer *peer);

@@ -19,7 +19,7 @@
  * one of the two types of an answer (JSON, events) is enough. */
 #include "transport/http_route.h"
 
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 #include "wire/jsonrpc.h"
 #include "wire/version.h"
 
@@ -162,7 +162,7 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
 
 /* Checks the headers Host and Origin. Returns false when the request is refused; `route`
  * then has the refusal. */
-static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
+static bool check_caller(const sgi_http_policy *policy, const sgi_http1_head *head,
                          sgi_http_head_verdict *route)
 {
     sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
@@ -203,13 +203,13 @@ static const struct {
 
 /* True when the protocol version of the request defines an error code for header
  * mismatches. */
-static bool has_mismatch_code(const sgi_http1 *head)
+static bool has_mismatch_code(const sgi_http1_head *head)
 {
     return sgi_version_name_has_mismatch_code(
         sgi_http1_header(head, SGI_HTTP1_MCP_PROTOCOL_VERSION));
 }
 
-static bool check_singles(const sgi_http1 *head, sgi_http_head_verdict *route)
+static bool check_singles(const sgi_http1_head *head, sgi_http_head_verdict *route)
 {
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
         if (!sgi_http1_is_repeated(head, singles[i].name))
@@ -258,7 +258,7 @@ static void read_accept(sgi_str list, bool *json, bool *events)
 }
 
 /* Reads all Accept headers of a request, which may have several. */
-static void read_accepts(const sgi_http1 *head, bool *json, bool *events)
+static void read_accepts(const sgi_http1_head *head, bool *json, bool *events)
 {
     sgi_str name, value;
     read_accept(sgi_http1_header(head, SGI_HTTP1_ACCEPT), json, events);
@@ -281,7 +281,7 @@ static bool is_json(sgi_str type)
            sgi_http1_same_ignoring_case(name, SGI_STR("application/json"));
 }
 
-static void route_post(const sgi_http1 *head, sgi_http_head_verdict *route)
+static void route_post(const sgi_http1_head *head, sgi_http_head_verdict *route)
 {
     bool json, events;
     read_accepts(head, &json, &events);
@@ -295,7 +295,7 @@ static void route_post(const sgi_http1 *head, sgi_http_head_verdict *route)
     route->takes_events = events;
 }
 
-static void route_get(const sgi_http1 *head, sgi_http_head_verdict *route)
+static void route_get(const sgi_http1_head *head, sgi_http_head_verdict *route)
 {
     bool json, events;
     read_accepts(head, &json, &events);
@@ -314,7 +314,7 @@ static void refuse_method(sgi_http_head_verdict *route, const char *allow)
     route->allow = allow;
 }
 
-static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
+static void route_endpoint(const sgi_http_policy *policy, const sgi_http1_head *head,
                            sgi_http_head_verdict *route)
 {
     if (policy->cors && sgi_str_eq(head->method, SGI_STR("OPTIONS"))) {
@@ -335,7 +335,7 @@ static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
 
 /* Decides about a request for the protected resource metadata. The metadata are public,
  * and clients in browsers ask for them from any origin. */
-static void route_metadata(const sgi_http1 *head, sgi_http_head_verdict *route)
+static void route_metadata(const sgi_http1_head *head, sgi_http_head_verdict *route)
 {
     if (sgi_str_eq(head->method, SGI_STR("OPTIONS")))
         route->kind = SGI_HTTP_METADATA_PREFLIGHT;
@@ -365,7 +365,7 @@ static sgi_http_endpoint_state endpoint_at(const sgi_http_policy *policy, sgi_st
                                           : SGI_HTTP_ENDPOINT_NONE;
 }
 
-void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
+void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1_head *head,
                          sgi_http_head_verdict *route)
 {
     *route = (sgi_http_head_verdict){.bare = sgi_str_eq(head->method, SGI_STR("HEAD"))};

@@ -4,7 +4,7 @@
 #ifndef SGI_HTTP_ROUTE_H
 #define SGI_HTTP_ROUTE_H
 
-#include "wire/http1.h"
+#include "wire/http1_head.h"
 
 /* What a listener has at a path. */
 typedef enum sgi_http_endpoint_state {
@@ -66,7 +66,7 @@ typedef struct sgi_http_head_verdict {
     const char *allow; /* value of the header Allow, for the status 405 */
 } sgi_http_head_verdict;
 
-void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
+void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1_head *head,
                          sgi_http_head_verdict *route);
 
 /* True when the name is a local name of this machine, such as localhost. */

@@ -54,12 +54,14 @@ static void send_room(sgi_http_conn *conn)
 
 static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
 {
-    head->by_hand = conn->given != NULL;
     head->last = conn->last;
     head->says_keep = conn->says_keep;
     head->origin = conn->route.origin;
-    sgi_http_add_head(&conn->listener->room, head, &conn->listener->date,
-                      sgi_wall_now(sgi_engine_env(engine_of(conn))));
+    if (conn->given)
+        conn->given->take_head(conn->link, head);
+    else
+        sgi_http_add_head(&conn->listener->room, head, &conn->listener->date,
+                          sgi_wall_now(sgi_engine_env(engine_of(conn))));
     conn->head_sent = true;
 }
 

@@ -33,7 +33,7 @@ static void refuse(sgi_http_conn *conn)
 
 /* ---- head ---- */
 
-static bool is_short(const sgi_http1 *head)
+static bool is_short(const sgi_http1_head *head)
 {
     return !head->expects_continue && !head->is_chunked &&
            head->content_length <= MAX_DISCARDED;
@@ -44,7 +44,7 @@ static bool is_short(const sgi_http1 *head)
  * its requests are refused at once. */
 static bool is_cheap(const sgi_http_conn *conn)
 {
-    return !conn->given && is_short(&conn->parser);
+    return !conn->given && is_short(&conn->parser.head);
 }
 
 /* True when a request that is no POST is answered before its body. */
@@ -53,7 +53,7 @@ static bool is_answered_early(const sgi_http_conn *conn)
     if (conn->route.kind == SGI_HTTP_POST)
         return false;
     return (conn->given && conn->route.kind == SGI_HTTP_REFUSED) ||
-           !is_short(&conn->parser);
+           !is_short(&conn->parser.head);
 }
 
 static bool is_closing(const sgi_http_conn *conn)
@@ -80,7 +80,7 @@ static void refuse_body(sgi_http_conn *conn)
 
 static void ask_for_body(sgi_http_conn *conn)
 {
-    if (!conn->parser.expects_continue)
+    if (!conn->parser.head.expects_continue)
         return;
     conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
     if (conn->blocked)
@@ -128,11 +128,11 @@ static void identified(sgi_serve_identification *identifying, segue_status statu
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
-    sgi_str value = sgi_http1_find_header(&conn->parser, name, &count);
+    sgi_str value = sgi_http1_find_header(&conn->parser.head, name, &count);
     if (!conn->is_asked || count != 1)
         return NULL;
-    size_t end = (size_t)(value.p - conn->parser.head.p) + value.n;
-    conn->parser.head.p[end] = 0;
+    size_t end = (size_t)(value.p - conn->parser.head.text.p) + value.n;
+    conn->parser.head.text.p[end] = 0;
     return value.p;
 }
 
@@ -188,13 +188,13 @@ static sgi_str find_header(void *user, sgi_str name, bool *more)
 static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
 {
     const segue_listen_options *options = &conn->listener->options;
-    const sgi_http1 *parser = &conn->parser;
+    const sgi_http1_head *parsed = &conn->parser.head;
     *head = (sgi_http_request_head){
-        .version = sgi_http1_header(parser, SGI_HTTP1_MCP_PROTOCOL_VERSION),
-        .method = sgi_http1_header(parser, SGI_HTTP1_MCP_METHOD),
-        .name = sgi_http1_header(parser, SGI_HTTP1_MCP_NAME),
-        .session = sgi_http1_header(parser, SGI_HTTP1_MCP_SESSION_ID),
-        .last_event = sgi_http1_header(parser, SGI_HTTP1_LAST_EVENT_ID),
+        .version = sgi_http1_header(parsed, SGI_HTTP1_MCP_PROTOCOL_VERSION),
+        .method = sgi_http1_header(parsed, SGI_HTTP1_MCP_METHOD),
+        .name = sgi_http1_header(parsed, SGI_HTTP1_MCP_NAME),
+        .session = sgi_http1_header(parsed, SGI_HTTP1_MCP_SESSION_ID),
+        .last_event = sgi_http1_header(parsed, SGI_HTTP1_LAST_EVENT_ID),
         .takes_events = conn->route.takes_events,
         .lenient = options->lenient_headers != 0,
         .stranger = is_stranger(conn),
@@ -205,7 +205,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
         .session_idle_ms = options->session_idle_ms,
         .max_replay = options->max_replay_bytes,
         .find = find_header,
-        .user = &conn->parser,
+        .user = &conn->parser.head,
     };
 }
 
@@ -325,7 +325,7 @@ void sgi_http_refuse_late_check(sgi_http_conn *conn)
  * of the request is still read. */
 static void check_token(sgi_http_conn *conn)
 {
-    sgi_http1 *head = &conn->parser;
+    const sgi_http1_head *head = &conn->parser.head;
     sgi_bearer_gate *gate = conn->listener->bearer;
     conn->check.decided = verdict_decided;
     conn->check.shown = show;
@@ -366,7 +366,7 @@ static bool is_for_engine(const sgi_http_conn *conn)
 static void choose_endpoint(sgi_http_conn *conn)
 {
     sgi_http_endpoint *endpoint =
-        sgi_http_endpoint_find(conn->listener, conn->parser.path);
+        sgi_http_endpoint_find(conn->listener, conn->parser.head.path);
     sgi_http_endpoint *before = conn->endpoint;
     if (endpoint == before || (!endpoint && !before->is_removed))
         return;
@@ -388,7 +388,7 @@ static void choose_route(sgi_http_conn *conn)
         policy.secure = conn->given->secure;
         policy.bound = conn->given->bound;
     }
-    sgi_http_route_head(&policy, &conn->parser, &conn->route);
+    sgi_http_route_head(&policy, &conn->parser.head, &conn->route);
 }
 
 /* Takes the principal that the application has found. */
@@ -402,7 +402,7 @@ static void take_given_principal(sgi_http_conn *conn)
 
 void sgi_http_on_head(sgi_http_conn *conn)
 {
-    const sgi_http1 *head = &conn->parser;
+    const sgi_http1_head *head = &conn->parser.head;
     choose_endpoint(conn);
     choose_route(conn);
     conn->last =
@@ -434,7 +434,7 @@ void sgi_http_on_head(sgi_http_conn *conn)
  * stays open only if the rest of the request has already arrived. */
 void sgi_http_on_caller(sgi_http_conn *conn)
 {
-    const sgi_http1 *head = &conn->parser;
+    const sgi_http1_head *head = &conn->parser.head;
     bool is_there = is_cheap(conn) && head->content_length <= conn->input.len;
     if (conn->asked != SEGUE_OK && !is_there) {
         conn->last = true;
@@ -460,7 +460,7 @@ static void answer_preflight(sgi_http_conn *conn)
         .status = 204,
         .preflight = true,
         .for_all = conn->route.kind == SGI_HTTP_METADATA_PREFLIGHT,
-        .wanted = sgi_http1_find_header(&conn->parser,
+        .wanted = sgi_http1_find_header(&conn->parser.head,
                                         SGI_STR("access-control-request-headers"), NULL),
     };
     sgi_http_send_answer(conn, &head, (sgi_str){0});

@@ -5,7 +5,8 @@
  *                                        -> OPEN ------------------------------> END
  *                                        -> CHUNK -> DATA -> DATA_END -> CHUNK
  *                                           CHUNK -> TRAILER ------------------> END
- *     any state -> FAULT, which is final
+ *     any state: a fault of the head or the body is final
+ *     GIVEN -> (HEAD reported) -> as above, for a head that was filled by hand
  *
  * A line is collected, and is checked when its newline has arrived. Therefore each byte
  * is examined only once, and the result never depends on how the input is cut into
@@ -18,72 +19,41 @@
  * Memory grows with the received bytes, never with the value of Content-Length. */
 #include "wire/http1.h"
 
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 
 #define KEEP_HEAD ((size_t)2 * 1024)
-#define KEEP_FIELDS 32u
 #define KEEP_BODY ((size_t)2 * 1024)
-/* The largest allowed value of a limit, in bytes. Offsets in the head are 32-bit
- * numbers. */
-#define MAX_ANY ((size_t)1 << 30)
 #define SIZE_DIGITS 16u
-
-static size_t limit_of(size_t value, size_t standard, size_t most)
-{
-    size_t limit = value ? value : standard;
-    return limit < most ? limit : most;
-}
 
 void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem, const sgi_http1_limits *limits)
 {
-    sgi_http1_limits given = limits ? *limits : (sgi_http1_limits){0};
     memset(parser, 0, sizeof *parser);
-    parser->limits = (sgi_http1_limits){
-        .max_request_line = limit_of(given.max_request_line, 8 * 1024, MAX_ANY),
-        .max_head = limit_of(given.max_head, 16 * 1024, MAX_ANY),
-        .max_headers = limit_of(given.max_headers, 100, UINT16_MAX - 1),
-        .max_body = limit_of(given.max_body, 4 * 1024 * 1024, SIZE_MAX / 4),
-    };
-    sgi_buf_init(&parser->head, mem);
+    sgi_http1_head_init(&parser->head, mem, limits);
     sgi_buf_init(&parser->body, mem);
-}
-
-static void free_fields(sgi_http1 *parser)
-{
-    sgi_free(parser->head.mem, parser->fields,
-             parser->field_cap * sizeof *parser->fields);
-    parser->fields = NULL;
-    parser->field_cap = 0;
 }
 
 void sgi_http1_free(sgi_http1 *parser)
 {
-    free_fields(parser);
-    sgi_buf_free(&parser->head);
+    sgi_http1_head_free(&parser->head);
     sgi_buf_free(&parser->body);
 }
 
 void sgi_http1_reset(sgi_http1 *parser)
 {
-    if (parser->state == SGI_HTTP1_AT_FAULT)
+    if (parser->head.fault.status)
         return;
-    if (parser->field_cap > KEEP_FIELDS)
-        free_fields(parser);
-    sgi_buf_reset(&parser->head, KEEP_HEAD);
+    sgi_http1_head_reset(&parser->head);
     sgi_buf_reset(&parser->body, KEEP_BODY);
     sgi_http1 kept = *parser;
-    *parser = (sgi_http1){
-        .limits = kept.limits,
-        .head = kept.head,
-        .body = kept.body,
-        .fields = kept.fields,
-        .field_cap = kept.field_cap,
-    };
+    *parser = (sgi_http1){.head = kept.head, .body = kept.body};
 }
 
 bool sgi_http1_has_begun(const sgi_http1 *parser)
 {
-    return parser->state != SGI_HTTP1_AT_START || parser->head.len || parser->empty_lines;
+    if (parser->state == SGI_HTTP1_AT_GIVEN)
+        return false;
+    return parser->state != SGI_HTTP1_AT_START || parser->head.text.len ||
+           parser->empty_lines || parser->head.fault.status;
 }
 
 /* ---- lines ---- */
@@ -124,14 +94,14 @@ static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *i
 /* Refuses the request if `event` is an error; status, too_long and limit are for a line
  * that is too long. Always returns false. */
 static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
-                        const char *too_long, const size_t *limit)
+                        const char *too_long, sgi_http1_limit limit)
 {
     if (event == LINE_TOO_LONG)
-        return sgi_http1_refuse_over_limit(parser, status, too_long, limit);
+        return sgi_http1_refuse_over_limit(&parser->head, status, too_long, limit);
     if (event == LINE_NOT_ENDED)
-        return sgi_http1_refuse(parser, 400, "a line is not ended by CR LF");
+        return sgi_http1_refuse(&parser->head, 400, "a line is not ended by CR LF");
     if (event == LINE_NOMEM)
-        return sgi_http1_refuse(parser, 503, "out of memory");
+        return sgi_http1_refuse(&parser->head, 503, "out of memory");
     return false;
 }
 
@@ -141,41 +111,42 @@ static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
  * again line by line. */
 static void make_room(sgi_http1 *parser, sgi_str input)
 {
-    size_t most =
-        parser->limits.max_head < KEEP_HEAD / 2 ? parser->limits.max_head : KEEP_HEAD / 2;
-    sgi_buf_reserve(&parser->head, input.n < most ? input.n : most);
+    size_t most = parser->head.limits.max_head < KEEP_HEAD / 2
+                      ? parser->head.limits.max_head
+                      : KEEP_HEAD / 2;
+    sgi_buf_reserve(&parser->head.text, input.n < most ? input.n : most);
 }
 
 /* Ignores an empty line before the request line. Some clients send an empty line after a
  * body, so a few are allowed (RFC 9112 2.2). */
 static void read_empty_line(sgi_http1 *parser)
 {
-    sgi_buf_truncate(&parser->head, 0);
+    sgi_buf_truncate(&parser->head.text, 0);
     if (++parser->empty_lines > SGI_HTTP1_MAX_EMPTY_LINES)
-        sgi_http1_refuse(parser, 400,
+        sgi_http1_refuse(&parser->head, 400,
                          "there are too many empty lines before the request");
 }
 
 static void read_start(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
-    if (!parser->head.len) {
+    if (!parser->head.text.len) {
         /* input of another protocol, such as TLS, is refused at its first byte */
         if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN)) {
-            sgi_http1_refuse(parser, 400, "the input is not HTTP");
+            sgi_http1_refuse(&parser->head, 400, "the input is not HTTP");
             return;
         }
         make_room(parser, *input);
     }
-    line_event event =
-        take_line(&parser->head, 0, parser->limits.max_request_line, input, &line);
+    line_event event = take_line(&parser->head.text, 0,
+                                 parser->head.limits.max_request_line, input, &line);
     if (event != LINE_WHOLE) {
         refuse_line(parser, event, 414, "the request line is too long",
-                    &parser->limits.max_request_line);
+                    SGI_HTTP1_MAX_LINE);
     } else if (!line.n) {
         read_empty_line(parser);
-    } else if (sgi_http1_read_request_line(parser, line)) {
-        parser->line_at = (uint32_t)parser->head.len;
+    } else if (sgi_http1_read_request_line(&parser->head, line)) {
+        parser->line_at = (uint32_t)parser->head.text.len;
         parser->state = SGI_HTTP1_AT_HEADER;
     }
 }
@@ -183,11 +154,25 @@ static void read_start(sgi_http1 *parser, sgi_str *input)
 /* Returns the state of the parser after a complete head. */
 static sgi_http1_state state_of_body(const sgi_http1 *parser)
 {
-    if (parser->is_chunked)
+    if (parser->head.is_chunked)
         return SGI_HTTP1_AT_CHUNK;
-    if (parser->is_unframed && !parser->known[SGI_HTTP1_CONTENT_LENGTH])
+    if (parser->is_unframed && !parser->head.known[SGI_HTTP1_CONTENT_LENGTH])
         return SGI_HTTP1_AT_OPEN;
-    return parser->content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
+    return parser->head.content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
+}
+
+static void begin_body(sgi_http1 *parser)
+{
+    parser->left = parser->head.content_length;
+    parser->state = state_of_body(parser);
+}
+
+void sgi_http1_take_head(sgi_http1 *parser, const sgi_http1_head *head)
+{
+    sgi_http1_head_free(&parser->head);
+    parser->head = *head;
+    parser->is_unframed = true;
+    parser->state = SGI_HTTP1_AT_GIVEN;
 }
 
 /* Reads one header line. Returns true when the head is complete. */
@@ -195,20 +180,20 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
     size_t start = parser->line_at;
-    size_t most = parser->limits.max_head > start ? parser->limits.max_head - start : 0;
-    line_event event = take_line(&parser->head, start, most, input, &line);
+    size_t most =
+        parser->head.limits.max_head > start ? parser->head.limits.max_head - start : 0;
+    line_event event = take_line(&parser->head.text, start, most, input, &line);
     if (event != LINE_WHOLE)
         return refuse_line(parser, event, 431, "the HTTP headers are too large",
-                           &parser->limits.max_head);
+                           SGI_HTTP1_MAX_HEAD);
     if (line.n) {
-        if (sgi_http1_read_header(parser, line))
-            parser->line_at = (uint32_t)parser->head.len;
+        if (sgi_http1_read_header(&parser->head, line))
+            parser->line_at = (uint32_t)parser->head.text.len;
         return false;
     }
-    if (!sgi_http1_finish_head(parser))
+    if (!sgi_http1_head_end(&parser->head))
         return false;
-    parser->left = parser->content_length;
-    parser->state = state_of_body(parser);
+    begin_body(parser);
     return true;
 }
 
@@ -221,7 +206,7 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
     size_t len = input->n < parser->left ? input->n : (size_t)parser->left;
     sgi_buf_add(&parser->body, input->p, len);
     if (parser->body.failed) {
-        sgi_http1_refuse(parser, 503, "out of memory");
+        sgi_http1_refuse(&parser->head, 503, "out of memory");
         return;
     }
     *input = sgi_http1_skip(*input, len);
@@ -234,9 +219,9 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
 /* Moves all input into a body without framing. */
 static void read_open(sgi_http1 *parser, sgi_str *input)
 {
-    if (input->n > parser->limits.max_body - parser->received) {
-        sgi_http1_refuse_over_limit(parser, 413, "the body is too large",
-                                    &parser->limits.max_body);
+    if (input->n > parser->head.limits.max_body - parser->received) {
+        sgi_http1_refuse_over_limit(&parser->head, 413, "the body is too large",
+                                    SGI_HTTP1_MAX_BODY);
         return;
     }
     parser->left = input->n;
@@ -247,8 +232,8 @@ void sgi_http1_end_body(sgi_http1 *parser)
 {
     if (parser->state == SGI_HTTP1_AT_OPEN)
         parser->state = SGI_HTTP1_AT_END;
-    else if (parser->state != SGI_HTTP1_AT_END && parser->state != SGI_HTTP1_AT_FAULT)
-        sgi_http1_refuse(parser, 400, "the body is shorter than Content-Length");
+    else if (parser->state != SGI_HTTP1_AT_END && !parser->head.fault.status)
+        sgi_http1_refuse(&parser->head, 400, "the body is shorter than Content-Length");
 }
 
 /* Reads a line between chunks. The line stays in `body` until cut_line removes the
@@ -316,16 +301,18 @@ static bool read_chunk_size(sgi_http1 *parser, sgi_str line)
     sgi_str digits = {line.p, sgi_http1_span(line, SGI_HTTP1_HEX)};
     sgi_str extensions = sgi_http1_skip(line, digits.n);
     if (!digits.n || digits.n > SIZE_DIGITS)
-        return sgi_http1_refuse(parser, 400, "the size of a chunk is malformed");
+        return sgi_http1_refuse(&parser->head, 400, "the size of a chunk is malformed");
     if (!is_extensions(extensions))
-        return sgi_http1_refuse(parser, 400, "the extension of a chunk is malformed");
+        return sgi_http1_refuse(&parser->head, 400,
+                                "the extension of a chunk is malformed");
     parser->extension_bytes += (uint32_t)extensions.n;
     if (parser->extension_bytes > SGI_HTTP1_MAX_EXTENSIONS)
-        return sgi_http1_refuse(parser, 400, "the extensions of chunks are too long");
+        return sgi_http1_refuse(&parser->head, 400,
+                                "the extensions of chunks are too long");
     parser->left = hex_value(digits);
-    if (parser->left > parser->limits.max_body - parser->received)
-        return sgi_http1_refuse_over_limit(parser, 413, "the body is too large",
-                                           &parser->limits.max_body);
+    if (parser->left > parser->head.limits.max_body - parser->received)
+        return sgi_http1_refuse_over_limit(&parser->head, 413, "the body is too large",
+                                           SGI_HTTP1_MAX_BODY);
     parser->state = parser->left ? SGI_HTTP1_AT_DATA : SGI_HTTP1_AT_TRAILER;
     return true;
 }
@@ -336,7 +323,8 @@ static void read_chunk(sgi_http1 *parser, sgi_str *input)
     size_t most = SIZE_DIGITS + SGI_HTTP1_MAX_EXTENSIONS - parser->extension_bytes + 2;
     line_event event = take_body_line(parser, most, input, &line);
     if (event != LINE_WHOLE)
-        refuse_line(parser, event, 400, "the extensions of chunks are too long", NULL);
+        refuse_line(parser, event, 400, "the extensions of chunks are too long",
+                    SGI_HTTP1_NO_LIMIT);
     else if (read_chunk_size(parser, line))
         cut_line(parser);
 }
@@ -346,7 +334,8 @@ static void read_data_end(sgi_http1 *parser, sgi_str *input)
     sgi_str line;
     line_event event = take_body_line(parser, 2, input, &line);
     if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 400, "a chunk is longer than its size", NULL);
+        refuse_line(parser, event, 400, "a chunk is longer than its size",
+                    SGI_HTTP1_NO_LIMIT);
         return;
     }
     cut_line(parser);
@@ -359,11 +348,11 @@ static void read_trailer(sgi_http1 *parser, sgi_str *input)
     size_t most = SGI_HTTP1_MAX_TRAILERS - parser->trailer_bytes;
     line_event event = take_body_line(parser, most, input, &line);
     if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 431, "the trailers are too large", NULL);
+        refuse_line(parser, event, 431, "the trailers are too large", SGI_HTTP1_NO_LIMIT);
         return;
     }
     parser->trailer_bytes += (uint32_t)line.n + 2;
-    if (line.n && !sgi_http1_read_trailer(parser, line))
+    if (line.n && !sgi_http1_read_trailer(&parser->head, line, ++parser->trailer_count))
         return;
     cut_line(parser);
     if (!line.n)
@@ -373,10 +362,14 @@ static void read_trailer(sgi_http1 *parser, sgi_str *input)
 sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
 {
     for (;;) {
+        if (parser->head.fault.status)
+            return SGI_HTTP1_BAD;
         if (parser->state == SGI_HTTP1_AT_END)
             return SGI_HTTP1_DONE;
-        if (parser->state == SGI_HTTP1_AT_FAULT)
-            return SGI_HTTP1_BAD;
+        if (parser->state == SGI_HTTP1_AT_GIVEN) {
+            begin_body(parser);
+            return SGI_HTTP1_HEAD;
+        }
         if (!input->n)
             return SGI_HTTP1_MORE;
         switch (parser->state) {
@@ -405,51 +398,10 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
         case SGI_HTTP1_AT_TRAILER:
             read_trailer(parser, input);
             break;
+        case SGI_HTTP1_AT_GIVEN:
         case SGI_HTTP1_AT_END:
-        case SGI_HTTP1_AT_FAULT:
             /* not reached, because sgi_http1_next returns earlier in these states */
             break;
         }
     }
-}
-
-/* ---- reading the head's headers ---- */
-
-static sgi_str value_of(const sgi_http1 *parser, size_t i)
-{
-    return (sgi_str){parser->head.p + parser->fields[i].value_at,
-                     parser->fields[i].value_len};
-}
-
-sgi_str sgi_http1_header(const sgi_http1 *parser, sgi_http1_name name)
-{
-    size_t place = parser->known[name];
-    return place ? value_of(parser, place - 1) : (sgi_str){0};
-}
-
-bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name)
-{
-    return (parser->repeated >> name & 1) != 0;
-}
-
-bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name, sgi_str *value)
-{
-    if (i >= parser->field_count)
-        return false;
-    *name =
-        (sgi_str){parser->head.p + parser->fields[i].name_at, parser->fields[i].name_len};
-    *value = value_of(parser, i);
-    return true;
-}
-
-sgi_str sgi_http1_find_header(const sgi_http1 *parser, sgi_str name, size_t *count)
-{
-    sgi_str found = {0}, here, value;
-    size_t seen = 0;
-    for (size_t i = 0; sgi_http1_header_at(parser, i, &here, &value); i++)
-        if (sgi_http1_same_ignoring_case(here, name) && seen++ == 0)
-            found = value;
-    if (count)
-        *count = seen;
-    return found;
 }

@@ -1,9 +1,6 @@
-/* Writes the head and the chunks of an answer. A writer appends a whole head and then
- * checks the buffer once. No value can end a header line early, because values with
- * control characters are refused. */
+/* Writes the first line and the chunks of an answer. A writer appends everything and then
+ * checks the buffer once. */
 #include "wire/http1.h"
-
-#include "wire/http1_head.h"
 
 /* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1), so
  * this fixed number of bytes is reserved for the size before the chunk is written. */
@@ -57,31 +54,6 @@ void sgi_http1_add_status(sgi_buf *out, int32_t status)
     sgi_buf_add_int(out, status);
     sgi_buf_add_char(out, ' ');
     sgi_buf_add_str(out, sgi_http1_reason(status));
-    sgi_buf_add_lit(out, "\r\n");
-}
-
-static void add_line(sgi_buf *out, sgi_str name, sgi_str value)
-{
-    sgi_buf_add_str(out, name);
-    sgi_buf_add_lit(out, ": ");
-    sgi_buf_add_str(out, value);
-    sgi_buf_add_lit(out, "\r\n");
-}
-
-bool sgi_http1_add_header(sgi_buf *out, sgi_str name, sgi_str value)
-{
-    if (!name.n || sgi_http1_span(name, SGI_HTTP1_TOKEN) < name.n ||
-        sgi_http1_span(value, SGI_HTTP1_VALUE) < value.n)
-        return false;
-    add_line(out, name, value);
-    return true;
-}
-
-void sgi_http1_add_header_uint(sgi_buf *out, sgi_str name, uint64_t value)
-{
-    sgi_buf_add_str(out, name);
-    sgi_buf_add_lit(out, ": ");
-    sgi_buf_add_uint(out, value);
     sgi_buf_add_lit(out, "\r\n");
 }
 

@@ -7,7 +7,7 @@
  * value, although the decoder in base/buf accepts both alphabets and any padding. */
 #include "wire/mcp_headers.h"
 
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 
 #define OPENING SGI_STR("=?base64?")
 #define CLOSING SGI_STR("?=")

@@ -6,7 +6,8 @@
  * the connection. */
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
-#include "wire/http1_head.h"
+#include "wire/http1.h"
+#include "wire/http1_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,24 +24,24 @@ static void note(sgi_buf *seen, sgi_str text)
 }
 
 /* Checks that the text lies in the head and has only these bytes. */
-static void check_view(const sgi_http1 *parser, sgi_str text, unsigned bytes)
+static void check_view(const sgi_http1_head *head, sgi_str text, unsigned bytes)
 {
-    fuzz_check(text.p >= parser->head.p &&
-               text.p + text.n <= parser->head.p + parser->head.len);
+    fuzz_check(text.p >= head->text.p &&
+               text.p + text.n <= head->text.p + head->text.len);
     fuzz_check(sgi_http1_span(text, bytes) == text.n);
 }
 
-static void check_values(const sgi_http1 *parser)
+static void check_values(const sgi_http1_head *head)
 {
     sgi_str name, value;
     size_t i = 0, count;
-    for (; sgi_http1_header_at(parser, i, &name, &value); i++) {
-        check_view(parser, name, SGI_HTTP1_TOKEN);
-        check_view(parser, value, SGI_HTTP1_VALUE);
-        fuzz_check(name.n > 0 && sgi_http1_find_header(parser, name, &count).p &&
+    for (; sgi_http1_header_at(head, i, &name, &value); i++) {
+        check_view(head, name, SGI_HTTP1_TOKEN);
+        check_view(head, value, SGI_HTTP1_VALUE);
+        fuzz_check(name.n > 0 && sgi_http1_find_header(head, name, &count).p &&
                    count > 0);
     }
-    fuzz_check(i <= parser->limits.max_headers);
+    fuzz_check(i <= head->limits.max_headers);
     for (int n = 0; n < SGI_HTTP1_NAMES; n++) {
         static const char *const all[] = {"host",
                                           "accept",
@@ -56,30 +57,30 @@ static void check_values(const sgi_http1 *parser)
                                           "mcp-session-id",
                                           "transfer-encoding",
                                           "mcp-protocol-version"};
-        sgi_str found = sgi_http1_find_header(parser, sgi_str_of(all[n]), &count);
-        fuzz_check(found.p == sgi_http1_header(parser, (sgi_http1_name)n).p);
-        fuzz_check(sgi_http1_is_repeated(parser, (sgi_http1_name)n) == (count > 1));
+        sgi_str found = sgi_http1_find_header(head, sgi_str_of(all[n]), &count);
+        fuzz_check(found.p == sgi_http1_header(head, (sgi_http1_name)n).p);
+        fuzz_check(sgi_http1_is_repeated(head, (sgi_http1_name)n) == (count > 1));
     }
 }
 
 static void note_head(run *r)
 {
-    const sgi_http1 *parser = &r->parser;
-    check_view(parser, parser->method, SGI_HTTP1_TOKEN);
-    check_view(parser, parser->target, SGI_HTTP1_TARGET);
-    fuzz_check(parser->path.n > 0);
-    fuzz_check(parser->host.p || parser->minor == 0);
-    fuzz_check(!parser->is_chunked || (!parser->content_length && parser->minor > 0));
-    check_values(parser);
+    const sgi_http1_head *head = &r->parser.head;
+    check_view(head, head->method, SGI_HTTP1_TOKEN);
+    check_view(head, head->target, SGI_HTTP1_TARGET);
+    fuzz_check(head->path.n > 0);
+    fuzz_check(head->host.p || head->minor == 0);
+    fuzz_check(!head->is_chunked || (!head->content_length && head->minor > 0));
+    check_values(head);
     note(&r->seen, SGI_STR("head"));
-    note(&r->seen, sgi_buf_str(&parser->head));
-    note(&r->seen, parser->path);
-    note(&r->seen, parser->query);
-    note(&r->seen, parser->host);
-    sgi_buf_add_uint(&r->seen, parser->content_length);
-    const char flags[] = {' ', parser->is_chunked ? 'c' : '-',
-                          parser->expects_continue ? 'e' : '-',
-                          parser->keep_alive ? 'k' : '-'};
+    note(&r->seen, sgi_buf_str(&head->text));
+    note(&r->seen, head->path);
+    note(&r->seen, head->query);
+    note(&r->seen, head->host);
+    sgi_buf_add_uint(&r->seen, head->content_length);
+    const char flags[] = {' ', head->is_chunked ? 'c' : '-',
+                          head->expects_continue ? 'e' : '-',
+                          head->keep_alive ? 'k' : '-'};
     note(&r->seen, (sgi_str){flags, sizeof flags});
 }
 
@@ -88,15 +89,15 @@ static void note_event(run *r, sgi_http1_event event, size_t at)
     if (event == SGI_HTTP1_HEAD) {
         note_head(r);
     } else if (event == SGI_HTTP1_DONE) {
-        fuzz_check(r->parser.body.len <= r->parser.limits.max_body);
+        fuzz_check(r->parser.body.len <= r->parser.head.limits.max_body);
         note(&r->seen, SGI_STR("done"));
         note(&r->seen, sgi_buf_str(&r->parser.body));
         sgi_buf_add_uint(&r->seen, at);
         sgi_http1_reset(&r->parser);
     } else {
         note(&r->seen, SGI_STR("bad"));
-        sgi_buf_add_int(&r->seen, r->parser.status);
-        note(&r->seen, sgi_str_of(r->parser.problem));
+        sgi_buf_add_int(&r->seen, r->parser.head.fault.status);
+        note(&r->seen, sgi_str_of(r->parser.head.fault.problem));
     }
 }
 
@@ -197,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tm.fail_from = fails & 128 ? (fails >> 3) & 15 : 0;
     begin(&other, &tm.mem, limits);
     drive(&other, in, seed);
-    if (other.parser.status == 503)
+    if (other.parser.head.fault.status == 503)
         check_beginning(&other, truth);
     else
         check_same(&other, truth);

@@ -6,11 +6,11 @@
 static void tell(const sgi_http1 *parser, bool first, size_t end)
 {
     sgi_str name, value;
-    tell_request(first, parser->method.p, parser->method.n, parser->target.p,
-                 parser->target.n);
-    for (size_t i = 0; sgi_http1_header_at(parser, i, &name, &value); i++)
+    tell_request(first, parser->head.method.p, parser->head.method.n,
+                 parser->head.target.p, parser->head.target.n);
+    for (size_t i = 0; sgi_http1_header_at(&parser->head, i, &name, &value); i++)
         tell_header(i == 0, name.p, name.n, value.p, value.n);
-    tell_end(parser->body.p, parser->body.len, parser->keep_alive, end);
+    tell_end(parser->body.p, parser->body.len, parser->head.keep_alive, end);
 }
 
 static void judge(const char *text, size_t length)
@@ -28,11 +28,11 @@ static void judge(const char *text, size_t length)
             continue;
         tell(&parser, first, length - input.n);
         first = false;
-        keeps = parser.keep_alive; /* the bytes behind it are no request any more */
+        keeps = parser.head.keep_alive; /* the bytes behind it are no request any more */
         sgi_http1_reset(&parser);
     }
     printf("],\"fault\":");
-    sgi_str problem = sgi_str_of(parser.problem);
+    sgi_str problem = sgi_str_of(parser.head.fault.problem);
     tell_text(problem.p, problem.n);
     printf("}\n");
     sgi_http1_free(&parser);

@@ -53,17 +53,17 @@ static void note_str(const char *before, sgi_str text)
     note(text.p, text.n);
 }
 
-static void note_head(const sgi_http1 *parser)
+static void note_head(const sgi_http1_head *head)
 {
-    note_str("", parser->method);
-    note_str(" ", parser->path);
-    if (parser->query.p)
-        note_str("?", parser->query);
-    if (parser->host.p)
-        note_str(" @", parser->host);
-    note_str(parser->minor ? "" : " 1.0", SGI_STR(""));
-    note_str(parser->keep_alive ? "" : " close", SGI_STR(""));
-    note_str(parser->expects_continue ? " continue" : "", SGI_STR(""));
+    note_str("", head->method);
+    note_str(" ", head->path);
+    if (head->query.p)
+        note_str("?", head->query);
+    if (head->host.p)
+        note_str(" @", head->host);
+    note_str(head->minor ? "" : " 1.0", SGI_STR(""));
+    note_str(head->keep_alive ? "" : " close", SGI_STR(""));
+    note_str(head->expects_continue ? " continue" : "", SGI_STR(""));
 }
 
 static void note_event(const sgi_http1 *parser, sgi_http1_event event)
@@ -71,15 +71,16 @@ static void note_event(const sgi_http1 *parser, sgi_http1_event event)
     char status[8];
     switch (event) {
     case SGI_HTTP1_HEAD:
-        note_head(parser);
+        note_head(&parser->head);
         break;
     case SGI_HTTP1_DONE:
         note_str(" [", sgi_buf_str(&parser->body));
         note("] ", 2);
         break;
     default:
-        assert_non_null(parser->problem);
-        note(status, (size_t)snprintf(status, sizeof status, "!%d", parser->status));
+        assert_non_null(parser->head.fault.problem);
+        note(status,
+             (size_t)snprintf(status, sizeof status, "!%d", parser->head.fault.status));
         break;
     }
 }
@@ -166,7 +167,7 @@ static void drive_failures(const http1_row *r, const sgi_http1_limits *limits,
             for (size_t at = 0; good && at < r->text.n; at += bytewise ? 1 : r->text.n)
                 good = feed(&parser, r->text.p + at, bytewise ? 1 : r->text.n);
             refused += http1_mem.failed;
-            if (http1_mem.failed && parser.status == 503) {
+            if (http1_mem.failed && parser.head.fault.status == 503) {
                 seen[seen_len - 4] = 0;
                 assert_memory_equal(seen, r->expected, strlen(seen));
                 sgi_http1_free(&parser);

@@ -141,7 +141,7 @@ static void one_request_is_taken_and_the_rest_is_left(void **state)
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_HEAD);
     assert_int_equal(input.n, 6); /* no byte of the body was consumed */
     assert_true(sgi_http1_has_begun(&parser));
-    assert_int_equal(parser.content_length, 2);
+    assert_int_equal(parser.head.content_length, 2);
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_DONE);
     assert_int_equal(input.n, 4);
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_DONE);
@@ -164,7 +164,7 @@ static void bad_is_for_ever(void **state)
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_BAD);
     sgi_http1_reset(&parser);
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_BAD);
-    assert_int_equal(parser.status, 400);
+    assert_int_equal(parser.head.fault.status, 400);
     sgi_http1_free(&parser);
 }
 
@@ -176,9 +176,10 @@ static void views_of_the_head_live_until_the_reset(void **state)
     memset(body, 'x', sizeof body);
     http1_read_head(&parser, SGI_STR("POST http://a/p?q HTTP/1.1\r\nHost: a\r\nX: y\r\n"
                                      "Transfer-Encoding: chunked\r\n\r\n"));
-    sgi_str views[] = {parser.method, parser.target,
-                       parser.path,   parser.query,
-                       parser.host,   sgi_http1_find_header(&parser, SGI_STR("x"), NULL)};
+    sgi_str views[] = {
+        parser.head.method, parser.head.target,
+        parser.head.path,   parser.head.query,
+        parser.head.host,   sgi_http1_find_header(&parser.head, SGI_STR("x"), NULL)};
     const char *texts[] = {"POST", "http://a/p?q", "/p", "q", "a", "y"};
     static const char *const pieces[] = {"bb8;a=",        "b\r\n",   NULL,
                                          "\r\n0\r\nT: u", "v\r\n\r", "\n"};

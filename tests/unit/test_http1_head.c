@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "support/http1_kit.h"
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 
 static const http1_row good_heads[] = {
     ROW("least", GET "\r\n", "GET / @a [] "),
@@ -219,14 +219,14 @@ static void known_names_are_found_in_any_case(void **state)
                            all[i].text, value, all[i].text);
         http1_read_head(&parser, (sgi_str){text, (size_t)len});
         for (int name = 0; name < SGI_HTTP1_NAMES; name++) {
-            sgi_str found = sgi_http1_header(&parser, (sgi_http1_name)name);
+            sgi_str found = sgi_http1_header(&parser.head, (sgi_http1_name)name);
             if (name == SGI_HTTP1_HOST)
                 assert_str(found, "a");
             else if (name == (int)all[i].name)
                 assert_str(found, value);
             else
                 assert_null(found.p);
-            assert_false(sgi_http1_is_repeated(&parser, (sgi_http1_name)name));
+            assert_false(sgi_http1_is_repeated(&parser.head, (sgi_http1_name)name));
         }
         sgi_http1_free(&parser);
     }
@@ -240,23 +240,23 @@ static void repeated_headers_are_seen(void **state)
     http1_read_head(&parser,
                     SGI_STR(GET "Origin: o\r\nMcp-Name: a\r\nX-A: 1\r\nmcp-name: b\r\n"
                                 "x-a: 2\r\nX-A: \r\nX-B:\r\n\r\n"));
-    assert_false(sgi_http1_is_repeated(&parser, SGI_HTTP1_ORIGIN));
-    assert_true(sgi_http1_is_repeated(&parser, SGI_HTTP1_MCP_NAME));
-    assert_str(sgi_http1_header(&parser, SGI_HTTP1_MCP_NAME), "a");
-    assert_str(sgi_http1_find_header(&parser, SGI_STR("X-a"), &count), "1");
+    assert_false(sgi_http1_is_repeated(&parser.head, SGI_HTTP1_ORIGIN));
+    assert_true(sgi_http1_is_repeated(&parser.head, SGI_HTTP1_MCP_NAME));
+    assert_str(sgi_http1_header(&parser.head, SGI_HTTP1_MCP_NAME), "a");
+    assert_str(sgi_http1_find_header(&parser.head, SGI_STR("X-a"), &count), "1");
     assert_int_equal(count, 3);
-    sgi_str empty = sgi_http1_find_header(&parser, SGI_STR("x-b"), &count);
+    sgi_str empty = sgi_http1_find_header(&parser.head, SGI_STR("x-b"), &count);
     assert_non_null(empty.p);
     assert_int_equal(empty.n, 0);
     assert_int_equal(count, 1);
-    assert_null(sgi_http1_find_header(&parser, SGI_STR("x-c"), &count).p);
+    assert_null(sgi_http1_find_header(&parser.head, SGI_STR("x-c"), &count).p);
     assert_int_equal(count, 0);
-    assert_str(sgi_http1_find_header(&parser, SGI_STR("ORIGIN"), NULL), "o");
+    assert_str(sgi_http1_find_header(&parser.head, SGI_STR("ORIGIN"), NULL), "o");
     sgi_str name, value;
-    assert_true(sgi_http1_header_at(&parser, 3, &name, &value));
+    assert_true(sgi_http1_header_at(&parser.head, 3, &name, &value));
     assert_str(name, "X-A");
-    assert_true(sgi_http1_header_at(&parser, 7, &name, &value));
-    assert_false(sgi_http1_header_at(&parser, 8, &name, &value));
+    assert_true(sgi_http1_header_at(&parser.head, 7, &name, &value));
+    assert_false(sgi_http1_header_at(&parser.head, 8, &name, &value));
     sgi_http1_free(&parser);
 }
 

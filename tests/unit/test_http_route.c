@@ -8,6 +8,7 @@
 #include "support/test_mem.h"
 #include "transport/http_answer.h"
 #include "transport/http_route.h"
+#include "wire/http1.h"
 
 #define JSON "Content-Type: application/json\r\n"
 #define LOCAL "Host: localhost:80\r\n"
@@ -177,9 +178,9 @@ static void read_route(const sgi_http_policy *policy, sgi_http1 *parser, const c
     snprintf(head, sizeof head, "%s\r\n", text);
     sgi_str input = sgi_str_of(head);
     sgi_http1_event event = sgi_http1_next(parser, &input);
-    *route = (sgi_http_head_verdict){.status = parser->status};
+    *route = (sgi_http_head_verdict){.status = parser->head.fault.status};
     if (event == SGI_HTTP1_HEAD)
-        sgi_http_route_head(policy, parser, route);
+        sgi_http_route_head(policy, &parser->head, route);
 }
 
 static void every_row(void **state)
@@ -196,7 +197,7 @@ static void every_row(void **state)
         if (route.status != rows[i].status || route.kind != rows[i].kind)
             fail_msg("row %zu: %s\nis status %d, kind %d", i, rows[i].head, route.status,
                      route.kind);
-        assert_true(!route.status || parser.problem || route.problem);
+        assert_true(!route.status || parser.head.fault.problem || route.problem);
         assert_true(route.status != 405 || route.allow);
         sgi_http1_free(&parser);
     }
@@ -271,7 +272,7 @@ static void cors_names_the_origin_when_it_is_on(void **state)
 
 /* ---- heads of answers ---- */
 
-static const char *head_text(sgi_buf *out, const sgi_http_answer_head *head)
+static char *head_text(sgi_buf *out, const sgi_http_answer_head *head)
 {
     sgi_http_date date = {0};
     sgi_buf_reset(out, 4096);
@@ -312,6 +313,88 @@ static void heads_say_what_they_should(void **state)
     sgi_buf_free(&out);
 }
 
+static const sgi_http_answer_head answers[] = {
+    {.status = 200, .type = SGI_HTTP_JSON, .length = 12, .session = "abc"},
+    {.status = 200, .type = SGI_HTTP_EVENTS, .server = "d"},
+    {.status = 200, .type = SGI_HTTP_TEXT, .for_all = true},
+    {.status = 202, .origin = SGI_STR_INIT("http://a")},
+    {.status = 204,
+     .origin = SGI_STR_INIT("http://a"),
+     .preflight = true,
+     .wanted = SGI_STR_INIT("x-bad, mcp-param-x,Content-Type")},
+    {.status = 401, .challenge = SGI_STR_INIT("Bearer a=\"b\"")},
+    {.status = 401},
+    {.status = 405, .allow = "POST"},
+    {.status = 503, .retry_s = 7},
+    {.status = 429},
+};
+
+/* Writes the fields of an answer as lines. */
+static void add_fields(sgi_buf *out, const sgi_http_answer_head *head)
+{
+    sgi_http_fields fields = {.status = 0};
+    sgi_buf_init(&fields.text, &sgi_mem_libc);
+    sgi_http_list_head(&fields, head);
+    assert_int_equal(fields.status, head->status);
+    for (uint32_t i = 0; i < fields.count; i++) {
+        const char *name = fields.text.p + fields.at[i].name_at;
+        const char *value = fields.text.p + fields.at[i].value_at;
+        assert_int_equal(strlen(name), fields.at[i].name_len);
+        assert_int_equal(strlen(value), fields.at[i].value_len);
+        sgi_buf_add_str(out, sgi_str_of(name));
+        sgi_buf_add_lit(out, ": ");
+        sgi_buf_add_str(out, sgi_str_of(value));
+        sgi_buf_add_lit(out, "\r\n");
+    }
+    sgi_buf_free(&fields.text);
+    assert_true(sgi_buf_terminate(out));
+}
+
+/* Makes names lower, and leaves out the first line, the date and the last line. */
+static void add_lines(sgi_buf *out, char *text)
+{
+    char *line = strstr(text, "\r\n") + 2;
+    for (char *end; (end = strstr(line, "\r\n")) != line; line = end + 2) {
+        if (strncmp(line, "Date", 4) == 0)
+            continue;
+        for (char *c = line; *c != ':'; c++)
+            *c = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
+        sgi_buf_add(out, line, (size_t)(end - line) + 2);
+    }
+    assert_true(sgi_buf_terminate(out));
+}
+
+static void fields_say_what_the_text_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        sgi_buf out, lines, fields;
+        sgi_buf_init(&out, &sgi_mem_libc);
+        sgi_buf_init(&lines, &sgi_mem_libc);
+        sgi_buf_init(&fields, &sgi_mem_libc);
+        head_text(&out, &answers[i]);
+        add_lines(&lines, out.p);
+        add_fields(&fields, &answers[i]);
+        assert_string_equal(fields.p, lines.p);
+        sgi_buf_free(&out);
+        sgi_buf_free(&lines);
+        sgi_buf_free(&fields);
+    }
+}
+
+static void no_value_leaves_its_line(void **state)
+{
+    static const char *const values[] = {"a\r\nSet-Cookie: b", "a\nb", "\r", "\x7f"};
+    sgi_buf out;
+    (void)state;
+    sgi_buf_init(&out, &sgi_mem_libc);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const sgi_http_answer_head head = {.status = 202, .session = values[i]};
+        assert_null(strstr(head_text(&out, &head), "Mcp-Session-Id"));
+    }
+    sgi_buf_free(&out);
+}
+
 static void the_date_moves_with_the_second(void **state)
 {
     sgi_buf out;
@@ -339,6 +422,8 @@ int main(void)
         cmocka_unit_test(repeated_headers_have_the_code_of_the_era),
         cmocka_unit_test(cors_names_the_origin_when_it_is_on),
         cmocka_unit_test(heads_say_what_they_should),
+        cmocka_unit_test(fields_say_what_the_text_says),
+        cmocka_unit_test(no_value_leaves_its_line),
         cmocka_unit_test(the_date_moves_with_the_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
