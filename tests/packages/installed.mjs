@@ -44,7 +44,7 @@ const INSIDE_LIBC =
     /^(\(0x|linux-vdso|\/?[\w/.-]*ld-(linux|musl)|lib(c|m|dl|rt|pthread|resolv)\.(so|musl-))/;
 // ldd of musl misses the functions that Node has for addons, and refuses static programs.
 const OF_MUSL = /^.*: (napi_\w+: symbol not found|Not a valid dynamic program)\n/gm;
-const DEADLINE = 60_000;
+const DEADLINE = 240_000; // an emulator on a busy machine is slow
 
 const place = path.resolve(process.argv[2]);
 const require = createRequire(path.join(place, "x.mjs"));
