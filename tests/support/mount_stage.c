@@ -87,10 +87,11 @@ static const segue_exchange_events events = {sizeof events, NULL,    on_free, on
 static char *cut_head(char *text, segue_exchange_head *head, segue_http_field *fields)
 {
     char *line = strstr(text, "\r\n");
+    char *target = strchr(text, ' ') + 1;
+    target[-1] = 0;
+    *strchr(target, ' ') = 0;
     head->method = text;
-    head->target = strchr(text, ' ') + 1;
-    *strchr(text, ' ') = 0;
-    *strchr(head->target, ' ') = 0;
+    head->target = target;
     head->headers = fields;
     for (line += 2; *line != '\r'; line = strstr(line, "\r\n") + 2) {
         const char *colon = strchr(line + 1, ':');
