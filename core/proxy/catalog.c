@@ -218,23 +218,12 @@ static void offer_names(const source *s)
     }
 }
 
-/* Removes the items of the source that this one replaces: they have the same names. */
-static void take_names(source *s, int list)
-{
-    source *old = s->replaces;
-    if (!old || old->service != s->service)
-        return;
-    remove_list(old, list);
-    old->lacking |= 1u << list; /* it goes on if the new one fails */
-}
-
 /* Adds, changes and removes items of one list of the proxy's server, so that the list
  * equals the items that were read. */
 static void compare(source *s, int list, json read)
 {
     json value;
     bool some_went = false;
-    take_names(s, list);
     s->lacking &= ~(1u << list);
     for (item *i = s->items; i; i = i->next)
         i->seen = i->list != list;
@@ -317,17 +306,43 @@ static bool has_list(const source *s, int list)
     return list == LIST_PROMPTS ? s->can.prompts : s->can.resources;
 }
 
+static void show_list(source *s, int list, const text *read)
+{
+    if (!s->service->server || read->failed)
+        return;
+    compare(s, list, (json){read->p, read->len});
+    if (list == LIST_RESOURCES)
+        clients_subscribe_anew(s->service);
+}
+
+void catalog_show(source *s)
+{
+    for (int list = 0; list < LISTS; list++) {
+        if (s->unshown[list].p)
+            show_list(s, list, &s->unshown[list]);
+        text_free(&s->unshown[list]);
+    }
+}
+
+static void forget_unshown(source *s)
+{
+    for (int list = 0; list < LISTS; list++)
+        text_free(&s->unshown[list]);
+}
+
 static void list_is_read(source *s)
 {
-    if (s->service->server) {
-        text_add_str(&s->listing, "]");
-        if (!s->listing.failed)
-            compare(s, s->reading, (json){s->listing.p, s->listing.len});
-        if (s->reading == LIST_RESOURCES)
-            clients_subscribe_anew(s->service);
+    text *unshown = &s->unshown[s->reading];
+    text_add_str(&s->listing, "]");
+    if (s->stage == SOURCE_OFFERED) {
+        show_list(s, s->reading, &s->listing);
+        text_free(&s->listing);
+    } else {
+        text_free(unshown);
+        *unshown = s->listing;
+        s->listing = (text){.p = NULL};
     }
     s->reading = -1;
-    text_free(&s->listing);
     next_list(s);
 }
 
@@ -425,10 +440,11 @@ static void next_list(source *s)
     }
     if (s->reading >= 0)
         return;
-    if (s->settled) {
+    if (s->stage != SOURCE_STARTING) {
         readiness_update(s->proxy); /* a source that had failed can be used now */
     } else {
-        s->settled = true;
+        log_event(SEGUE_LOG_DEBUG, "lists_read", s->config->name, "its lists were read");
+        source_enter(s, SOURCE_READY);
         source_settled(s);
     }
 }
@@ -436,19 +452,26 @@ static void next_list(source *s)
 void catalog_read(source *s, unsigned wanted)
 {
     s->due |= wanted;
-    s->failed = false;
+    if (s->stage == SOURCE_FAILED)
+        source_enter(s, s->replaces ? SOURCE_READY : SOURCE_OFFERED);
     next_list(s);
 }
 
 void catalog_lost(source *s)
 {
-    bool settled = s->settled;
+    bool was_starting = s->stage == SOURCE_STARTING;
     s->reading = -1;
     s->due = 0;
     text_free(&s->listing);
-    s->settled = true;
-    s->failed = !s->peer || s->replaces;
-    if (!settled)
+    if (s->stage == SOURCE_FAILED)
+        return;
+    if (!s->peer || s->replaces) {
+        forget_unshown(s);
+        source_enter(s, SOURCE_FAILED);
+    } else if (was_starting) {
+        source_enter(s, SOURCE_READY);
+    }
+    if (was_starting)
         source_settled(s);
 }
 
@@ -463,6 +486,7 @@ void catalog_remove(source *s)
     s->reading = -1; /* an answer that is still to come is ignored */
     s->due = 0;
     text_free(&s->listing);
+    forget_unshown(s);
     for (int list = 0; list < LISTS; list++)
         remove_list(s, list);
     if (s->any)
@@ -473,4 +497,5 @@ void catalog_remove(source *s)
 void catalog_free(source *s)
 {
     text_free(&s->listing);
+    forget_unshown(s);
 }

@@ -67,14 +67,14 @@ bool check_print(const proxy *p)
 {
     bool all = true;
     for (const source *s = source_next(p, NULL); s; s = source_next(p, s)) {
-        if (s->failed)
+        if (s->stage == SOURCE_FAILED)
             print_failed(s);
         else
             print_open(s);
         if (p->services->next ||
             strcmp(s->service->path, config_default_path(&p->config)))
             printf("  path %s\n", s->service->path);
-        all &= !s->failed;
+        all &= s->stage != SOURCE_FAILED;
     }
     fflush(stdout);
     return all;

@@ -140,7 +140,7 @@ void clients_subscribe_anew(service *v)
 {
     for (const client *c = v->clients; c; c = c->next)
         for (subscription *s = c->subscriptions; s; s = s->next) {
-            if (s->up && !s->up->source->retired)
+            if (s->up && s->up->source->stage != SOURCE_RETIRED)
                 continue;
             end(s);
             begin(v, c, s);

@@ -95,7 +95,7 @@ static int run(proxy *p)
     segue_runtime_run(p->runtime);
     pthread_kill(signals, SIGUSR2);
     pthread_join(signals, NULL);
-    p->ending = true;
+    proxy_enter(p, PROXY_ENDING);
     segue_listener_free(p->listener);
     services_let_go(p);
     free(seen);

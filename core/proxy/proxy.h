@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "limits.h"
+#include "stages.h"
 
 #include <segue/segue_ext.h>
 
@@ -109,11 +110,11 @@ struct source {
     /* number of references: one of the configuration, and one of each item and each
      * upstream */
     int32_t refs;
-    /* true when the configuration no longer has the source. It ends after its calls */
-    bool retired;
+    source_stage stage;
     source_config *config; /* owned by the source */
-    /* the source that this one replaces as soon as its lists were read; NULL = none */
-    source *replaces;
+    /* The next members belong to succession.c. */
+    source *replaces; /* the source that this one replaces; NULL = none */
+    bool held;        /* true while its lists must not be shown yet */
     upstream *upstreams;
     int32_t count;
     item *items;
@@ -126,19 +127,19 @@ struct source {
     int reading;
     unsigned due;
     /* a set of 1 << LIST_x: the lists of which an item was left out, because another
-     * source has its name, or was taken by the source that replaces this one */
+     * source has its name */
     unsigned lacking;
     /* the items of the present list that were read so far, as a JSON array */
     text listing;
     int64_t listed;
-    /* true when the lists of the source were read, or the source has failed */
-    bool settled;
-    bool failed;
+    /* the lists that were read and are not shown yet, as JSON arrays; empty = none */
+    text unshown[LISTS];
     char *peer; /* the text of segue_session_peer; NULL = no session was open so far */
 };
 
 struct proxy {
     config config;
+    proxy_stage stage;
     segue_runtime *runtime;
     service *services; /* in the order of the configuration */
     segue_listener *listener;
@@ -146,13 +147,9 @@ struct proxy {
     bool unready;             /* true when no upstream of any service can be used */
     segue_timer *probe;       /* fires when lost upstreams have to be tried */
     bool reload_due;          /* true when the configuration has to be read anew */
-    bool changing;            /* true while the entries of a new one are taken */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
-    bool serving;
-    bool draining;
-    bool ending;
-    int status; /* the exit status */
+    int status;               /* the exit status */
 };
 
 /* ---- sources and upstreams (source.c, upstream.c) ---- */
@@ -175,9 +172,12 @@ void source_start(source *s);
 void source_retire(source *s, const char *why);
 void source_ref(source *s);
 void source_unref(source *s);
+/* True when its lists are shown, or it has failed. */
+bool source_has_settled(const source *s);
 /* Limits the time until all sources have settled. */
 void sources_limit_start(proxy *p);
-/* Called when a source has settled: its lists were read, or it has failed. */
+/* Called when a source has settled: its lists were read, or it has failed. The source may
+ * be freed meanwhile. */
 void source_settled(source *s);
 /* Returns the upstream (session of the source) that a call uses. call NULL: returns
  * the upstream that reads the lists. Returns NULL when there are too many upstreams,
@@ -227,6 +227,8 @@ void catalog_open(source *s);
  * all lists. */
 void catalog_read(source *s, unsigned lists);
 void catalog_free(source *s);
+/* Gives the proxy's server the items of the lists that were read so far. */
+void catalog_show(source *s);
 /* Removes all items of a source from the proxy's server. */
 void catalog_remove(source *s);
 /* Called when the session with the source was lost while the source's lists were read. */
@@ -261,8 +263,14 @@ void readiness_update(proxy *p);
 /* Reads the configuration file and the certificates anew, as soon as all sources have
  * settled. A file that cannot be used changes nothing. */
 void reload(proxy *p);
-/* Does what waited until this source has settled. */
-void reload_when_settled(source *s, bool was_serving);
+/* Does what waited until the sources have settled. */
+void reload_when_settled(proxy *p);
+
+/* ---- sources that replace others (succession.c) ---- */
+
+/* Shows the lists of the sources that are ready, and ends the sources that they
+ * replace. */
+void successions_settle(proxy *p);
 
 /* Prints what --check has found out. Returns true when each upstream can be used. */
 bool check_print(const proxy *p);

@@ -6,7 +6,7 @@
 
 static bool is_usable(const source *s)
 {
-    return s->settled && !s->failed && !s->upstreams->lost;
+    return s->stage == SOURCE_OFFERED && !s->upstreams->lost;
 }
 
 static bool is_some_usable(const service *v)
@@ -26,12 +26,13 @@ static void probe(void *user)
     proxy *p = user;
     segue_timer_free(p->probe);
     p->probe = NULL;
-    if (p->draining || p->ending)
+    if (p->stage != PROXY_SERVING)
         return;
     for (source *s = source_next(p, NULL); s; s = source_next(p, s)) {
         if (!s->service->unready)
             continue;
-        if (s->settled && !s->failed && s->reading < 0 && upstream_session(s->upstreams))
+        if (s->stage == SOURCE_OFFERED && s->reading < 0 &&
+            upstream_session(s->upstreams))
             catalog_read(s, ALL_LISTS);
         start_probe(p);
     }
@@ -64,10 +65,10 @@ static bool update(service *v)
 void readiness_update(proxy *p)
 {
     bool unready = true;
-    if (!p->listener || p->draining || p->ending)
+    if (!p->listener || p->stage == PROXY_DRAINING || p->stage == PROXY_ENDING)
         return;
     for (service *v = p->services; v; v = v->next)
-        if (v->serving && !v->ended)
+        if (service_is_reached(v))
             unready &= update(v);
     if (unready != p->unready)
         segue_listener_set_ready(p->listener, !unready);

@@ -200,7 +200,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
         end_call(r);
     } else if (r->cancelled)
         fail_cancelled(r);
-    else if (r->up->source->proxy->ending)
+    else if (r->up->source->proxy->stage == PROXY_ENDING)
         end_call(r); /* a task stays in the store, unfinished, for the next process */
     else if (is_lost(status) && relay_may_repeat(r))
         relay_send(r);

@@ -36,8 +36,8 @@ static void change_entry(source *s, source_config *c)
     bool is_same = config_is_same(s->config, c);
     config_free_sources(s->config);
     s->config = c;
-    if (s->failed) {
-        s->settled = false;
+    if (s->stage == SOURCE_FAILED) {
+        source_enter(s, SOURCE_STARTING);
         source_start(s);
     } else if (!is_same && upstream_session(s->upstreams)) {
         catalog_read(s, ALL_LISTS);
@@ -60,7 +60,7 @@ static void take_entry(proxy *p, source_config *c)
 
 static void take_entries(proxy *p, source_config *entries)
 {
-    p->changing = true;
+    proxy_enter(p, PROXY_CHANGING);
     for (source *s = source_next(p, NULL), *next; s; s = next) {
         next = source_next(p, s);
         if (!has_entry(entries, s->config->name))
@@ -73,9 +73,11 @@ static void take_entries(proxy *p, source_config *entries)
         c->next = NULL;
         take_entry(p, c);
     }
-    p->changing = false;
+    if (p->stage == PROXY_CHANGING)
+        proxy_enter(p, PROXY_SERVING);
+    successions_settle(p); /* a source may have failed at once */
     services_end_empty(p);
-    serve_new_paths(p); /* a source may have failed at once */
+    serve_new_paths(p);
     readiness_update(p);
     sources_limit_start(p);
 }
@@ -124,8 +126,9 @@ static void read_certificates_and_tokens(proxy *p)
 
 void reload(proxy *p)
 {
-    p->reload_due = p->draining || p->ending ? false : !p->serving || is_settling(p);
-    if (p->draining || p->ending || p->reload_due)
+    p->reload_due =
+        p->stage == PROXY_STARTING || (p->stage == PROXY_SERVING && is_settling(p));
+    if (p->stage != PROXY_SERVING || p->reload_due)
         return;
     if (p->listener)
         read_certificates_and_tokens(p);
@@ -133,18 +136,8 @@ void reload(proxy *p)
         read_file(p);
 }
 
-void reload_when_settled(source *s, bool was_serving)
+void reload_when_settled(proxy *p)
 {
-    proxy *p = s->proxy;
-    source *old = s->replaces;
-    s->replaces = NULL;
-    if (was_serving && s->failed)
-        serve_tell_failure(s);
-    if (old && s->failed)
-        source_retire(s, "the server before it goes on instead");
-    else if (old)
-        source_retire(old, "the next one has replaced it; it ends after its calls");
-    services_end_empty(p);
-    if (p->reload_due && p->serving && !is_settling(p))
+    if (p->reload_due && p->stage == PROXY_SERVING && !is_settling(p))
         reload(p);
 }

@@ -7,9 +7,9 @@
 
 void proxy_end(proxy *p, int status)
 {
-    if (p->ending)
+    if (p->stage == PROXY_ENDING)
         return;
-    p->ending = true;
+    proxy_enter(p, PROXY_ENDING);
     p->status = status;
     segue_runtime_stop(p->runtime);
 }
@@ -26,11 +26,11 @@ static void drain_is_over(void *user)
 
 void serve_drain(proxy *p)
 {
-    if (!p->listener || p->draining) {
+    if (!p->listener || p->stage == PROXY_DRAINING) {
         proxy_end(p, 0);
         return;
     }
-    p->draining = true;
+    proxy_enter(p, PROXY_DRAINING);
     segue_listener_close(p->listener);
     segue_timer_start(p->runtime, p->config.drain_ms, drain_is_over, p, NULL, NULL);
 }
@@ -69,13 +69,14 @@ static void serve(service *v)
     segue_error *error = NULL;
     segue_status status =
         p->config.listen ? serve_http(v, &error) : serve_stdio(v, &error);
-    v->serving = status == SEGUE_OK;
-    if (status != SEGUE_OK)
+    if (status == SEGUE_OK)
+        service_enter(v, SERVICE_OPEN);
+    else
         log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "cannot serve%s%s: %s",
                   p->listener ? " " : "", p->listener ? v->path : "",
                   error ? segue_error_read(error)->message : segue_status_name(status));
     segue_error_free(error);
-    if (!v->serving && !p->listener)
+    if (status != SEGUE_OK && !p->listener)
         proxy_end(p, exit_status(status));
 }
 
@@ -83,7 +84,7 @@ static void tell(service *v)
 {
     const proxy *p = v->proxy;
     const char *url = segue_listener_url(p->listener);
-    v->told = true;
+    service_enter(v, SERVICE_TOLD);
     if (!p->listener)
         return;
     fprintf(stderr, "segue-proxy: serving %.*s%s\n", (int)p->base_len, url, v->path);
@@ -96,21 +97,21 @@ static void tell(service *v)
 static void serve_all(proxy *p)
 {
     for (service *v = p->services; v; v = v->next) {
-        if (v->serving || v->ended || !v->sources || !service_has_settled(v))
+        if (v->stage != SERVICE_MADE || !v->sources || !service_has_settled(v))
             continue;
         if (v->server || service_make_server(v, NULL))
             serve(v);
-        if (p->ending)
+        if (p->stage == PROXY_ENDING)
             return;
     }
     for (service *v = p->services; v; v = v->next)
-        if (v->serving && !v->told)
+        if (v->stage == SERVICE_OPEN)
             tell(v);
 }
 
 void serve_new_paths(proxy *p)
 {
-    if (p->serving && !p->changing && !p->draining && !p->ending && p->listener)
+    if (p->stage == PROXY_SERVING && p->listener)
         serve_all(p);
 }
 
@@ -129,22 +130,22 @@ void serve_tell_failure(const source *s)
 void serve_when_settled(proxy *p)
 {
     bool some = false;
-    if (p->serving || p->ending)
+    if (p->stage != PROXY_STARTING)
         return;
     for (source *s = source_next(p, NULL); s; s = source_next(p, s)) {
-        if (!s->settled)
+        if (!source_has_settled(s))
             return;
-        some |= !s->failed;
+        some |= s->stage != SOURCE_FAILED;
     }
     for (source *s = source_next(p, NULL); s; s = source_next(p, s))
-        if (s->failed && !p->config.check) /* --check prints it */
+        if (s->stage == SOURCE_FAILED && !p->config.check) /* --check prints it */
             serve_tell_failure(s);
     if (p->config.check)
         proxy_end(p, check_print(p) ? 0 : 3);
     else if (!some && !p->services->sources->next && !p->config.listen)
         proxy_end(p, 3); /* the host reports the failure, and starts the proxy again */
     else {
-        p->serving = true;
+        proxy_enter(p, PROXY_SERVING);
         serve_all(p);
         readiness_update(p);
     }

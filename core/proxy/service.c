@@ -10,7 +10,7 @@
 static service *find(const proxy *p, const char *path)
 {
     for (service *v = p->services; v; v = v->next)
-        if (!v->ended && !strcmp(v->path, path))
+        if (v->stage != SERVICE_ENDED && !strcmp(v->path, path))
             return v;
     return NULL;
 }
@@ -31,7 +31,7 @@ void service_ref(service *v)
 void service_unref(void *user)
 {
     service *v = user, **link = &v->proxy->services;
-    if (--v->refs || v->proxy->ending) /* services_free frees it */
+    if (--v->refs || v->proxy->stage == PROXY_ENDING) /* services_free frees it */
         return;
     while (*link != v)
         link = &(*link)->next;
@@ -92,10 +92,10 @@ static void on_idle(void *user)
     service *v = user;
     proxy *p = v->proxy;
     v->idle = true;
-    if (p->config.listen && !p->draining)
+    if (p->config.listen && p->stage != PROXY_DRAINING)
         return;
     for (v = p->services; v; v = v->next)
-        if (v->serving && !v->idle)
+        if (v->stage != SERVICE_MADE && !v->idle)
             return;
     proxy_end(p, p->status);
 }
@@ -154,7 +154,7 @@ bool service_make_server(service *v, const source *only)
                   "the path %s cannot be served: %s", v->path,
                   error ? segue_error_read(error)->message : segue_status_name(status));
         segue_error_free(error);
-        if (!v->proxy->serving)
+        if (v->proxy->stage == PROXY_STARTING)
             proxy_end(v->proxy, 1);
         return false;
     }
@@ -167,10 +167,15 @@ bool service_make_server(service *v, const source *only)
 
 /* ---- the life of a service ---- */
 
+bool service_is_reached(const service *v)
+{
+    return v->stage == SERVICE_OPEN || v->stage == SERVICE_TOLD;
+}
+
 bool service_has_settled(const service *v)
 {
     for (const source *s = v->sources; s; s = s->next)
-        if (!s->settled)
+        if (!source_has_settled(s))
             return false;
     return true;
 }
@@ -180,8 +185,10 @@ bool service_has_settled(const service *v)
 static void end(service *v)
 {
     proxy *p = v->proxy;
-    v->ended = true;
-    if (v->serving && p->listener) {
+    bool was_reached = service_is_reached(v);
+    service_enter(v, SERVICE_ENDED);
+    v->idle |= !was_reached; /* it has had no client, so on_idle does not come */
+    if (was_reached && p->listener) {
         segue_listener_remove(p->listener, v->path);
         log_event(SEGUE_LOG_INFO, "path_removed", NULL,
                   "the path %s is no longer served; its calls continue", v->path);
@@ -198,9 +205,9 @@ static void end(service *v)
 
 void services_end_empty(proxy *p)
 {
-    for (service *v = p->services, *next; v && !p->changing; v = next) {
+    for (service *v = p->services, *next; v && p->stage != PROXY_CHANGING; v = next) {
         next = v->next;
-        if (!v->ended && !v->sources)
+        if (v->stage != SERVICE_ENDED && !v->sources)
             end(v);
     }
 }
@@ -215,7 +222,7 @@ void services_let_go(proxy *p)
 
 void services_free(proxy *p)
 {
-    p->ending = true;
+    proxy_enter(p, PROXY_ENDING);
     while (p->services) {
         service *v = p->services;
         p->services = v->next;

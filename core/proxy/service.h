@@ -1,10 +1,8 @@
 /* A service: the MCP server at one path of the listener, or at standard input and output.
  * It has the upstreams (sources) of its path, its clients and its store.
  *
- *     made --its sources have settled--> serving --it has no source any more--> ended
- *
- * An ended service answers the calls under way. It is freed after its server and its
- * sources. */
+ * An ended service (stages.h) answers the calls under way. It is freed after its server
+ * and its sources. */
 #ifndef PROXY_SERVICE_H
 #define PROXY_SERVICE_H
 
@@ -16,6 +14,7 @@ struct service {
     /* number of references: one of the proxy, one of the server and one of the watch of
      * the server's clients, and one of each source */
     int32_t refs;
+    service_stage stage;
     char *path;
     segue_store *store;   /* NULL = in memory */
     segue_server *server; /* NULL = it is not made yet, or the service has ended */
@@ -23,9 +22,6 @@ struct service {
     source *retired;        /* the sources that end after their calls */
     struct errand *errands; /* conversations of the proxy with the server (handle.c) */
     client *clients;
-    bool serving; /* true when clients can reach the server, or could until it ended */
-    bool told;    /* true when the log has said that the server is reached */
-    bool ended;
     bool idle;    /* true when no client has a conversation, and none can begin one */
     bool unready; /* true when no upstream can be used */
 };
@@ -40,6 +36,8 @@ bool service_make_server(service *v, const source *only);
 void service_ref(service *v);
 /* Drops a reference; a segue_free_fn. */
 void service_unref(void *user);
+/* True when clients reach the service. */
+bool service_is_reached(const service *v);
 /* True when all sources of the service have settled. */
 bool service_has_settled(const service *v);
 /* Ends the services that have no source any more: their paths are gone. Does nothing

@@ -122,7 +122,7 @@ void source_ref(source *s)
 void source_unref(source *s)
 {
     service *v = s->service;
-    if (--s->refs || s->proxy->ending)
+    if (--s->refs || s->proxy->stage == PROXY_ENDING)
         return;
     unlink_from(&v->retired, s);
     free_source(s);
@@ -182,7 +182,7 @@ void source_retire(source *s, const char *why)
     unlink_from(&v->sources, s);
     s->next = v->retired;
     v->retired = s;
-    s->retired = true;
+    source_enter(s, SOURCE_RETIRED);
     catalog_remove(s);
     clients_subscribe_anew(v);
     for (upstream *u = s->upstreams, *next; u; u = next) {
@@ -216,10 +216,15 @@ void source_start(source *s)
         catalog_lost(s);
 }
 
-static source *find_unsettled(const proxy *p)
+bool source_has_settled(const source *s)
+{
+    return s->stage == SOURCE_OFFERED || s->stage == SOURCE_FAILED;
+}
+
+static source *find_starting(const proxy *p)
 {
     source *s = source_next(p, NULL);
-    while (s && s->settled)
+    while (s && s->stage != SOURCE_STARTING)
         s = source_next(p, s);
     return s;
 }
@@ -231,7 +236,7 @@ static void start_is_over(void *user)
     proxy *p = user;
     segue_timer_free(p->start);
     p->start = NULL;
-    for (source *s; !p->start && (s = find_unsettled(p));) {
+    for (source *s; !p->start && (s = find_starting(p));) {
         upstream *u = s->upstreams;
         text why = {.p = NULL};
         text_add_str(&why, "the server did not answer in time");
@@ -256,9 +261,13 @@ void sources_limit_start(proxy *p)
 void source_settled(source *s)
 {
     proxy *p = s->proxy;
-    bool was_serving = p->serving;
+    bool has_begun = p->stage != PROXY_STARTING && p->stage != PROXY_ENDING;
+    if (has_begun && s->stage == SOURCE_FAILED)
+        serve_tell_failure(s);
+    successions_settle(p);
     serve_when_settled(p);
-    reload_when_settled(s, was_serving);
+    services_end_empty(p);
+    reload_when_settled(p);
     serve_new_paths(p);
     readiness_update(p);
 }

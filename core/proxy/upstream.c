@@ -103,7 +103,8 @@ static void try_again(void *user)
 static void put_off(upstream *u)
 {
     int64_t ms = RETRY_FIRST_MS;
-    if (u->source->proxy->ending || u->again || !u->in_source || u->retired)
+    if (u->source->proxy->stage == PROXY_ENDING || u->again || !u->in_source ||
+        u->retired)
         return;
     for (int32_t i = 1; i < u->failures && ms < RETRY_MOST_MS; i++)
         ms *= 2;
@@ -134,14 +135,14 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
         snprintf(u->last_error, sizeof u->last_error, "%s",
                  segue_error_read(error)->message);
     /* when the first session of a source fails, serve_tell_failure tells it */
-    bool is_told = u == s->upstreams && !s->settled;
-    if (error && !s->proxy->ending)
+    bool is_told = u == s->upstreams && s->stage == SOURCE_STARTING;
+    if (error && s->proxy->stage != PROXY_ENDING)
         log_event(is_told ? SEGUE_LOG_INFO : SEGUE_LOG_WARNING,
                   was_open ? "upstream_lost" : "upstream_failed", s->config->name, "%s",
                   u->last_error);
     u->failures = was_open ? 0 : u->failures + 1;
     put_off(u);
-    if (u == s->upstreams && !s->retired)
+    if (u == s->upstreams && s->stage != SOURCE_RETIRED)
         catalog_lost(s);
 }
 
@@ -204,7 +205,7 @@ static void on_open(void *user, segue_session *session)
     u->failures = 0;
     upstream_set_lost(u, false);
     log_event(SEGUE_LOG_INFO, "upstream_open", s->config->name, "the session is open");
-    if (u == s->upstreams && !s->retired) {
+    if (u == s->upstreams && s->stage != SOURCE_RETIRED) {
         free(s->peer);
         s->peer = peer;
         s->can = u->can;
@@ -227,7 +228,7 @@ static void on_notification(void *user, segue_session *session, const char *meth
 {
     upstream *u = user;
     source *s = u->source;
-    if (session != u->session || !s->service->server || s->retired)
+    if (session != u->session || !s->service->server || s->stage == SOURCE_RETIRED)
         return;
     if (!strcmp(method, "notifications/tools/list_changed"))
         catalog_read(s, 1u << LIST_TOOLS);
@@ -314,7 +315,7 @@ segue_session *upstream_session(upstream *u)
     segue_error *error = NULL;
     if (u->session)
         return u->session;
-    if (u->source->proxy->ending || u->again)
+    if (u->source->proxy->stage == PROXY_ENDING || u->again)
         return NULL;
     segue_status status = upstream_connect(u, &transport, &error);
     if (status == SEGUE_OK)
@@ -378,9 +379,9 @@ void upstream_use(upstream *u)
 void upstream_leave(upstream *u)
 {
     int64_t idle_ms = u->source->proxy->config.idle_ms;
-    if (--u->calls || !u->in_source || u->source->proxy->ending)
+    if (--u->calls || !u->in_source || u->source->proxy->stage == PROXY_ENDING)
         return;
-    if (u->retired || u->source->retired) {
+    if (u->retired || u->source->stage == SOURCE_RETIRED) {
         drop(u);
         return;
     }

@@ -59,14 +59,6 @@ class Paths(stage.Stage):
         while self.names(client) != names:
             self.assertLess(time.monotonic(), end)
 
-    def wait_for_odd(self, client):
-        """Waits until a call is answered: its tool may be missing for a moment."""
-        end = time.monotonic() + peers.PATIENCE
-        while "result" not in (said := client.tool("odd")):
-            self.assertIn("error", said)
-            self.assertLess(time.monotonic(), end)
-        self.assertEqual(said["result"], upstream.ODD)
-
     def read_anew(self, proxy, words, **servers):
         """Changes the file, and waits for these words in the log."""
         self.write_config(**servers)
@@ -486,7 +478,48 @@ class Reload(Paths):
                        b=self.entry("--extra", path="/a"))
         for client, names in zip(clients, (ALL | {"extra"}, ALL)):
             self.wait_for_names(client, names)
-            self.wait_for_odd(client)
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        self.assertEqual(proxy.end(), 0)
+
+    def pids(self, clients, names):
+        """Checks the tools of the paths, and returns who answers their calls."""
+        for client, expected in zip(clients, names):
+            self.assertEqual(self.names(client), expected)
+            self.assertEqual(client.tool("odd")["result"], upstream.ODD)
+        return [text_of(client.tool("pid")) for client in clients]
+
+    def test_upstreams_trade_their_paths_in_one_step(self):
+        """All paths stay as they are until the last of the three is ready. From then on
+        each of them has the tools of the next one."""
+        more = {"a": [], "b": ["--extra"], "c": []}
+        held = self.pipe("held")
+        proxy = self.serve(log_level="debug", **{
+            name: self.entry(*words, path=f"/{name}") for name, words in more.items()})
+        clients = [self.at(proxy, path) for path in ("/a", "/b", "/c")]
+        before = self.pids(clients, (ALL, ALL | {"extra"}, ALL))
+        self.read_anew(proxy, "was read anew",
+                       a=self.entry(path="/b"), b=self.entry("--extra", path="/c"),
+                       c=self.entry("--held", held.path, path="/a"))
+        for _ in range(2):
+            proxy.wait_line("its lists were read")
+        self.assertEqual(self.pids(clients, (ALL, ALL | {"extra"}, ALL)), before)
+        held.let()
+        for _ in range(3):
+            proxy.wait_line("the next one has replaced it")
+        after = self.pids(clients, (ALL, ALL, ALL | {"extra"}))
+        self.assertEqual(len({*before, *after}), 6)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_what_a_path_lists_can_be_called_when_one_of_two_cannot_move(self):
+        proxy = self.serve(a=self.entry(path="/a"), b=self.entry("--extra", path="/b"))
+        client = self.at(proxy, "/a")
+        (before,) = self.pids([client], [ALL])
+        self.read_anew(proxy, "the next one has replaced it",
+                       a=self.entry("--fail", path="/b"),
+                       b=self.entry("--extra", path="/a"))
+        self.assertEqual(self.pids([client], [ALL | {"extra"}]), [before])
+        self.assertEqual(text_of(client.tool("extra")), "extra")
+        self.assertEqual(self.status(proxy, "/b"), 404)
         self.assertEqual(proxy.end(), 0)
 
     def test_a_name_that_becomes_free_goes_to_the_other_upstream(self):

@@ -120,6 +120,7 @@ class Tokens(stage.Stage):
             self.tokens.write_text(words)
             proxy.process.send_signal(signal.SIGHUP)
             proxy.wait_line("nobody is let in")
+            proxy.wait_line("was read anew")
             self.assertEqual(self.status(proxy, "Bearer secret"), 401)
             self.assertEqual(self.status(proxy), 401)
         self.write(ada="secret")

@@ -11,6 +11,7 @@ Usage: upstream.py [--log FILE] [--hints] [--silent]
   --mute      never reads and never writes
   --no-lists  refuses to send its lists
   --slow-lists  never answers a request for a list
+  --held PIPE  answers a request for its tools when it gets a byte from the pipe
   --until FILE  fails at the start while FILE does not exist
 """
 
@@ -249,6 +250,9 @@ def handle(message):
     elif method.endswith("/list") and "--no-lists" in OPTIONS:
         send({"id": number, "error": {"code": -32603, "message": "no lists"}})
     elif method == "tools/list":
+        if "--held" in OPTIONS and "cursor" not in params:
+            with open(OPTIONS[OPTIONS.index("--held") + 1], "rb", buffering=0) as pipe:
+                pipe.read(1)
         half = len(TOOLS) // 2
         first = "cursor" not in params
         page = {"tools": TOOLS[:half] if first else TOOLS[half:]}
