@@ -423,11 +423,15 @@ void relay_follow(relay *r, const char *token)
 
 static bool make_key(char key[RELAY_KEY + 1])
 {
+    static const char digits[] = "0123456789abcdef";
     unsigned char bytes[RELAY_KEY / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        key[2 * i] = digits[bytes[i] >> 4];
+        key[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    key[RELAY_KEY] = 0;
     return true;
 }
 
@@ -477,9 +481,10 @@ bool relay_continue_as(relay *r, const item *i, segue_call *call, int64_t ttl_ms
 void relay_begin(const item *i, source *to, segue_call *call, const char *method,
                  text *params)
 {
+    char key[RELAY_KEY + 1];
     relay *r = params->failed ? NULL : calloc(1, sizeof *r);
     upstream *up = r ? source_upstream(to, call) : NULL;
-    if (!up || !make_key(r->key)) {
+    if (!up || !make_key(key)) {
         segue_call_fail(
             call, -32603,
             r ? "The proxy has too many upstreams at present (--max-upstreams)"
@@ -498,7 +503,7 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
                  .params = *params,
                  .is_tool = !strcmp(method, "tools/call")};
     *params = (text){.p = NULL};
-    make_key(r->key);
+    memcpy(r->key, key, sizeof key);
     upstream_use(up);
     watch(r);
     set_beat(r);

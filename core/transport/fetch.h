@@ -38,6 +38,8 @@ typedef struct sgi_fetch_settings {
     const char *unix_socket;
     bool insecure;   /* true = TLS certificates are not verified */
     bool http1_only; /* true = HTTP/2 over TLS is not used */
+    /* true = libcurl carries plain HTTP, too; see fetch_direct.c */
+    bool by_libcurl;
     /* the limit in ms for name look-up, connection and TLS together; default 30 s */
     int64_t connect_timeout_ms;
     /* idle time in s before TCP keep-alive probes are sent; default 30; negative = no

@@ -21,15 +21,11 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
+#include "base/thresholds.h"
 #include "wire/url.h"
 
 #define DEFAULT_CONNECT_MS 30000
 #define DEFAULT_KEEPALIVE_S 30
-/* The idle time in s after which a connection is not used for a request that must be sent
- * only once. Common servers close a connection that was idle for 5 s. When a request is
- * sent at the moment of such a close, the client cannot know whether the server received
- * it. */
-#define ONCE_IDLE_S 3
 /* The size of libcurl's read buffer, of which each running fetch has one. The buffer has
  * space for what a peer writes at once, if the peer collects its output up to 64 KiB. A
  * larger buffer is not faster, and after a stall its pages stay in memory. */
@@ -43,75 +39,18 @@ static void set_fault(sgi_fetch *fetch, sgi_fetch_fault fault, const char *why)
     snprintf(fetch->why, sizeof fetch->why, "%s", why);
 }
 
-/* Writes "scheme://host:port/path" of the redirect's target into `to`, or "elsewhere" if
- * the target cannot be parsed. "?..." stands for the query, which may have secrets, and
- * "..." for the end of a long path. */
-static void name_target(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
-{
-    char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *query = NULL;
-    char text[1024];
-    CURLU *url = curl_url();
-    snprintf(to, size, "elsewhere");
-    if (url && location.n < sizeof text) {
-        snprintf(text, sizeof text, "%.*s", (int)location.n, location.p);
-        if (!curl_url_set(url, CURLUPART_URL, fetch->url, 0) &&
-            !curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
-            !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
-            !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-            !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-            !curl_url_get(url, CURLUPART_PATH, &path, 0)) {
-            curl_url_get(url, CURLUPART_QUERY, &query, 0);
-            int len = snprintf(to, size, "%s://%s:%s%s%s", scheme, host, port, path,
-                               query ? "?..." : "");
-            if (len >= (int)size)
-                memcpy(to + size - sizeof "...", "...", sizeof "...");
-        }
-    }
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(path);
-    curl_free(query);
-    curl_url_cleanup(url);
-}
-
-/* True when the response is a redirect; `fault` and `why` are then set. Redirects are
- * refused, because the headers and the body could go to the wrong server. */
-static bool is_redirect(sgi_fetch *fetch, int32_t status)
-{
-    char target[SGI_WHY_SIZE - 70];
-    sgi_str location = sgi_fetch_get_header(fetch, "location");
-    if (status < 300 || status > 399 || !location.p)
-        return false;
-    name_target(fetch, location, target, sizeof target);
-    snprintf(fetch->why, sizeof fetch->why,
-             "the server redirects to %s (%d), and redirects are not followed", target,
-             (int)status);
-    fetch->fault = SGI_FETCH_REDIRECTED;
-    return true;
-}
-
-static void note_address(sgi_fetch *fetch)
-{
-    char *text = NULL;
-    sgi_ip_address address;
-    if (curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK && text &&
-        sgi_ip_address_parse(sgi_str_of(text), &address))
-        fetch->fetcher->address = address;
-}
-
 /* Handles the end of a head. Returns false when the transfer has to end. The caller holds
  * the lock. */
 static bool take_head(sgi_fetch *fetch, int32_t status)
 {
+    char *text = NULL;
+    sgi_ip_address address;
+    bool known = status >= 200 &&
+                 curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK &&
+                 text && sgi_ip_address_parse(sgi_str_of(text), &address);
     if (status < 200)
         return true; /* a status below 200 is provisional; another head follows */
-    if (is_redirect(fetch, status))
-        return false;
-    fetch->headed = true;
-    note_address(fetch);
-    fetch->events->head(fetch->user, fetch, status);
-    return !fetch->cancelled;
+    return sgi_fetch_take_head(fetch, status, known ? &address : NULL);
 }
 
 /* Handles one line of the head. Returns false when the transfer has to end. The caller
@@ -201,15 +140,6 @@ static int on_seek(void *user, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
-{
-    curl_off_t seconds = 0;
-    if (curl_easy_getinfo(fetch->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK ||
-        seconds <= 0)
-        return 0;
-    return seconds < INT32_MAX ? (int64_t)seconds * 1000 : INT64_C(1000) * INT32_MAX;
-}
-
 /* ---- options ---- */
 
 /* Sets an option of libcurl. On failure, SET returns from the function that uses it. */
@@ -252,7 +182,7 @@ static CURLcode set_request(CURL *easy, sgi_fetch *fetch)
             SET(CURLOPT_READDATA, fetch);
             SET(CURLOPT_SEEKFUNCTION, on_seek);
             SET(CURLOPT_SEEKDATA, fetch);
-            SET(CURLOPT_MAXAGE_CONN, (long)ONCE_IDLE_S);
+            SET(CURLOPT_MAXAGE_CONN, (long)(SGI_THRESHOLD(once_idle_ms) / 1000));
         } else {
             SET(CURLOPT_POSTFIELDS, fetch->body.len ? fetch->body.p : "");
         }
@@ -284,9 +214,10 @@ static CURLcode set_protocols(CURL *easy, const sgi_fetch *fetch)
 
 /* Sets the route of the connection: Unix socket, proxy and time limits. A proxy of the
  * settings is used even if NO_PROXY excludes the host. */
-static CURLcode set_route(CURL *easy, const sgi_fetch_settings *settings)
+static CURLcode set_route(CURL *easy, const sgi_fetch *fetch)
 {
-    const char *proxy = settings->proxy;
+    const sgi_fetch_settings *settings = &fetch->fetcher->settings;
+    const char *proxy = fetch->is_direct ? "" : settings->proxy;
     int64_t connect_ms = settings->connect_timeout_ms;
     int64_t keepalive_s =
         settings->keepalive_s ? settings->keepalive_s : DEFAULT_KEEPALIVE_S;
@@ -397,6 +328,17 @@ static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
     return CURLE_OK;
 }
 
+/* Makes libcurl connect and nothing else. The connection then belongs to
+ * fetch_direct.c. */
+static CURLcode set_connection(CURL *easy, sgi_fetch *fetch)
+{
+    SET(CURLOPT_CONNECT_ONLY, 1L);
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    SET(CURLOPT_CLOSESOCKETFUNCTION, sgi_fetch_direct_on_close);
+    SET(CURLOPT_CLOSESOCKETDATA, fetch->fetcher->pool);
+    return CURLE_OK;
+}
+
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
 {
     const sgi_fetch_settings *settings = &fetch->fetcher->settings;
@@ -405,11 +347,11 @@ CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
         return CURLE_OUT_OF_MEMORY;
     CURLcode fault = set_callbacks(easy, fetch);
     if (fault == CURLE_OK)
-        fault = set_request(easy, fetch);
+        fault = fetch->is_direct ? set_connection(easy, fetch) : set_request(easy, fetch);
     if (fault == CURLE_OK)
         fault = set_protocols(easy, fetch);
     if (fault == CURLE_OK)
-        fault = set_route(easy, settings);
+        fault = set_route(easy, fetch);
     if (fault == CURLE_OK)
         fault = set_tls(easy, settings);
     if (fault == CURLE_OK)

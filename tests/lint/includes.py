@@ -151,7 +151,8 @@ TRANSPORTS = {
         "http_client_exchange_token", "http_client_response", "resumptions",
         "http_auth", "absent_oauth",
         "header_hook",
-        "fetch", "fetch_easy", "fetch_pool", "fetch_state",
+        "fetch", "fetch_direct", "fetch_easy", "fetch_head", "fetch_multi",
+        "fetch_pool", "fetch_request", "fetch_state",
     },
 }
 

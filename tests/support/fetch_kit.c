@@ -24,6 +24,8 @@ void fetch_connect(fetch_rig *rig, const sgi_fetch_settings *settings)
     if (settings)
         own = *settings;
     snprintf(rig->url, sizeof rig->url, "http://127.0.0.1:%d/mcp", rig->peer.port);
+    if (getenv("SEGUE_TEST_BY_LIBCURL"))
+        own.by_libcurl = true;
     if (!own.url)
         own.url = rig->url;
     assert_int_equal(sgi_fetcher_new(rig->rt, &own, &rig->fetcher, why), SEGUE_OK);

@@ -46,7 +46,8 @@ struct fetch_seen {
 /* Makes a runtime and a peer that listens; it makes no fetcher. */
 void fetch_set_up(fetch_rig *rig);
 /* Makes the fetcher. settings NULL = the defaults without a proxy; url NULL = the
- * peer's. */
+ * peer's. With SEGUE_TEST_BY_LIBCURL in the environment, libcurl carries plain HTTP,
+ * too. */
 void fetch_connect(fetch_rig *rig, const sgi_fetch_settings *settings);
 /* Does what fetch_set_up and fetch_connect do. */
 void fetch_begin(fetch_rig *rig, const sgi_fetch_settings *settings);

@@ -532,7 +532,7 @@ static void a_socket_that_cannot_be_watched_ends_what_runs(void **state)
     struct sgi_fetch_watches taken = LIST_HEAD_INITIALIZER(taken);
     sgi_fetch_watch *watch;
     (void)state;
-    fetch_begin(&rig, NULL);
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .by_libcurl = true});
     fetch_open_stream(&rig, &first, &line);
     sgi_fetch_pool *pool = rig.fetcher->pool;
     while ((watch = LIST_FIRST(&pool->spare))) {
