@@ -33,4 +33,6 @@ const char *const sgb_event_names[SGB_EVENTS] = {
     [SGB_ANSWER] = "ANSWER",
     [SGB_ANSWER_ROOM] = "ANSWER_ROOM",
     [SGB_ANSWER_END] = "ANSWER_END",
+    [SGB_CLIENT_OPEN] = "CLIENT_OPEN",
+    [SGB_CLIENT_CLOSED] = "CLIENT_CLOSED",
 };

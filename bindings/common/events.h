@@ -36,6 +36,8 @@ enum sgb_event {
     SGB_ANSWER,
     SGB_ANSWER_ROOM,
     SGB_ANSWER_END,
+    SGB_CLIENT_OPEN,
+    SGB_CLIENT_CLOSED,
     SGB_EVENTS
 };
 

@@ -382,6 +382,9 @@ void sgnode_on_drain(void *user, segue_call *call);
 void sgnode_on_input(void *user, segue_call *call, segue_status status, const char *json,
                      size_t len);
 void sgnode_on_idle(void *user);
+void sgnode_on_client_open(void *user, uint64_t client, const char *principal,
+                           const char *json, size_t len);
+void sgnode_on_client_closed(void *user, uint64_t client);
 void sgnode_on_open(void *user, segue_session *session);
 void sgnode_on_closed(void *user, segue_session *session, const segue_error *error);
 void sgnode_on_reconnect(void *user, segue_session *session, int32_t attempt,

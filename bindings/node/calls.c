@@ -31,6 +31,12 @@ static napi_value call_name(sgnode_frame *frame)
     return sgnode_string(frame->env, segue_call_name(call));
 }
 
+static napi_value call_client(sgnode_frame *frame)
+{
+    CALL(call);
+    return sgnode_number(frame->env, (double)segue_call_client(call));
+}
+
 static napi_value call_principal(sgnode_frame *frame)
 {
     CALL(call);
@@ -451,6 +457,7 @@ const sgnode_row sgnode_call_rows[] = {
     {"callMethod", call_method},
     {"callName", call_name},
     {"callPrincipal", call_principal},
+    {"callClient", call_client},
     {"callHasScope", call_has_scope},
     {"callParams", call_params},
     {"callMeta", call_meta},

@@ -183,6 +183,24 @@ void sgnode_on_idle(void *user)
     push_plain(user, SGB_IDLE);
 }
 
+void sgnode_on_client_open(void *opaque, uint64_t client, const char *principal,
+                           const char *json, size_t len)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    if (env)
+        tell(user, SGB_CLIENT_OPEN, sgnode_number(env, (double)client),
+             sgnode_string(env, principal), sgnode_text(env, json, len));
+}
+
+void sgnode_on_client_closed(void *opaque, uint64_t client)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    if (env)
+        tell(user, SGB_CLIENT_CLOSED, sgnode_number(env, (double)client), NULL, NULL);
+}
+
 void sgnode_on_input(void *user, segue_call *call, segue_status status, const char *json,
                      size_t len)
 {

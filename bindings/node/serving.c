@@ -67,6 +67,24 @@ static napi_value server_add(sgnode_frame *frame)
     return sgnode_done(frame, status);
 }
 
+static napi_value server_watch_clients(sgnode_frame *frame)
+{
+    segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
+    sgnode_host *host;
+    sgnode_user *user;
+    segue_server *server = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SERVER, &host);
+    if (!server || !sgnode_user_new(frame, host, frame->arg[1], &user))
+        return NULL;
+    events.user = user;
+    events.free_user = sgnode_user_free;
+    events.on_open = sgnode_on_client_open;
+    events.on_closed = sgnode_on_client_closed;
+    segue_status status = segue_server_watch_clients(server, &events, &frame->error);
+    if (status != SEGUE_OK)
+        sgnode_user_free(user);
+    return sgnode_done(frame, status);
+}
+
 static napi_value server_remove(sgnode_frame *frame)
 {
     const char *name;
@@ -284,6 +302,7 @@ static napi_value tokens_check(sgnode_frame *frame)
 const sgnode_row sgnode_server_rows[] = {
     {"serverNew", server_new},
     {"serverAdd", server_add},
+    {"serverWatchClients", server_watch_clients},
     {"serverRemove", server_remove},
     {"serverResourceUpdated", server_resource_updated},
     {"serverStats", server_stats},

@@ -83,6 +83,23 @@ void sgpy_on_idle(void *user)
     push_plain(user, SGB_IDLE);
 }
 
+void sgpy_on_client_open(void *user, uint64_t client, const char *principal,
+                         const char *json, size_t len)
+{
+    bool entered;
+    if (begin(user, &entered))
+        finish(user, entered, SGB_CLIENT_OPEN, PyLong_FromUnsignedLongLong(client),
+               sgpy_string(principal), sgpy_bytes(json, len));
+}
+
+void sgpy_on_client_closed(void *user, uint64_t client)
+{
+    bool entered;
+    if (begin(user, &entered))
+        finish(user, entered, SGB_CLIENT_CLOSED, PyLong_FromUnsignedLongLong(client),
+               NULL, NULL);
+}
+
 void sgpy_on_input(void *user, segue_call *call, segue_status status, const char *json,
                    size_t len)
 {

@@ -219,6 +219,7 @@ SGPY_SHIM(store_postgres)
 SGPY_SHIM(store_custom)
 SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
+SGPY_SHIM(server_watch_clients)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
 SGPY_SHIM(listener_open)
@@ -281,6 +282,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
                           PyObject *validate = Py_None);
 PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *options,
                           PyObject *handler, bool completion = false);
+PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
@@ -324,9 +326,7 @@ PyObject *sgpy_option_names(void);
 %ignore segue_runtime_uncork;
 %ignore segue_call_hold_turn; /* only the shim calls this function */
 %ignore segue_call_fail_with;
-%ignore segue_server_watch_clients; /* this function and the next four are for gateways */
-%ignore segue_call_client;
-%ignore segue_client_updated;
+%ignore segue_client_updated; /* this function and the next two are for gateways */
 %ignore segue_client_log;
 %ignore segue_client_call;
 %ignore segue_timer_start;

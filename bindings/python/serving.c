@@ -58,6 +58,24 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
     return sgpy_raise(status);
 }
 
+PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler)
+{
+    segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
+    segue_server *ptr = sgpy_unwrap(server, SGPY_SERVER);
+    sgpy_user *user = ptr ? sgpy_user_new(sgpy_host_of(server), handler) : NULL;
+    if (!user)
+        return NULL;
+    events.user = user;
+    events.free_user = sgpy_user_free;
+    events.on_open = sgpy_on_client_open;
+    events.on_closed = sgpy_on_client_closed;
+    segue_status status = segue_server_watch_clients(ptr, &events, sgpy_error_slot());
+    if (status == SEGUE_OK)
+        return Py_NewRef(Py_None);
+    sgpy_user_free(user);
+    return sgpy_raise(status);
+}
+
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
 {
     segue_server *ptr = sgpy_unwrap(server, SGPY_SERVER);

@@ -252,6 +252,9 @@ void sgpy_on_drain(void *user, segue_call *call);
 void sgpy_on_input(void *user, segue_call *call, segue_status status, const char *json,
                    size_t len);
 void sgpy_on_idle(void *user);
+void sgpy_on_client_open(void *user, uint64_t client, const char *principal,
+                         const char *json, size_t len);
+void sgpy_on_client_closed(void *user, uint64_t client);
 void sgpy_on_open(void *user, segue_session *session);
 void sgpy_on_closed(void *user, segue_session *session, const segue_error *error);
 void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
@@ -324,6 +327,7 @@ PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bear
 PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer);
 PyObject *sgpy_server_stats(PyObject *server);
+PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -124,6 +124,13 @@ export const Kind = {
     ANSWER_ROOM: 30,
     /** The last event of an exchange. a: 0 = the answer is complete, E_CLOSED = not. */
     ANSWER_END: 31,
+    /**
+     * For the handler of serverWatchClients: a client has come. a: number, b: principal,
+     * c: what the client has declared (JSON).
+     */
+    CLIENT_OPEN: 32,
+    /** The last event of a client. a: number. */
+    CLIENT_CLOSED: 33,
 } as const;
 
 /** The values of the C enum `segue_status_value`. */

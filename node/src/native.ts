@@ -329,6 +329,11 @@ export interface Native {
         handler: Handler,
         completion?: boolean,
     ): void;
+    /**
+     * Makes the handler receive the events CLIENT_OPEN and CLIENT_CLOSED. To be called
+     * before the server is served.
+     */
+    serverWatchClients(server: Server, handler: Handler): void;
     serverRemove(server: Server, item: number, name: string): void;
     serverResourceUpdated(server: Server, uri: string): void;
     /** Returns the statistics as JSON text: an object of objects of numbers. */
@@ -400,6 +405,8 @@ export interface Native {
     callMethod(call: Call): string;
     callName(call: Call): string;
     callPrincipal(call: Call): string;
+    /** Returns the number of the client; 0 = the call is of no session. */
+    callClient(call: Call): number;
     callHasScope(call: Call, scope: string): boolean;
     callParams(call: Call): string;
     callMeta(call: Call, key: string): string | null;

@@ -24,9 +24,7 @@ const easy = read("core", "include", "segue", "easy.h");
 const ELSEWHERE: Record<string, string> = {
     callHoldTurn: "the event CALL_NOW",
     callFailWith: "callFail",
-    serverWatchClients: "for gateways, which are written in C",
-    callClient: "for gateways",
-    clientUpdated: "for gateways",
+    clientUpdated: "for gateways, which are written in C",
     clientLog: "for gateways",
     clientCall: "for gateways",
     timerStart: "setTimeout",

@@ -20,9 +20,7 @@ STUB = ROOT / "python" / "src" / "segue" / "_segue.pyi"
 ELSEWHERE = {
     "call_hold_turn": "the event CALL_NOW",
     "call_fail_with": "call_fail",
-    "server_watch_clients": "for gateways, which are written in C",
-    "call_client": "for gateways",
-    "client_updated": "for gateways",
+    "client_updated": "for gateways, which are written in C",
     "client_log": "for gateways",
     "client_call": "for gateways",
     "timer_start": "asyncio.loop.call_later",

@@ -150,6 +150,82 @@ static void initialize_and_get_name_the_server(void **state)
     assert_null(t.b.answer.server);
 }
 
+static char told[512];
+static int opened, closed;
+
+static void on_open(void *user, uint64_t client, const char *principal, const char *json,
+                    size_t len)
+{
+    (void)user;
+    assert_true(client > 0);
+    assert_string_equal(principal, "ada");
+    assert_in_range(len, 2, sizeof told - 1);
+    snprintf(told, sizeof told, "%s", json);
+    opened++;
+}
+
+static void on_closed(void *user, uint64_t client)
+{
+    (void)user;
+    assert_true(client > 0);
+    closed++;
+}
+
+/* Asks with these capabilities, and returns what on_open gets of them on another
+ * server. */
+static const char *continued_with(uint32_t caps)
+{
+    open_elsewhere();
+    assert_true(http_wire_open(&t.a, "2025-11-25"));
+    sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    session->is_named = false;
+    session->handshake.caps = caps;
+    assert_true(sgi_wire_session_give_name(session));
+    char name[SGI_SESSION_ID_MAX];
+    strcpy(name, session->id);
+    http_wire_cut(&t.a);
+    sgi_wire_session_end(session);
+    assert_int_equal(adopt(&t.a, sgi_str_of(name), 10), SEGUE_OK);
+    sgi_engine_run_callbacks(t.server->engine, 1000);
+    return told;
+}
+
+/* The application learns of a session that began on another server, and of its end. */
+static void a_continued_session_is_a_client(void **state)
+{
+    static const struct {
+        uint32_t caps;
+        const char *capabilities;
+    } rows[] = {
+        {0, "{}"},
+        {SGI_CAP_ROOTS, "{\"roots\":{}}"},
+        {SGI_CAP_ELICITATION, "{\"elicitation\":{}}"},
+        {SGI_CAP_ELICITATION_URL, "{\"elicitation\":{\"url\":{}}}"},
+        {SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING,
+         "{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{}}"},
+        {SGI_CAP_SAMPLING | SGI_CAP_SAMPLING_TOOLS, "{\"sampling\":{\"tools\":{}}}"},
+    };
+    (void)state;
+    opened = closed = 0;
+    t.server->clients.watched = true;
+    t.server->clients.events =
+        (segue_client_events){.on_open = on_open, .on_closed = on_closed};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char wanted[256];
+        snprintf(wanted, sizeof wanted,
+                 "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":%s,"
+                 "\"isSession\":true}",
+                 rows[i].capabilities);
+        assert_string_equal(continued_with(rows[i].caps), wanted);
+        sgi_json declared = sgi_json_get((sgi_json){told, strlen(told)}, "capabilities");
+        assert_int_equal(sgi_read_caps(declared), rows[i].caps);
+        sgi_wire_sessions_end(t.server);
+        sgi_engine_run_callbacks(t.server->engine, 1000);
+        assert_int_equal(opened, closed);
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -185,6 +261,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_shared_key_nothing_is_named, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(initialize_and_get_name_the_server, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_continued_session_is_a_client, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),
     };

@@ -240,51 +240,25 @@ segue_status sgi_clients_watch(segue_server *server, const segue_client_events *
     return SEGUE_OK;
 }
 
-/* Writes what on_open gets. Returns NULL when out of memory. */
-static char *write_info(const sgi_inbound *in, bool is_listen)
+/* Makes a client. session or peer: what the client is; the other is NULL. info: owned by
+ * the client from now on, also when the function fails; NULL = out of memory. */
+static sgi_client *make_client(sgi_principal *who, sgi_wire_session *session,
+                               sgi_peer *peer, segue_server *server, char *info)
 {
-    const sgi_mem *mem = sgi_engine_mem(in->peer->server->engine);
-    bool shaken = !sgi_facts(in->version)->is_stateless;
-    sgi_json capabilities =
-        shaken ? sgi_json_get(in->params, "capabilities") : in->capabilities;
-    sgi_json info = shaken ? sgi_json_get(in->params, "clientInfo")
-                           : sgi_json_get(in->meta, "io.modelcontextprotocol/clientInfo");
-    sgi_buf text;
-    sgi_buf_init(&text, mem);
-    sgi_jw w = sgi_jw_to(&text);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "protocolVersion",
-                         sgi_str_of(sgi_version_name(in->version)));
-    sgi_jw_member_raw(&w, "capabilities", capabilities.n ? capabilities : SGI_STR("{}"));
-    if (info.n)
-        sgi_jw_member_raw(&w, "clientInfo", info);
-    sgi_jw_member_raw(&w, "isSession", is_listen ? SGI_STR("false") : SGI_STR("true"));
-    sgi_jw_close(&w, '}');
-    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
-    sgi_buf_free(&text);
-    return copy;
-}
-
-static sgi_client *make_client(const sgi_inbound *in, bool is_listen)
-{
-    segue_server *server = in->peer->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_client *client = sgi_zalloc(mem, sizeof *client);
-    if (!client)
-        return NULL;
-    client->info = write_info(in, is_listen);
-    if (!client->info) {
-        sgi_free(mem, client, sizeof *client);
+    sgi_client *client = info ? sgi_zalloc(mem, sizeof *client) : NULL;
+    if (!client) {
+        sgi_text_free(mem, info);
         return NULL;
     }
+    client->info = info;
     client->number = ++server->clients.last_number;
     client->server = server;
     sgi_server_ref(server);
-    client->who = in->peer->who;
+    client->who = who;
     sgi_principal_ref(client->who);
-    client->session = is_listen ? NULL : in->peer->session;
-    client->peer = client->session ? NULL : in->peer;
-    client->is_listen = is_listen;
+    client->session = session;
+    client->peer = peer;
     client->ready.run = deliver;
     client->open_due = true;
     sgi_map_init(&client->subscriptions, &server->engine->env);
@@ -296,20 +270,40 @@ static sgi_client *make_client(const sgi_inbound *in, bool is_listen)
     return client;
 }
 
+static sgi_client *make_client_of(const sgi_inbound *in, bool is_listen)
+{
+    sgi_peer *peer = in->peer;
+    sgi_wire_session *session = is_listen ? NULL : peer->session;
+    sgi_client *client =
+        make_client(peer->who, session, session ? NULL : peer, peer->server,
+                    sgi_client_info_of_request(in, is_listen));
+    if (client)
+        client->is_listen = is_listen;
+    return client;
+}
+
 void sgi_client_begin(const sgi_inbound *in)
 {
     sgi_peer *peer = in->peer;
     if (!peer->server->clients.watched || peer->handshake->client || peer->is_host ||
         (peer->is_exchange && !peer->session))
         return;
-    peer->handshake->client = make_client(in, false);
+    peer->handshake->client = make_client_of(in, false);
+}
+
+void sgi_client_begin_session(sgi_wire_session *session)
+{
+    segue_server *server = session->server;
+    if (server->clients.watched)
+        session->handshake.client = make_client(session->who, session, NULL, server,
+                                                sgi_client_info_of_session(session));
 }
 
 sgi_client *sgi_client_begin_listen(const sgi_inbound *in)
 {
     if (!in->peer->server->clients.watched)
         return NULL;
-    return in->peer->is_exchange ? make_client(in, true) : in->peer->handshake->client;
+    return in->peer->is_exchange ? make_client_of(in, true) : in->peer->handshake->client;
 }
 
 void sgi_client_end(sgi_client *client)

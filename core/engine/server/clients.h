@@ -21,6 +21,8 @@ segue_status sgi_clients_watch(segue_server *server, const segue_client_events *
  * watched and the conversation has no client yet. in: the request that begins the
  * conversation. When out of memory, the conversation has no client. */
 void sgi_client_begin(const sgi_inbound *in);
+/* Makes the client of a session that began on another server and is continued here. */
+void sgi_client_begin_session(sgi_wire_session *session);
 /* Makes the client that is one request subscriptions/listen. Returns the client of the
  * conversation, if there is one, or NULL when clients are not watched. */
 sgi_client *sgi_client_begin_listen(const sgi_inbound *in);
@@ -41,6 +43,14 @@ void sgi_client_note_reading(sgi_client *client);
 /* Returns the number of the client that sends requests on this conversation; 0 =
  * none. */
 uint64_t sgi_peer_client_number(const sgi_peer *peer);
+
+/* ---- what on_open gets (client_info.c) ---- */
+
+/* Both return the JSON text that on_open gets, which the caller owns; NULL = out of
+ * memory. Of a session that began on another server, only the version and the kinds of
+ * questions that the client answers are known. */
+char *sgi_client_info_of_request(const sgi_inbound *in, bool is_listen);
+char *sgi_client_info_of_session(const sgi_wire_session *session);
 
 /* ---- messages of the application ---- */
 

@@ -8,6 +8,7 @@
  * servers accept these names until their day is over. */
 #include "engine/server/session_name.h"
 
+#include "engine/server/clients.h"
 #include "engine/server/mailbox.h"
 
 #include "engine/server/server.h"
@@ -149,6 +150,7 @@ segue_status sgi_wire_session_new_from_name(segue_server *server, sgi_principal 
         read_handshake(&session->handshake, (uint8_t *)bytes.p);
         rename_to(session, name);
         sgi_mailbox_create(server);
+        sgi_client_begin_session(session);
         *out = session;
     }
     sgi_buf_free(&bytes);

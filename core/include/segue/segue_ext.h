@@ -176,18 +176,24 @@ SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_
 
 /* ---- 5.1 Clients of a server ------------------------------------------------------- */
 
-/* A gateway passes on to another server what its clients do outside of calls, and passes
- * back what that server sends outside of calls. The functions of this section name a
- * client by its number, which the server gives once. A client is one session: a
- * connection over a byte stream, or over HTTP a session that began with initialize. Over
- * HTTP 2026-07-28 has no sessions, and there each request subscriptions/listen counts as
- * a client. */
+/* An application that keeps state for each session learns here of which session a call is
+ * (segue_call_client), and when the session has ended (on_closed). A gateway passes on to
+ * another server what its clients do outside of calls, and passes back what that server
+ * sends outside of calls. The functions of this section name a client by its number,
+ * which the server gives once. A client is one session: a connection over a byte stream,
+ * or over HTTP a session that began with initialize. Over HTTP 2026-07-28 has no
+ * sessions, and there each request subscriptions/listen counts as a client. Numbers are
+ * of this process: after a restart, and on another server of the same store, a session
+ * that continues (seal_key) is another client. */
 
 /* Reports a new client.
  *
  * principal  as segue_call_principal.
  * json       {"protocolVersion","capabilities","clientInfo","isSession"}: what the client
- *            declared. isSession is false for a request subscriptions/listen. */
+ *            declared. isSession is false for a request subscriptions/listen. Of a
+ *            session that began on another server (seal_key), only the revision and the
+ *            kinds of questions that the client answers are known; clientInfo is
+ *            absent. */
 typedef void (*segue_client_open_fn)(void *user, uint64_t client, const char *principal,
                                      const char *json, size_t len);
 

@@ -40,6 +40,7 @@ import type { Item } from "./item.js";
 import type { Sendable } from "./options.js";
 import { Provided, type Provider } from "./provided.js";
 import { DONE, Room } from "./room.js";
+import type { ServerSession } from "./session.js";
 import { jsonText, resultOf } from "./values.js";
 
 const { callSendText, callSendJson } = native;
@@ -107,6 +108,7 @@ export class Context {
     #room: Room | undefined;
     #meta: Meta | undefined;
     #provided: Provided | undefined;
+    #session: ServerSession | undefined;
     /** @internal true = the handler has sent a value. */
     hasSent = false;
     /** @internal true = the handler is a generator. */
@@ -210,6 +212,17 @@ export class Context {
      */
     hasScope(scope: string): boolean {
         return native.callHasScope(this.#call, scope);
+    }
+
+    /**
+     * The session of the client, with its `state`. undefined = the request is of no
+     * session: over HTTP clients of 2026-07-28 have none, and a task that runs again
+     * after a crash has lost its session. Such state belongs to the {@link principal}.
+     * undefined also for a task whose session has ended before its handler asked.
+     */
+    get session(): ServerSession | undefined {
+        this.#session ??= this.#host.sessions.of(native.callClient(this.#call));
+        return this.#session;
     }
 
     /** The method of the request: "tools/call", "resources/read" or "prompts/get". */

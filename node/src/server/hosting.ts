@@ -28,6 +28,7 @@ import { Runtime } from "../runtime.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
 import type { Server } from "./server.js";
+import { Sessions } from "./session.js";
 import type { Store } from "./stores.js";
 
 /**
@@ -59,6 +60,8 @@ export class Hosting {
     readonly store: Store | undefined;
     /** The contexts of the running calls. */
     readonly running = new Set<Context>();
+    /** The sessions of the clients. */
+    readonly sessions: Sessions;
     readonly maxCalls: number;
     /**
      * true = the server is about to end. Tasks that it takes over wait for the next
@@ -94,8 +97,17 @@ export class Hosting {
         this.store = store;
         this.maxCalls = server.maxCalls;
         this.runtime = Runtime.current();
+        this.sessions = new Sessions({
+            hold: () => this.runtime.hold(),
+            release: () => this.runtime.release(),
+            report: (error, { id }) => this.report(error, { what: "session", key: id }),
+        });
         const tell: Handler = (kind) => {
             if (kind === Kind.IDLE) for (const one of [...this.onIdle]) one();
+        };
+        const onClient: Handler = (kind, number, principal, told) => {
+            if (kind === Kind.CLIENT_CLOSED) this.sessions.closed(number);
+            else if (!this.isClosed) this.sessions.opened(number, principal, told);
         };
         this.handle = native.serverNew(
             this.runtime.handle,
@@ -103,6 +115,7 @@ export class Hosting {
             tell,
             server.principalHook,
         );
+        native.serverWatchClients(this.handle, onClient);
         this.#forget = this.runtime.beforeClose(() => this.#abort());
         for (const item of server.items) this.add(item);
     }
@@ -250,6 +263,7 @@ export class Hosting {
             }
         }
         for (const context of [...this.#waiting.keys()]) this.dismiss(context);
+        this.sessions.close();
     }
 
     /**
@@ -269,6 +283,7 @@ export class Hosting {
             context.leave();
             this.ended(context);
         }
+        await this.sessions.wait(PATIENCE_MS);
     }
 
     #abort(): void {

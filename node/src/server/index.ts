@@ -43,5 +43,6 @@ export type { Overrides, Provider } from "./provided.js";
 export { Remote, type RemoteOptions } from "./remote.js";
 export { type MountOptions, type Registered, Server } from "./server.js";
 export type { CloseOptions, Listener, Serving } from "./serving.js";
+export type { ServerSession, SessionState } from "./session.js";
 export type { SignalOptions } from "./signals.js";
 export { type Store, type StoreOptions, stores } from "./stores.js";

@@ -33,9 +33,11 @@ type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
  * The item that failed, as {@link ServerOptions.onError} gets it.
  */
 export interface Failure {
-    /** The kind of item: "tool", "resource", "prompt", "completion" or "auth". */
+    /**
+     * The kind of item: "tool", "resource", "prompt", "completion", "auth" or "session".
+     */
     readonly what: string;
-    /** The name of the item; for a resource, its URI. */
+    /** The name of the item; for a resource, its URI; the id of a session. */
     readonly name: string;
 }
 

@@ -152,6 +152,7 @@ if TYPE_CHECKING:
         Middleware,
         Proceed,
         Server,
+        ServerSession,
         Store,
         SyncContext,
         ToolAnnotations,
@@ -180,7 +181,8 @@ _LAZY = {
         "SampleResult",
         ".schema": "Header",
         ".server": "AccessToken BearerAuth Call Complete Context Depends Middleware "
-        "Proceed Resumed Server Serving Store SyncContext ToolAnnotations",
+        "Proceed Resumed Server ServerSession Serving Store SyncContext "
+        "ToolAnnotations",
         ".server.remote": "Remote",
     }.items()
     for name in names.split()
@@ -259,6 +261,7 @@ __all__ = [
     "SampleResult",
     "Segment",
     "Server",
+    "ServerSession",
     "ServerStoreCorruptError",
     "ServerStoreError",
     "ServerStoreExistsError",

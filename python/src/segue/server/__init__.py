@@ -13,6 +13,7 @@ from .layers import Middleware as Middleware
 from .layers import Proceed as Proceed
 from .server import Server as Server
 from .serving import Serving as Serving
+from .session import ServerSession as ServerSession
 from .stores import Store as Store
 from .tool import ToolAnnotations as ToolAnnotations
 
@@ -28,6 +29,7 @@ __all__ = [
     "Proceed",
     "Resumed",
     "Server",
+    "ServerSession",
     "Serving",
     "Store",
     "SyncContext",

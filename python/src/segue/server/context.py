@@ -20,6 +20,7 @@ from ..failures import Declined, McpError
 from ..questions import ElicitResult, Root, SampleResult
 from . import forms
 from .room import Attempt, Room, ThreadRoom, together
+from .session import ServerSession
 
 if TYPE_CHECKING:
     from .hosting import Hosting
@@ -73,6 +74,7 @@ class Context:
         "_inner",
         "_item",
         "_room",
+        "_session",
         "_task",
     )
 
@@ -96,6 +98,7 @@ class Context:
         # the context of a plain function that runs inside a middleware
         self._inner: SyncContext | None = None
         self._task: asyncio.Task[None] | None = None
+        self._session: ServerSession | None = None
         self._room = Room()
 
     # ---- events of the library, on the loop
@@ -156,6 +159,18 @@ class Context:
         one."""
         life = self._item.owner._lives.get(id(self._host.runtime))
         return None if life is None else life.value
+
+    @property
+    def session(self) -> ServerSession | None:
+        """The session of the client, with its `state`. None = the request is of no
+        session: over HTTP clients of 2026-07-28 have none, and a task that runs again
+        after a crash has lost its session. Such state belongs to the `principal`. None
+        also for a task whose session has ended before its handler asked.
+        """
+        if self._session is None:
+            number = _segue.call_client(self._call)
+            self._session = self._host.sessions.of(number)
+        return self._session
 
     @property
     def method(self) -> str:

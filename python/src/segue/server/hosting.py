@@ -22,6 +22,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from .. import _runtime, _segue, errors, schema
+from .session import Sessions
 
 if TYPE_CHECKING:
     from .context import Context
@@ -48,6 +49,7 @@ class Hosting:
 
     Attributes:
         running: the contexts of the running calls.
+        sessions: the sessions of the clients.
         pool: the threads for plain functions.
         max_calls: the maximum number of running calls.
         is_draining: the server is about to end. Tasks that it takes over wait for the
@@ -63,6 +65,7 @@ class Hosting:
         self.runtime = runtime
         self.loop = asyncio.get_running_loop()
         self.running: set[Context] = set()
+        self.sessions = Sessions(self.loop)
         self.pool: Pool = server._pool
         self.max_calls = server.max_calls
         self.is_closed = False
@@ -86,6 +89,7 @@ class Hosting:
         self.handle = _segue.server_new(
             runtime.handle, options, self._on_event, server._principal_hook()
         )
+        _segue.server_watch_clients(self.handle, self._on_event)
         for item in server._items.values():
             self.add(item)
 
@@ -93,6 +97,10 @@ class Hosting:
         if kind == _segue.IDLE:
             for tell in list(self.on_idle):
                 tell()
+        elif kind == _segue.CLIENT_OPEN and not self.is_closed:
+            self.sessions.opened(a, b, c)
+        elif kind == _segue.CLIENT_CLOSED:
+            self.sessions.closed(a)
 
     # ---- items
 
@@ -235,6 +243,7 @@ class Hosting:
                 pass
         for context in list(self._waiting):
             self.dismiss(context)
+        self.sessions.close()
 
     async def cancel(self, patience: float = 1.0) -> None:
         """Cancels the handlers that still run after `close`, and waits up to `patience`
@@ -255,3 +264,4 @@ class Hosting:
         finally:
             for context in list(self.running):
                 context._leave()
+            await self.sessions.wait(patience)
