@@ -89,7 +89,8 @@ const META = "io.modelcontextprotocol/";
 /**
  * The context of a call. A handler must not use the context after the handler has ended.
  */
-export class Context {
+// biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
+export class Context<Life = any> {
     readonly #call: Call;
     readonly #host: Hosting;
     readonly #item: Item;
@@ -212,6 +213,14 @@ export class Context {
      */
     hasScope(scope: string): boolean {
         return native.callHasScope(this.#call, scope);
+    }
+
+    /**
+     * The value of the `lifespan` of the server that has the item; undefined without
+     * one.
+     */
+    get lifespan(): Life {
+        return this.#item.owner.life?.value as Life;
     }
 
     /**

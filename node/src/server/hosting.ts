@@ -232,6 +232,14 @@ export class Hosting {
         await this.#quietWithin(patienceMs);
     }
 
+    /** Resolves when no call runs. */
+    async quiet(): Promise<void> {
+        if (!this.running.size) return;
+        await new Promise<void>((resolve) => {
+            this.#quiet.add(resolve);
+        });
+    }
+
     async #quietWithin(patienceMs: number): Promise<void> {
         if (!this.running.size || patienceMs <= 0) return;
         let timer: NodeJS.Timeout | undefined;

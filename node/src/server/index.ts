@@ -15,6 +15,7 @@ export {
     type Proceed,
     type UseOptions,
 } from "./layers.js";
+export type { Lifespan } from "./lifespan.js";
 export * as middleware from "./middleware.js";
 export type {
     Completer,

@@ -25,6 +25,7 @@ import type { JsonSchema, SchemaInput, SchemaLike, SchemaOutput } from "../schem
 import type { Segment } from "../segment.js";
 import type { BearerAuth, Caller } from "./auth.js";
 import type { Context } from "./context.js";
+import type { Lifespan } from "./lifespan.js";
 import type { Store } from "./stores.js";
 
 type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
@@ -34,7 +35,8 @@ type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
  */
 export interface Failure {
     /**
-     * The kind of item: "tool", "resource", "prompt", "completion", "auth" or "session".
+     * The kind of item: "tool", "resource", "prompt", "completion", "auth", "session"
+     * or "lifespan".
      */
     readonly what: string;
     /** The name of the item; for a resource, its URI; the id of a session. */
@@ -42,7 +44,7 @@ export interface Failure {
 }
 
 /** The options of a {@link Server}. */
-export interface ServerOptions
+export interface ServerOptions<Life = unknown>
     extends Clean<Omit<native.ServerOptions, "store" | "listScope">> {
     /**
      * The name of the server. Clients see the name, the version, the title and the
@@ -83,6 +85,13 @@ export interface ServerOptions
      * get their messages.
      */
     exposeErrors?: boolean | undefined;
+    /**
+     * Opens what the handlers share, such as a database, before the server begins to
+     * serve, and closes it when no transport is served and no handler runs any more.
+     * Handlers get the value as {@link Context.lifespan}. `onError` gets the error of a
+     * clean-up.
+     */
+    lifespan?: Lifespan<Life> | undefined;
 }
 
 /** The options that all items have. */
@@ -214,9 +223,10 @@ export type ToolReturn<Out> = [Out] extends [never]
     : SchemaInput<Out> | Result<SchemaInput<Out>> | WireResult;
 
 /** The handler of a tool: a function or a generator, plain or async. */
-export type ToolHandler<Args, Return> = (
+// biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
+export type ToolHandler<Args, Return, Life = any> = (
     args: Args,
-    ctx: Context,
+    ctx: Context<Life>,
 ) =>
     | Return
     | PromiseLike<Return>
@@ -282,9 +292,10 @@ export type ReadablePiece = string | ResourceContents | EmbeddedResource;
  * an exception with the code `ENOENT`, the resource does not exist. A generator, plain or
  * async, sends a long text in pieces.
  */
-export type ResourceHandler<Vars> = (
+// biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
+export type ResourceHandler<Vars, Life = any> = (
     variables: Vars,
-    ctx: Context,
+    ctx: Context<Life>,
 ) =>
     | Readable
     | readonly ResourceContents[]
@@ -323,9 +334,10 @@ export type PromptReturn =
     | { description?: string | undefined; messages: readonly PromptMessage[] };
 
 /** The handler of a prompt. */
-export type PromptHandler<Args> = (
+// biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
+export type PromptHandler<Args, Life = any> = (
     args: Args,
-    ctx: Context,
+    ctx: Context<Life>,
 ) => PromptReturn | PromiseLike<PromptReturn>;
 
 /**

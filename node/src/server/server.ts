@@ -5,7 +5,7 @@
  */
 
 import { asyncDispose } from "../dispose.js";
-import { ClosedError, ExistsError, NotFoundError } from "../errors.js";
+import { ClosedError, ExistsError, NotFoundError, StateError } from "../errors.js";
 import { native, type Principal, Item as Sort, type Transport } from "../native.js";
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike } from "../schema.js";
@@ -14,6 +14,7 @@ import { type Handler, Mounted, makeHandler } from "./handler.js";
 import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
 import { Layers, type Middleware, type UseOptions } from "./layers.js";
+import { Life as Lifetime, Lives } from "./lifespan.js";
 import { Completing, Prompt, Resource } from "./listed.js";
 import { Mount } from "./mount.js";
 import {
@@ -64,7 +65,8 @@ export interface Registered {
  * A program may serve a server several times and in several ways. When an item is added
  * or removed, the clients that subscribe to changes are notified.
  */
-export class Server {
+// biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
+export class Server<Life = any> {
     readonly name: string;
     readonly version: string;
     /** @internal */
@@ -77,6 +79,12 @@ export class Server {
     readonly principalHook: Principal | null;
     /** @internal */
     readonly layers = new Layers();
+    /** @internal */
+    readonly life: Lifetime | undefined;
+    /** For each serving its end, and that of its use of the lifespans. */
+    readonly #ends = new WeakMap<Serving, Promise<void>>();
+    /** Ends of lifespans that are under way. */
+    readonly #leaving = new Set<Promise<void>>();
     /** @internal The servers inside this one. */
     readonly mounts: Mount[] = [];
     readonly #parents: Mount[] = [];
@@ -104,10 +112,20 @@ export class Server {
     #closings = 0;
     /** The native server (hosting) that serves the transports of `_attach`. */
     #attached: Hosting | undefined;
+    /** The lifespans that the transports of `_attach` use. */
+    #attachedLives: Lives | undefined;
 
-    constructor(options: ServerOptions) {
-        const { store, listScope, maxCalls, principal, onError, exposeErrors, ...rest } =
-            options;
+    constructor(options: ServerOptions<Life>) {
+        const {
+            store,
+            listScope,
+            maxCalls,
+            principal,
+            onError,
+            exposeErrors,
+            ...others
+        } = options;
+        const { lifespan, ...rest } = others;
         if (typeof rest.name !== "string" || !rest.name) {
             throw new TypeError("a server needs a name");
         }
@@ -118,6 +136,7 @@ export class Server {
         this.exposesErrors = exposeErrors ?? false;
         this.#store = store;
         this.#onError = onError ?? printError;
+        this.life = lifespan && new Lifetime(this, lifespan);
         this.principalHook = principal ? principalHook(principal) : null;
         this.nativeOptions = compact({
             ...rest,
@@ -147,12 +166,12 @@ export class Server {
      */
     tool(
         name: string,
-        handler: ToolHandler<Record<string, unknown>, ToolReturn<never>>,
+        handler: ToolHandler<Record<string, unknown>, ToolReturn<never>, Life>,
     ): Registered;
     tool<In extends SchemaLike = JsonSchema, Out extends SchemaLike = never>(
         name: string,
         options: ToolOptions<In, Out>,
-        handler: ToolHandler<ArgsOf<In>, ToolReturn<Out>>,
+        handler: ToolHandler<ArgsOf<In>, ToolReturn<Out>, Life>,
     ): Registered;
     tool(name: string, ...rest: unknown[]): Registered {
         const [options, run] = split<ToolOptions>(rest);
@@ -177,12 +196,12 @@ export class Server {
      */
     resource<Uri extends string>(
         uri: Uri,
-        handler: ResourceHandler<Variables<Uri>>,
+        handler: ResourceHandler<Variables<Uri>, Life>,
     ): Registered;
     resource<Uri extends string>(
         uri: Uri,
         options: ResourceOptions,
-        handler: ResourceHandler<Variables<Uri>>,
+        handler: ResourceHandler<Variables<Uri>, Life>,
     ): Registered;
     resource(uri: string, ...rest: unknown[]): Registered {
         const [options, run] = split<ResourceOptions>(rest);
@@ -193,11 +212,14 @@ export class Server {
      * Makes a prompt of a function. The function returns text (a message of the user), a
      * block, messages (`user()`, `assistant()`), or a list of texts, blocks and messages.
      */
-    prompt(name: string, handler: PromptHandler<Record<string, string>>): Registered;
+    prompt(
+        name: string,
+        handler: PromptHandler<Record<string, string>, Life>,
+    ): Registered;
     prompt<In extends SchemaLike = JsonSchema>(
         name: string,
         options: PromptOptions<In>,
-        handler: PromptHandler<ArgsOf<In>>,
+        handler: PromptHandler<ArgsOf<In>, Life>,
     ): Registered;
     prompt(name: string, ...rest: unknown[]): Registered {
         const [options, run] = split<PromptOptions>(rest);
@@ -384,13 +406,14 @@ export class Server {
      * resource or template `data://now` is `data://weather/now`. Items that are added to
      * the other server later, or removed there, appear and disappear here, too, and
      * clients are notified. The middlewares of this server are around those of the other
-     * one, which still hold for its items, as do its `onError`, its `exposeErrors` and
-     * its `dependencyOverrides`. Its store, its principals and its limits do not hold
-     * here. Handlers and middlewares see the names that the client has used. The other
-     * server may also be served by itself, and be mounted several times.
+     * one, which still hold for its items, as do its `lifespan`, its `onError`, its
+     * `exposeErrors` and its `dependencyOverrides`. Its store, its principals and its
+     * limits do not hold here. Handlers and middlewares see the names that the client has
+     * used. The other server may also be served by itself, and be mounted several times.
      *
      * @throws ExistsError when both servers have an item of the same name or URI;
-     * TypeError when the server would contain itself, or when the prefix is invalid.
+     * TypeError when the server would contain itself, or when the prefix is invalid;
+     * StateError when the other server has a lifespan and this one is served already.
      * Nothing is added then.
      * @returns this server.
      */
@@ -401,6 +424,12 @@ export class Server {
             );
         }
         const mount = new Mount(this, other, prefix);
+        if (!other._lives().isEmpty && this.#isServed()) {
+            throw new StateError(
+                `the server "${other.name}" has a lifespan, which begins when serving ` +
+                    `begins: mount it before "${this.name}" is served`,
+            );
+        }
         const items = [...other.items].map((item) => mount.copy(item));
         this._checkNew(items);
         this.mounts.push(mount);
@@ -449,8 +478,8 @@ export class Server {
      */
     listenHttp(options: ListenOptions = {}): Promise<Listener> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
-        return this.#with(options.store, (store) =>
-            this.#served(new Listener(this.#host(store), options, leave)),
+        return this.#with(options.store, (store, lives) =>
+            this.#served(new Listener(this.#host(store), options, leave), lives),
         );
     }
 
@@ -476,9 +505,14 @@ export class Server {
      */
     handler(options: HandlerOptions = {}): Handler {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
-        const opening = this.#with(options.store, (store) =>
-            this.#served(new Mounted(this.#host(store), options, leave)),
+        const opening = this.#with(options.store, (store, lives) =>
+            this.#served(new Mounted(this.#host(store), options, leave), lives),
         );
+        opening.catch((error: unknown) => {
+            // each request is refused from now on
+            if (!(error instanceof ClosedError))
+                this.report(error, { what: "handler", name: "" });
+        });
         return makeHandler(opening, options.principal);
     }
 
@@ -496,30 +530,37 @@ export class Server {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
         const restore = guardOutput();
         try {
-            const serving = await this.#with(options.store, (store) =>
-                this.#served(new Stdio(this.#newHost(store), options, leave)),
+            const serving = await this.#with(options.store, (store, lives) =>
+                this.#served(new Stdio(this.#newHost(store), options, leave), lives),
             );
-            await serving.closed;
+            await this.#ends.get(serving);
         } finally {
             restore();
         }
     }
 
-    #served<T extends Serving>(serving: T): T {
+    #served<T extends Serving>(serving: T, lives: Lives): T {
         this.#servings.add(serving);
-        void serving.closed.then(() => this.#servings.delete(serving));
+        const end = serving.closed.then(() => {
+            this.#servings.delete(serving);
+            return this.#leaveLives(lives, serving.host);
+        });
+        this.#ends.set(serving, end);
         return serving;
     }
 
     /** @internal Serves the other end of a transport until the server is closed. */
     _attach(transport: Transport): Promise<void> {
-        return this.#with(undefined, (store) => {
+        return this.#with(undefined, (store, lives) => {
             const had = this.#attached;
             const host = had && !had.isClosed ? had : this.#host(store);
             // The attached transports together count as one user of the native server
             // (hosting). So the native server and its tasks stay when one transport ends.
             if (host !== had) host.users++;
             this.#attached = host;
+            // One use of the lifespans is enough for all attached transports.
+            if (this.#attachedLives) void this.#leaveLives(lives);
+            else this.#attachedLives = lives;
             native.serverAttach(host.handle, transport);
         });
     }
@@ -538,6 +579,9 @@ export class Server {
         this.#hosts.clear();
         this.#attached = undefined;
         await Promise.all([...this.#left].map((host) => this.#end(host)));
+        if (this.#attachedLives) void this.#leaveLives(this.#attachedLives);
+        this.#attachedLives = undefined;
+        await Promise.all(this.#leaving);
         for (const opened of this.#opened.values()) {
             const shutting = this.#shut(opened);
             this.#shutting.add(shutting);
@@ -606,17 +650,61 @@ export class Server {
         }
     }
 
-    /** Opens the store if it is not open, and calls `make` with the store. */
+    /**
+     * Begins the lifespans, opens the store if it is not open, and calls `make` with
+     * both.
+     */
     async #with<T>(
         given: Store | string | undefined,
-        make: (store: Store | undefined) => T,
+        make: (store: Store | undefined, lives: Lives) => T,
     ): Promise<T> {
-        const store = given ?? this.#store;
-        if (typeof store !== "string") return make(store);
         const closings = this.#closings;
-        const opened = await this.#open(store);
-        if (closings === this.#closings) return make(opened);
-        throw new ClosedError("the server was closed while its store was opened");
+        const lives = this._lives();
+        if (!lives.isEmpty) await lives.enter();
+        try {
+            const store = given ?? this.#store;
+            const opened = typeof store === "string" ? await this.#open(store) : store;
+            if (closings === this.#closings) return make(opened, lives);
+            throw new ClosedError("the server was closed while its store was opened");
+        } catch (error) {
+            await this.#leaveLives(lives);
+            throw error;
+        }
+    }
+
+    /** @internal Returns the lifespans of this server and of those inside it. */
+    _lives(): Lives {
+        return new Lives([...new Set(this.#allLives())]);
+    }
+
+    *#allLives(): Generator<Lifetime> {
+        if (this.life) yield this.life;
+        for (const { child } of this.mounts) yield* child.#allLives();
+    }
+
+    /** Whether this server, or one that it is mounted in, is served. */
+    #isServed(): boolean {
+        return (
+            this.#hosts.size > 0 || this.#parents.some(({ parent }) => parent.#isServed())
+        );
+    }
+
+    /** Ends the use of lifespans, when no handler of the native server runs any more. */
+    async #leaveLives(lives: Lives, host?: Hosting): Promise<void> {
+        if (lives.isEmpty) return;
+        const done = this.#leaveSoon(lives, host);
+        this.#leaving.add(done);
+        await done;
+        this.#leaving.delete(done);
+    }
+
+    async #leaveSoon(lives: Lives, host: Hosting | undefined): Promise<void> {
+        if (host && !host.users) await host.quiet();
+        try {
+            await lives.leave();
+        } catch (error) {
+            this.report(error, { what: "lifespan", name: this.name });
+        }
     }
 
     #open(name: string): Promise<Store> {
