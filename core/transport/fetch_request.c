@@ -172,9 +172,11 @@ static void add_request_head(sgi_buf *head, const sgi_fetcher *fetcher,
         sgi_buf_add_str(head, request->headers[i].value);
         sgi_buf_add_lit(head, "\r\n");
     }
-    if (request->method == SGI_FETCH_POST)
-        sgi_http1_add_header_uint(head, SGI_STR("Content-Length"),
-                                  request->body ? request->body->len : 0);
+    if (request->method == SGI_FETCH_POST) {
+        sgi_buf_add_lit(head, "Content-Length: ");
+        sgi_buf_add_int(head, request->body ? (int64_t)request->body->len : 0);
+        sgi_buf_add_lit(head, "\r\n");
+    }
     sgi_buf_add_lit(head, "\r\n");
 }
 
