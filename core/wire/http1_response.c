@@ -13,7 +13,7 @@
 #include "wire/http1_response.h"
 
 #include "wire/http1.h"
-#include "wire/http1_head.h"
+#include "wire/http1_text.h"
 
 #define SIZE_DIGITS 16
 /* Number of bytes of the empty line, which the limit of the head does not count. */
