@@ -40,6 +40,12 @@ static bool malformed(sgi_http1_response *reader, const char *problem)
     return refuse(reader, SGI_HTTP1_RESPONSE_MALFORMED, problem);
 }
 
+static bool refuse_size(sgi_http1_response *reader)
+{
+    return refuse(reader, SGI_HTTP1_RESPONSE_TOO_LARGE,
+                  "the response's headers are too large");
+}
+
 /* ---- the head ---- */
 
 /* Reads "HTTP/1.1 200 OK". The reason after the status may be missing. */
@@ -191,6 +197,8 @@ static bool take_line(sgi_http1_response *reader)
         sgi_buf_truncate(reader->head, reader->line_at);
         return finish_head(reader);
     }
+    if (reader->head_bytes > reader->head_max)
+        return refuse_size(reader);
     if (reader->line_at && (*line.p == ' ' || *line.p == '\t'))
         unfold(reader);
     else if (!read_header(reader, line))
@@ -205,13 +213,12 @@ static bool read_head(sgi_http1_response *reader, sgi_str *input)
     const char *newline = memchr(input->p, '\n', input->n);
     size_t len = newline ? (size_t)(newline - input->p) + 1 : input->n;
     reader->has_begun = true;
-    if (len > reader->head_max + END_OF_HEAD - reader->head_bytes)
-        return refuse(reader, SGI_HTTP1_RESPONSE_TOO_LARGE,
-                      "the response's headers are too large");
     /* input of another protocol is refused at its first bytes */
     if (reader->state == SGI_HTTP1_RESPONSE_AT_STATUS && !reader->head->len &&
         *input->p != 'H')
         return malformed(reader, "the answer is not HTTP/1.1");
+    if (len > reader->head_max + END_OF_HEAD - reader->head_bytes)
+        return refuse_size(reader);
     reader->head_bytes += len;
     sgi_buf_add(reader->head, input->p, len);
     if (reader->head->failed)
