@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import desks
 import peers
 import through_upstreams
 
@@ -34,6 +35,7 @@ EXPLAINED, ERROR_LINES, TAPS, TAP_LINES, LINE_LENGTH = 3, 12, 3, 2, 300
 class Count:
     green = missing = failed = 0
     failures = []  # (row, line), printed again at the end
+    cells = []  # (row, what, state, reason)
     lock = threading.Lock()
 
 
@@ -42,6 +44,7 @@ def show(row, what, state, reason=""):
     line = f"{cell:<78} {state}{': ' + reason if reason else ''}"
     with Count.lock:
         print(line, flush=True)
+        Count.cells.append((row, what, state, reason))
         count(row, line, state)
 
 
@@ -302,6 +305,23 @@ def segue_with_itself():
             yield partial(cells, row, [*PYTHON, f"{HERE}/{script}", OUT])
 
 
+def travel_desks():
+    """Tests one server, written for five libraries, with the clients of four, and with
+    frameworks of agents."""
+    is_short = "--short" in sys.argv
+    for row, command in (*desks.rows(is_short), *desks.agent_rows(is_short)):
+        if is_wanted(row) and is_of_this_half(False):
+            yield partial(cells, row, command)
+
+
+def check_page():
+    """Compares the page about the travel desks with what was seen, if all of it was."""
+    row = ("desk", "page")
+    if is_of_this_half(False):
+        desks.write_facts(Count.cells)
+        cells(row, [*PYTHON, f"{desks.SAME}/page.py", desks.FACTS])
+
+
 def through_the_proxy():
     """Tests servers and clients that nobody here wrote with segue-proxy between them."""
     proxy = os.environ.get("SEGUE_PROXY")
@@ -317,13 +337,15 @@ def through_the_proxy():
 
 
 def main():
-    rows = [*segue_with_itself(), with_authorization, *through_the_proxy(),
-            *round_of(cut=False)]
+    rows = [*segue_with_itself(), with_authorization, *travel_desks(),
+            *through_the_proxy(), *round_of(cut=False)]
     if "--short" not in sys.argv:
         rows += round_of(cut=True)
     with ThreadPoolExecutor(LANES) as lanes:
         for row in [lanes.submit(row) for row in rows]:
             row.result()
+    if all(word.startswith("--") for word in sys.argv[1:]):
+        check_page()
     tell_failures()
     print(f"interop: {Count.green} green, {Count.missing} missing in the peer, "
           f"{Count.failed} failed")

@@ -1,52 +1,26 @@
 """A server on the Python SDK for Segue's client.  py_server.py [--http PORT] Over HTTP
 it prints its URL."""
-import base64
 import os
 import socket
 import sys
 import warnings
 
 import anyio
+import mcp_types
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.streamable_http import EventMessage, EventStore
-from mcp_types import (
-    AudioContent,
-    CallToolResult,
-    EmbeddedResource,
-    ImageContent,
-    TextContent,
-    TextResourceContents,
-)
-from pydantic import BaseModel
 
+import py_fixtures
 import py_server_items
 
 warnings.simplefilter("ignore")  # the SDK's deprecation warnings for the old eras
 server = MCPServer("judged", version="1.0.0", log_level="ERROR")
-
-
-class Sum(BaseModel):
-    sum: int
-
-
-@server.tool()
-def greet(name: str = "World") -> str:
-    return f"Hello, {name}!"
-
-
-@server.tool(structured_output=False)
-def repeat(text: str) -> str:
-    return text
+py_fixtures.add_fixtures(server, mcp_types)
 
 
 @server.tool(structured_output=False)
 def big(bytes: int) -> str:
     return "x" * bytes
-
-
-@server.tool()
-def add(a: int, b: int) -> Sum:
-    return Sum(sum=a + b)
 
 
 @server.tool(structured_output=False)
@@ -56,24 +30,6 @@ async def steps(n: int, delayMs: int, ctx: Context) -> str:
         await ctx.info({"step": at})
         await ctx.report_progress(at, n)
     return "arrived"
-
-
-@server.tool(structured_output=False)
-def media() -> CallToolResult:
-    inside = TextResourceContents(uri="test://x", mime_type="text/plain", text="inside")
-    return CallToolResult(content=[
-        ImageContent(type="image", data=base64.b64encode(b"\x89PNG").decode(),
-                     mime_type="image/png"),
-        AudioContent(type="audio", data=base64.b64encode(b"RIFF").decode(),
-                     mime_type="audio/wav"),
-        EmbeddedResource(type="resource", resource=inside),
-    ])
-
-
-@server.tool(structured_output=False)
-def fail() -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text="failed on purpose")],
-                          is_error=True)
 
 
 @server.tool(structured_output=False)

@@ -40,17 +40,9 @@ def add_items(server):
 
 
 def add_resources(server):
-    @server.resource(URI, name="static-text", mime_type="text/plain")
-    def static_text() -> str:
-        return "This is the content of the static text resource."
-
     @server.resource("test://static-binary", name="static-binary", mime_type="image/png")
     def static_binary() -> bytes:
         return b"\x89PNG\0"
-
-    @server.resource("test://template/{id}/data", name="template")
-    def template(id: str) -> str:
-        return f"Data of {id}"
 
 
 def add_prompts(server):
