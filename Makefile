@@ -92,6 +92,10 @@ interop: build-release
 	@.ci/setup-peers
 	@tests/interop/run
 
+# A server in a route handler of Next: builds and serves an app with the real Next.
+next:
+	@tests/node/next/run
+
 # Kills servers with -9 a thousand times, and more; takes an hour. The second half runs
 # even if the first fails.
 kill-matrix: build-release
@@ -141,4 +145,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench fuzz seeds soak interop kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

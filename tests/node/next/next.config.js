@@ -1,0 +1,2 @@
+// The package has an addon, which Next must not bundle.
+export default { serverExternalPackages: ["segue-mcp"] };
