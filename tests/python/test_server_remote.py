@@ -240,3 +240,22 @@ def test_a_client_that_cannot_be_asked(nothing_left: None) -> None:
                 assert (await session.call("app_far_today", city="Bern")).text
 
     run(work)
+
+
+def test_a_result_of_another_server_passes(world: ServerWorld) -> None:
+    """Its _meta names that server, and this server names itself."""
+    far, near = segue.Server("far"), segue.Server("near")
+    far.tool(name="traced")(lambda: segue.Result(["x"], meta={"trace": 1}))
+
+    async def work(session: Any) -> None:
+        result = await session.call("relay")
+        assert (result.text, result.meta["trace"]) == ("x", 1)
+        told = (result.meta or {}).get("io.modelcontextprotocol/serverInfo")
+        assert told is None or told["name"] == "near"
+
+    @near.tool
+    async def relay() -> segue.Result:
+        async with segue.connect(far) as session:
+            return await session.call("traced")
+
+    world.run(near, work)

@@ -65,13 +65,21 @@ static void hear_meta(segue_call *call)
 
 static void give_noted(void *user, segue_call *call)
 {
-    static const char own[] = "{\"com.example/own\":[\"r\"]}";
+    /* as a handler has it that passes on the result of another server */
+    static const char other[] = "{\"io.modelcontextprotocol/serverInfo\":"
+                                "{\"name\":\"another\",\"version\":\"1\"}}";
+    static const char own[] = "{\"io.modelcontextprotocol/serverInfo\":"
+                              "{\"name\":\"another\",\"version\":\"1\"},"
+                              "\"com.example/own\":[\"r\"]}";
     world *w = user;
     segue_content *content;
     const char *method = segue_call_method(call);
     assert_int_equal(segue_content_new(w->runtime, &content), SEGUE_OK);
     hear_meta(call);
-    segue_call_set_field(call, "_meta", own, sizeof own - 1, NULL);
+    assert_int_equal(segue_call_set_field(call, "_meta", other, sizeof other - 1, NULL),
+                     SEGUE_OK);
+    assert_int_equal(segue_call_set_field(call, "_meta", own, sizeof own - 1, NULL),
+                     SEGUE_OK);
     if (!strcmp(method, "tools/call")) {
         segue_call_set_field(call, "structuredContent", "{\"s\":1.0}", 9, NULL);
         segue_content_add_json(content, BLOCK, strlen(BLOCK), NULL);
@@ -123,12 +131,15 @@ static void pass_through(const char *(*ask)(wire *, const char *, const char *,
     assert_in(r, "\"content\":[" BLOCK "," LINK "]");
     assert_in(r, "\"structuredContent\":{\"s\":1.0}");
     assert_in(r, "\"com.example/own\":[\"r\"]");
+    assert_null(strstr(r, "\"another\""));
     r = ask(c, "6", "resources/read", "\"uri\":\"x:noted\"");
     assert_in(r, "\"contents\":[" CONTENTS "]");
     assert_in(r, "\"com.example/own\":[\"r\"]");
+    assert_null(strstr(r, "\"another\""));
     r = ask(c, "7", "prompts/get", "\"name\":\"noted\"");
     assert_in(r, "\"messages\":[" MESSAGE "]");
     assert_in(r, "\"com.example/own\":[\"r\"]");
+    assert_null(strstr(r, "\"another\""));
 }
 
 static const char *ask_modern(wire *c, const char *id, const char *method,

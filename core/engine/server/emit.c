@@ -7,11 +7,13 @@
 #include "engine/server/emit.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_check.h"
+#include "wire/json_copy.h"
 
 #include <stdio.h>
 
 /* the maximum number of values in a CompleteResult, as the schema of MCP requires */
 #define COMPLETION_MAX 100
+#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
 #define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
 
 /* ---- appending results ---- */
@@ -385,6 +387,23 @@ bool sgi_emit_is_untold(const sgi_op *op, sgi_str name)
             sgi_str_eq(name, SGI_STR("cacheScope")));
 }
 
+bool sgi_emit_add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
+{
+    sgi_buf text;
+    if (!sgi_json_get(meta, SERVER_INFO).n && !sgi_json_get(meta, SGI_RELATED_TASK).n)
+        return sgi_emit_add_field(mem, list, SGI_STR("_meta"), meta);
+    sgi_buf_init(&text, mem);
+    sgi_jw w = sgi_jw_to(&text);
+    sgi_jw_open(&w, '{');
+    bool some =
+        sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO, SGI_RELATED_TASK));
+    sgi_jw_close(&w, '}');
+    bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
+                                                           sgi_buf_str(&text)));
+    sgi_buf_free(&text);
+    return ok;
+}
+
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
                                 size_t len)
 {
@@ -405,11 +424,13 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
         status = may_emit(call);
     if (status != SEGUE_OK || sgi_emit_is_untold(call->op, sgi_str_of(name)))
         return status;
-    if (!sgi_emit_add_field(mem, &list, sgi_str_of(name), value)) {
+    if (strcmp(name, "_meta") != 0
+            ? !sgi_emit_add_field(mem, &list, sgi_str_of(name), value)
+            : !sgi_emit_add_meta(mem, &list, value)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
-    return append_list(call, &list);
+    return TAILQ_EMPTY(&list) ? SEGUE_OK : append_list(call, &list);
 }
 
 segue_status sgi_call_set_completion(segue_call *call, const char *const *values,

@@ -12,6 +12,9 @@ bool sgi_emit_add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
 /* Adds a field of the result to the list. name: any text. */
 bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
                         sgi_json value);
+/* Adds the member _meta to the list, without the members by which another server names
+ * itself and its task. The library writes the own ones. */
+bool sgi_emit_add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta);
 /* True for a field that the version of the call does not know: a cache hint (ttlMs,
  * cacheScope) in an answer of a version before 2026-07-28. Such a field is not sent. */
 bool sgi_emit_is_untold(const sgi_op *op, sgi_str name);

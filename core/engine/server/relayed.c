@@ -3,10 +3,6 @@
  * blocks, results that do not fit the schema of their tool, and reserved error codes are
  * accepted. */
 #include "engine/server/emit.h"
-#include "engine/server/task_form.h"
-#include "wire/json_copy.h"
-
-#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
 
 static segue_status refuse(const segue_call *call, const char *why)
 {
@@ -23,25 +19,6 @@ static bool add_list(const sgi_op *op, struct sgi_entry_list *list, sgi_json blo
         if (!sgi_emit_add_block(op, list, count++, block))
             return false;
     return true;
-}
-
-/* Adds the member _meta to the list, without the members by which the other server names
- * itself and its task. */
-static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
-{
-    sgi_buf text;
-    if (!sgi_json_get(meta, SERVER_INFO).n && !sgi_json_get(meta, SGI_RELATED_TASK).n)
-        return sgi_emit_add_field(mem, list, SGI_STR("_meta"), meta);
-    sgi_buf_init(&text, mem);
-    sgi_jw w = sgi_jw_to(&text);
-    sgi_jw_open(&w, '{');
-    bool some =
-        sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO, SGI_RELATED_TASK));
-    sgi_jw_close(&w, '}');
-    bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
-                                                           sgi_buf_str(&text)));
-    sgi_buf_free(&text);
-    return ok;
 }
 
 /* Adds a member with this name (decoded), unless the version of the call does not know
@@ -64,7 +41,7 @@ static bool add_member(const sgi_op *op, struct sgi_entry_list *list,
     if (sgi_json_key_is(member, "resultType"))
         return true;
     if (sgi_json_key_is(member, "_meta"))
-        return add_meta(mem, list, member->value);
+        return sgi_emit_add_meta(mem, list, member->value);
     if (sgi_json_key_is(member, "isError")) {
         *is_error = sgi_json_kind_of(member->value) == SGI_JSON_TRUE;
         if (*is_error)
