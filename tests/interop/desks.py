@@ -8,18 +8,19 @@ from peers import DEPS, HERE, NODE, PYTHON
 
 SAME = f"{HERE}/same"
 OUT = os.path.abspath("build/interop")
+ENV = os.path.abspath("build/node/env/interop")
 FRAMEWORKS = [f"{DEPS}/frameworks/venv/bin/python", "-B"]
 # The frameworks' Python with the package of Segue: `run` puts it there.
 SEGUE = ["env", f"PYTHONPATH={OUT}/segue", *FRAMEWORKS]
 DESKS = {
     "Segue, Python": [*SEGUE, f"{SAME}/segue_server.py"],
-    "Segue, Node": ["node", os.path.abspath("build/node/env/interop/segue_server.mjs")],
+    "Segue, Node": ["node", f"{ENV}/segue_server.mjs"],
     "FastMCP": [*FRAMEWORKS, f"{SAME}/fastmcp_server.py"],
     "Python SDK": [*PYTHON, f"{SAME}/python_sdk_server.py"],
     "TypeScript SDK": ["node", f"{NODE}/typescript_sdk_server.mjs"],
 }
 CLIENT = f"{SAME}/client.py"
-# The command of each client, to which the era and the server are added, and its transport.
+# The command of each client, to which the era and the server are added; its transport.
 CLIENTS = {
     "python": ([*PYTHON, CLIENT, "official"], "stdio"),
     "typescript": (["node", f"{NODE}/desk_client.mjs"], "http"),
@@ -32,7 +33,7 @@ FRAMEWORK_PY = [*SEGUE, f"{HERE}/frameworks.py"]
 AGENTS = {
     **{(name, "python"): (FRAMEWORK_PY, FRAMEWORK_PY)
        for name in ("langchain", "pydantic_ai", "openai_agents")},
-    **{(name, "node"): (["node", os.path.abspath("build/node/env/interop/frameworks.mjs")],
+    **{(name, "node"): (["node", f"{ENV}/frameworks.mjs"],
                         ["node", f"{DEPS}/frameworks/interop/frameworks.mjs"])
        for name in ("ai", "langchain")},
 }

@@ -310,14 +310,14 @@ def travel_desks():
     frameworks of agents."""
     is_short = "--short" in sys.argv
     for row, command in (*desks.rows(is_short), *desks.agent_rows(is_short)):
-        if is_wanted(row) and is_of_this_half(False):
+        if is_wanted(row) and is_of_this_half(True):
             yield partial(cells, row, command)
 
 
 def check_page():
     """Compares the page about the travel desks with what was seen, if all of it was."""
     row = ("desk", "page")
-    if is_of_this_half(False):
+    if is_of_this_half(True):
         desks.write_facts(Count.cells)
         cells(row, [*PYTHON, f"{desks.SAME}/page.py", desks.FACTS])
 

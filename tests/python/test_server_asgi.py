@@ -565,7 +565,7 @@ def test_little_is_held_for_a_host_that_does_not_send() -> None:
         try:
             task = asyncio.ensure_future(request.run(mcp))
             await asyncio.wait_for(came.wait(), 60)
-            # Another call has its answer, so the library could have sent more of this one.
+            # Another call has its answer, so the library could have sent more here.
             await Request("add", a=1, b=2).run(mcp)
             held = held_by(exchanges[0])
             assert held <= 256 * 1024

@@ -128,7 +128,8 @@ class FastMcp(Official):
         return Answer(text_of(found.content), found.structured_content, found.is_error)
 
     async def tools(self):
-        return [tool.model_dump(by_alias=True) for tool in await self.session.list_tools()]
+        listed = await self.session.list_tools()
+        return [tool.model_dump(by_alias=True) for tool in listed]
 
     async def read(self, uri):
         [found] = await self.session.read_resource(uri)
@@ -141,7 +142,8 @@ class FastMcp(Official):
         from mcp_types import PromptReference
 
         of = PromptReference(type="ref/prompt", name=name)
-        return (await self.session.complete(of, {"name": argument, "value": value})).values
+        given = {"name": argument, "value": value}
+        return (await self.session.complete(of, given)).values
 
 
 class Segue(Traveller):
@@ -149,7 +151,8 @@ class Segue(Traveller):
         import segue
 
         return segue.connect(
-            command if over_http else [command, *args], era=era, proxy="" if over_http else None,
+            command if over_http else [command, *args], era=era,
+            **({"proxy": ""} if over_http else {}),
             on_log=lambda log: self.logs.append(log.data), on_elicit=self.on_question)
 
     async def begin(self, session):
