@@ -1,6 +1,5 @@
-/* The proxy makes, reads and cancels the tasks of handles as a client of its own server:
- * an errand is one short conversation with the server, over a pair of transports, in the
- * name of one principal.
+/* Handles: how they are made, and the tools that take one. The tasks of handles are made,
+ * read and cancelled by errands (errand.h).
  *
  *     a client's call --handle_begin--> errand: tools/call --handle_adopt--> task
  *
@@ -8,6 +7,7 @@
  * task, and the client's call is answered with the id of this task. */
 #include "handle.h"
 
+#include "errand.h"
 #include "limits.h"
 #include "service.h"
 
@@ -19,30 +19,6 @@
 
 /* the member of _meta that names the relay of a call that an errand makes */
 #define RELAY_META "dev.segue/relay"
-
-typedef enum purpose { GIVE_RESULT, GIVE_STATUS, CANCEL, MAKE } purpose;
-
-typedef struct errand {
-    struct errand *next;
-    service *service;
-    /* number of references: one of the session, and one of each request and timer */
-    int32_t refs;
-    purpose purpose;
-    char *principal;
-    /* the server's end of the pair, until the server asks for its principal; then NULL */
-    segue_transport *there;
-    segue_session *session;
-    segue_task *task;
-    segue_request *request;
-    segue_timer *timer;
-    /* the client's call; NULL = it was answered, or a relay has it (MAKE) */
-    segue_call *call;
-    relay *relay; /* MAKE: the relay of the client's call */
-    /* MAKE: the relay has the call of the errand, and the client's call is its former
-     * call */
-    bool adopted;
-    char note[NOTE_BYTES];
-} errand;
 
 static const char *const tools[] = {
     [GIVE_RESULT] =
@@ -62,93 +38,6 @@ static const char *const tools[] = {
         "\"properties\":{\"handle\":{\"type\":\"string\"}},\"required\":["
         "\"handle\"]}}",
 };
-
-/* ---- the life of an errand ---- */
-
-static void unref_errand(void *user)
-{
-    errand *e = user, **link = &e->service->errands;
-    service *v = e->service;
-    if (--e->refs)
-        return;
-    while (*link != e)
-        link = &(*link)->next;
-    *link = e->next;
-    segue_timer_free(e->timer);
-    segue_request_free(e->request);
-    segue_task_free(e->task);
-    segue_session_free(e->session);
-    segue_call_free(e->call);
-    if (e->relay)
-        relay_unref(e->relay);
-    free(e->principal);
-    free(e);
-    service_unref(v);
-}
-
-static void end_errand(errand *e)
-{
-    if (e->timer)
-        segue_timer_cancel(e->timer);
-    if (e->session)
-        segue_session_close(e->session);
-    segue_session_free(e->session);
-    e->session = NULL;
-    e->there = NULL;
-}
-
-static bool open_session(errand *e)
-{
-    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
-    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
-    segue_transport *here;
-    if (!e->service->server) /* the path is no longer served */
-        return false;
-    if (segue_transport_pair(e->service->proxy->runtime, &here, &e->there) != SEGUE_OK)
-        return false;
-    if (segue_server_attach(e->service->server, e->there, NULL) != SEGUE_OK) {
-        segue_transport_free(here);
-        segue_transport_free(e->there);
-        return false;
-    }
-    options.era = SEGUE_ERA_MODERN;
-    options.no_idempotency = 1;
-    options.cache_bytes = -1;
-    events.user = e;
-    events.free_user = unref_errand;
-    if (segue_session_open(e->service->proxy->runtime, here, &options, &events,
-                           &e->session, NULL) == SEGUE_OK)
-        return true;
-    segue_transport_free(here);
-    return false;
-}
-
-/* Opens a conversation in the name of the principal. Returns NULL when this fails. */
-static errand *begin_errand(service *v, purpose why, const char *principal)
-{
-    errand *e = calloc(1, sizeof *e);
-    if (!e)
-        return NULL;
-    *e = (errand){.next = v->errands, .service = v, .refs = 1, .purpose = why};
-    v->errands = e;
-    service_ref(v);
-    e->principal = copy_string(principal);
-    if (e->principal && open_session(e))
-        return e;
-    unref_errand(e);
-    return NULL;
-}
-
-const char *handle_take_principal(service *v, const segue_transport *transport)
-{
-    for (errand *e = v->errands; e; e = e->next) {
-        if (e->there != transport)
-            continue;
-        e->there = NULL;
-        return e->principal;
-    }
-    return NULL;
-}
 
 /* ---- answers to the client ---- */
 
@@ -234,7 +123,7 @@ static void on_make_complete(void *user, segue_request *request, segue_status st
     (void)request;
     /* answers the client only when the call ended before it was a task */
     give(e, status, result, len, error);
-    end_errand(e);
+    errand_end(e);
 }
 
 /* Writes the params of the client's call again, as the proxy's own clients send them. */
@@ -258,22 +147,22 @@ void handle_begin(relay *r)
 {
     segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     text params = {.p = NULL};
-    errand *e = begin_errand(r->up->source->service, MAKE, segue_call_principal(r->call));
+    errand *e = errand_begin(r->up->source->service, MAKE, segue_call_principal(r->call));
     if (!e)
         return;
     write_params(r, &params);
     e->relay = r;
     r->refs++;
     events.user = e;
-    events.free_user = unref_errand;
+    events.free_user = errand_unref;
     events.on_task = on_made;
     events.on_complete = on_make_complete;
     e->refs++;
     if (params.failed ||
         segue_request_start(e->session, "tools/call", params.p, params.len, NULL, &events,
                             &e->request, NULL) != SEGUE_OK) {
-        unref_errand(e);
-        end_errand(e);
+        errand_unref(e);
+        errand_end(e);
     }
     text_free(&params);
 }
@@ -319,7 +208,7 @@ static segue_request_events events_of(errand *e, segue_complete_fn on_complete)
 {
     segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = e;
-    events.free_user = unref_errand;
+    events.free_user = errand_unref;
     events.on_status = on_status;
     events.on_complete = on_complete;
     e->refs++; /* the caller drops the reference when the request does not start */
@@ -330,7 +219,7 @@ static void fail(errand *e)
 {
     say_failed(e->call);
     e->call = NULL;
-    end_errand(e);
+    errand_end(e);
 }
 
 static void on_result(void *user, segue_request *request, segue_status status,
@@ -340,7 +229,7 @@ static void on_result(void *user, segue_request *request, segue_status status,
     (void)request;
     if (e->call)
         give(e, status, result, len, error);
-    end_errand(e);
+    errand_end(e);
 }
 
 static void on_cancelled(void *user, segue_request *request, segue_status status,
@@ -354,7 +243,7 @@ static void on_cancelled(void *user, segue_request *request, segue_status status
         say(e, "The call is being cancelled.");
     else
         give(e, status, NULL, 0, error);
-    end_errand(e);
+    errand_end(e);
 }
 
 static void wait_is_over(void *user)
@@ -370,15 +259,15 @@ static void wait_for_result(errand *e)
 {
     segue_request_events events = events_of(e, on_result);
     if (segue_task_watch(e->task, NULL, &events, &e->request, NULL) != SEGUE_OK) {
-        unref_errand(e);
+        errand_unref(e);
         fail(e);
         return;
     }
     e->refs++;
     proxy *p = e->service->proxy;
     if (segue_timer_start(p->runtime, p->config.task_after_ms, wait_is_over, e,
-                          unref_errand, &e->timer) != SEGUE_OK)
-        unref_errand(e);
+                          errand_unref, &e->timer) != SEGUE_OK)
+        errand_unref(e);
 }
 
 void handles_end(service *v)
@@ -388,7 +277,7 @@ void handles_end(service *v)
         if (e->purpose != GIVE_RESULT || !e->call || !e->task)
             continue;
         say_running(e);
-        end_errand(e);
+        errand_end(e);
     }
 }
 
@@ -397,7 +286,7 @@ static void cancel(errand *e)
     segue_request_events events = events_of(e, on_cancelled);
     if (segue_task_cancel(e->task, &events, NULL) == SEGUE_OK)
         return;
-    unref_errand(e);
+    errand_unref(e);
     fail(e);
 }
 
@@ -440,7 +329,7 @@ static void on_state(void *user, segue_request *request, segue_status status,
     } else {
         say(e, "The call has ended. segue_proxy_result gives its result.");
     }
-    end_errand(e);
+    errand_end(e);
 }
 
 /* Asks for the state of the task that the client's call names. */
@@ -453,7 +342,7 @@ static void ask(service *v, purpose why, segue_call *call)
         say_unknown(call);
         return;
     }
-    errand *e = begin_errand(v, why, segue_call_principal(call));
+    errand *e = errand_begin(v, why, segue_call_principal(call));
     segue_status status =
         e ? segue_task_attach(e->session, id, &e->task, NULL) : SEGUE_E_CLOSED;
     if (status != SEGUE_OK) {
@@ -462,14 +351,14 @@ static void ask(service *v, purpose why, segue_call *call)
         else
             say_failed(call);
         if (e)
-            end_errand(e);
+            errand_end(e);
         return;
     }
     e->call = call;
     segue_request_events events = events_of(e, on_state);
     if (segue_task_get(e->task, &events, NULL) == SEGUE_OK)
         return;
-    unref_errand(e);
+    errand_unref(e);
     fail(e);
 }
 

@@ -97,6 +97,9 @@ void relay_send_when_stored(relay *r);
  * request has no token, and while a segment waits, because the present token covers this
  * segment, too. */
 void relay_renew_checkpoint(relay *r);
+/* Starts and stops the timers of a call that takes long (relay_long.c). */
+void relay_set_timers(relay *r);
+void relay_stop_timers(relay *r);
 /* Ends the call with the result of the upstream. */
 void relay_finish(relay *r, json result);
 

@@ -20,7 +20,7 @@ struct service {
     segue_server *server; /* NULL = it is not made yet, or the service has ended */
     source *sources;
     source *retired;        /* the sources that end after their calls */
-    struct errand *errands; /* conversations of the proxy with the server (handle.c) */
+    struct errand *errands; /* conversations of the proxy with the server (errand.h) */
     client *clients;
     bool idle;    /* true when no client has a conversation, and none can begin one */
     bool unready; /* true when no upstream can be used */

@@ -488,6 +488,23 @@ class Reload(Paths):
             self.assertEqual(client.tool("odd")["result"], upstream.ODD)
         return [text_of(client.tool("pid")) for client in clients]
 
+    def test_a_session_of_one_path_is_a_new_session_at_another(self):
+        """The key of --seal-key is that of all paths."""
+        key = self.place / "seal.key"
+        key.write_bytes(bytes(range(32)))
+        key.chmod(0o600)
+        proxy = self.serve("--seal-key", str(key), a=self.entry(path="/a"),
+                           b=self.entry("--extra", path="/b"))
+        client, other = self.at(proxy, "/a"), self.at(proxy, "/b")
+        task = client.tool("later", {"go": self.go.path}, task={})
+        number = task["result"]["task"]["taskId"]
+        other.headers["Mcp-Session-Id"] = client.headers["Mcp-Session-Id"]
+        self.assertEqual(self.names(other), ALL | {"extra"})
+        self.assertIn("error", other.call("tasks/get", {"taskId": number}))
+        self.go.let()
+        self.assertEqual(text_of(client.call("tasks/result", {"taskId": number})),
+                         "later")
+
     def test_upstreams_trade_their_paths_in_one_step(self):
         """All paths stay as they are until the last of the three is ready. From then on
         each of them has the tools of the next one."""
