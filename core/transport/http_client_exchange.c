@@ -246,20 +246,31 @@ static bool can_resume(const sgi_client_exchange *exchange)
            sgi_resumptions_are_left(&exchange->resumptions);
 }
 
-/* Opens a stream again that ended, complete or cut, or drops the exchange. */
-static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
+/* Opens a stream again that ended, complete or cut, or drops the exchange. unreached: the
+ * last attempt could not connect. */
+static void reopen_after(sgi_client_exchange *exchange, const char *why, bool unreached)
 {
     bool is_polled = sgi_resumptions_are_polls(&exchange->resumptions);
     if (!can_resume(exchange)) {
         sgi_client_exchange_drop(exchange, why);
         return;
     }
-    int64_t ms = sgi_resumptions_begin(&exchange->resumptions);
+    int64_t ms = unreached ? sgi_exchange_probe_ms(exchange->conn) : 0;
+    if (ms) {
+        sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
+        return;
+    }
+    ms = sgi_resumptions_begin(&exchange->resumptions);
     if (sgi_exchange_may_reopen(exchange->conn, why, exchange->resumptions.count,
-                                is_polled, &ms))
+                                is_polled, unreached, &ms))
         sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
     else
         sgi_client_exchange_drop(exchange, why);
+}
+
+static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
+{
+    reopen_after(exchange, why, false);
 }
 
 void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
@@ -533,10 +544,12 @@ static void refused(sgi_client_exchange *exchange)
 
 static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
 {
+    bool unreached = false;
     switch (outcome->fault) {
     case SGI_FETCH_UNRESOLVED:
     case SGI_FETCH_UNREACHABLE:
     case SGI_FETCH_TIMEOUT:
+        unreached = true;
         note_unsent(exchange);
         break;
     case SGI_FETCH_UNTRUSTED:
@@ -548,7 +561,7 @@ static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *o
     default:
         break;
     }
-    reopen_or_drop(exchange, outcome->text);
+    reopen_after(exchange, outcome->text, unreached);
 }
 
 static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)

@@ -296,6 +296,83 @@ static void a_stream_whose_server_is_gone_is_given_up(void **state)
     script_end(&s);
 }
 
+/* ---- how soon a server that comes back is found ---- */
+
+/* Begins a call that waits for an answer of the server, and loses the answer. */
+typedef heard *(*begin_fn)(http_script *s);
+
+static heard *begin_look(http_script *s)
+{
+    script_begin(s, NULL);
+    script_discover(s, SERVER_TASKS);
+    kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/call"), CREATED("T"));
+    script_advance(s, 1200);
+    return script_expect(s, "tasks/get");
+}
+
+static heard *begin_stream(http_script *s)
+{
+    script_begin(s, NULL);
+    script_discover(s, SERVER_STREAMS);
+    kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/call"), CREATED("T"));
+    heard *stream = script_expect(s, "tasks/stream");
+    script_stream(stream);
+    return stream;
+}
+
+static heard *begin_resumed_stream(http_script *s)
+{
+    segue_session_options options = kit_legacy_options();
+    script_begin(s, &options);
+    script_initialize(s, "one");
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    kit_call(&s->k, "t");
+    heard *h = script_expect(s, "tools/call");
+    script_stream(h);
+    script_text(h, "id: p\r\ndata:\r\n\r\n");
+    script_pump(s);
+    script_expect_silence(s);
+    return h;
+}
+
+/* Takes the server away for this time. Returns the time in ms after which the client has
+ * found it again. */
+static int64_t found_after(begin_fn begin, int64_t outage_ms)
+{
+    http_script s;
+    heard *lost = begin(&s);
+    http_peer_close(&s.peer);
+    script_cut(lost, true);
+    int64_t back = s.k.clock_ms + outage_ms;
+    int64_t step = outage_ms < 1000 ? 2 : outage_ms / 400;
+    while (s.k.clock_ms < back)
+        script_advance(&s, step);
+    http_peer_reopen(&s.peer);
+    int64_t until = script_deadline();
+    while (!script_next(&s)) {
+        script_advance(&s, step);
+        script_check(until, "the next request", __FILE__, __LINE__);
+    }
+    int64_t found = s.k.clock_ms - back;
+    assert_in_range(s.k.retries, 0, 9); /* probes are no attempts */
+    script_end(&s);
+    return found;
+}
+
+static void a_server_that_comes_back_is_found_soon(void **state)
+{
+    static const begin_fn begins[] = {begin_look, begin_stream, begin_resumed_stream};
+    static const int64_t outages[] = {0, 100, 400, 900, 1500, 5000, 20000};
+    (void)state;
+    for (size_t b = 0; b < sizeof begins / sizeof *begins; b++)
+        for (size_t i = 0; i < sizeof outages / sizeof *outages; i++) {
+            int64_t most = outages[i] < 1000 ? 50 : outages[i] / 5;
+            assert_in_range(found_after(begins[b], outages[i]), 0, most);
+        }
+}
+
 static void ask(heard *get, const char *method)
 {
     script_event(get, NULL,
@@ -410,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_task_whose_server_is_gone_is_given_up),
         cmocka_unit_test(exchanges_that_are_lost_together_count_once),
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
+        cmocka_unit_test(a_server_that_comes_back_is_found_soon),
         cmocka_unit_test(a_lost_call_is_asked),
         cmocka_unit_test(a_refusal_that_is_lost_goes_again),
         cmocka_unit_test(a_question_before_the_session_is_refused),

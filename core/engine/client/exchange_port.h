@@ -122,11 +122,16 @@ void sgi_exchanges_on_connection_lost(sgi_conn *parent, const char *why);
 /* True for an HTTP status that is temporary: the same request may succeed a little
  * later. */
 bool sgi_http_status_is_temporary(int32_t status);
+/* Asks whether an attempt to reopen a stream that could not connect was a probe
+ * (engine/client/probing.h). Returns the time in ms after which the transport tries again
+ * without counting; 0 = the attempt counts. */
+int64_t sgi_exchange_probe_ms(sgi_conn *conn);
 /* Asks whether the transport may reopen a stream after *ms, and may shorten *ms. Returns
  * false when reconnecting has taken too long. attempt: number of attempts in a row,
- * including this one. The function reports the attempt to the application, unless the
- * server had announced the end of the stream (is_polled). */
+ * including this one. unreached: the attempt before could not connect. The function
+ * reports the attempt to the application, unless the server had announced the end of the
+ * stream (is_polled). */
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
-                             bool is_polled, int64_t *ms);
+                             bool is_polled, bool unreached, int64_t *ms);
 
 #endif

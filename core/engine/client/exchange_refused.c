@@ -157,8 +157,40 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
         sgi_emitter_on_refused(emitter, 404, NULL);
 }
 
+/* Returns the time until the next try of a pause of which `left_ms` are left, and counts
+ * it as lost. */
+static int64_t probe(sgi_exchange *exchange, int64_t left_ms)
+{
+    int64_t ms =
+        sgi_probing_ms(left_ms, exchange->lost_ms, exchange->session->request_count);
+    exchange->lost_ms += ms;
+    exchange->probing.next_ms = sgi_now(&exchange->session->engine->env) + ms;
+    return ms;
+}
+
+/* Counts the time as lost by which the last try, or its failure, was later than
+ * planned. */
+static void count_delay(sgi_exchange *exchange)
+{
+    int64_t now = sgi_now(&exchange->session->engine->env);
+    if (exchange->probing.next_ms && now > exchange->probing.next_ms)
+        exchange->lost_ms += now - exchange->probing.next_ms;
+    exchange->probing.next_ms = 0;
+}
+
+int64_t sgi_exchange_probe_ms(sgi_conn *conn)
+{
+    sgi_exchange *exchange = conn->exchange;
+    int64_t now = sgi_now(&exchange->session->engine->env);
+    if (sgi_probing_lasts(&exchange->probing, now))
+        count_delay(exchange);
+    return sgi_probing_lasts(&exchange->probing, now)
+               ? probe(exchange, exchange->probing.until_ms - now)
+               : 0;
+}
+
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
-                             bool is_polled, int64_t *ms)
+                             bool is_polled, bool unreached, int64_t *ms)
 {
     sgi_exchange *exchange = conn->exchange;
     segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -171,7 +203,8 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
         return true;
     if (attempt <= 1)
-        exchange->lost_ms = 0;
+        exchange->lost_ms = exchange->probing.next_ms = 0;
+    count_delay(exchange);
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
@@ -184,9 +217,14 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     }
     if (*ms > left)
         *ms = left;
-    exchange->lost_ms += *ms;
     sgi_session_report_retry(exchange->session, request ? request->method : "an answer",
                              attempt, *ms, why);
+    exchange->probing.until_ms =
+        unreached ? sgi_now(&exchange->session->engine->env) + *ms : 0;
+    if (unreached)
+        *ms = probe(exchange, *ms);
+    else
+        exchange->lost_ms += *ms;
     return true;
 }
 

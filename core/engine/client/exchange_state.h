@@ -5,6 +5,7 @@
 #define SGI_EXCHANGE_STATE_H
 
 #include "engine/client/exchange_start.h"
+#include "engine/client/probing.h"
 
 struct sgi_exchange {
     /* link in the list of exchanges that the transport has to handle next */
@@ -33,6 +34,7 @@ struct sgi_exchange {
     /* sum in ms of the pauses between the attempts to reopen the stream since it last
      * worked */
     int64_t lost_ms;
+    sgi_probing probing; /* the last pause before such an attempt */
     /* true while the exchange waits for an access token or for a free connection */
     bool held;
     bool unsent; /* true when nothing of the message can have reached the server */

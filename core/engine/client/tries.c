@@ -21,8 +21,11 @@ static void go_again(sgi_timer *timer)
     segue_request *request = tries->request;
     /* the pause was changed at random, so the timer did not fire at the planned time; the
      * time of this attempt is set anew */
+    int64_t now = sgi_now(&request->engine->env);
+    if (tries->tried_ms && tries->probing.until_ms)
+        tries->lost_ms += now - tries->tried_ms;
     if (tries->tried_ms)
-        tries->tried_ms = sgi_now(&request->engine->env);
+        tries->tried_ms = now;
     if (sgi_session_is_open(request->session))
         sgi_request_send_due(request);
 }
@@ -58,8 +61,43 @@ static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
 
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms)
 {
+    tries->probing.until_ms = 0;
     if (!tries->request->cancel_due)
         sgi_tries_set_timer(tries, next_pause(tries, at_least_ms));
+}
+
+bool sgi_tries_was_probe(const sgi_tries *tries, const sgi_outcome *outcome)
+{
+    return outcome->unsent &&
+           sgi_probing_lasts(&tries->probing, sgi_now(&tries->engine->env));
+}
+
+/* Starts the rest of a pause, or the time until the next probe if the server could not be
+ * reached. A pause for which the server has asked has no probes, and is no lost time. */
+static void start_pause(sgi_tries *tries, const sgi_outcome *outcome, int64_t ms)
+{
+    const segue_session *session = tries->request->session;
+    if (sgi_session_retry_delay_ms(session, 0) <= 0) {
+        if (outcome->unsent)
+            ms = sgi_probing_ms(ms, tries->lost_ms, session->request_count);
+        tries->lost_ms += ms;
+    }
+    tries->tried_ms = sgi_now(&tries->engine->env) + ms;
+    sgi_tries_set_timer(tries, ms);
+}
+
+void sgi_tries_back_off_lost(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    int64_t now = sgi_now(&tries->engine->env);
+    if (tries->request->cancel_due)
+        return;
+    if (!sgi_tries_was_probe(tries, outcome)) {
+        int64_t ms = next_pause(tries, 0);
+        tries->probing.until_ms = outcome->unsent ? now + ms : 0;
+        start_pause(tries, outcome, ms);
+    } else {
+        start_pause(tries, outcome, tries->probing.until_ms - now);
+    }
 }
 
 static bool are_over(const sgi_tries *tries)
@@ -68,6 +106,21 @@ static bool are_over(const sgi_tries *tries)
 }
 
 /* ---- lost exchanges ---- */
+
+/* Begins the next counted pause, or goes on with the one in which a probe has failed.
+ * Returns its time in ms, at most `most_ms`. */
+static int64_t begin_pause(sgi_tries *tries, const sgi_outcome *outcome, int64_t now,
+                           int64_t most_ms)
+{
+    if (sgi_tries_was_probe(tries, outcome))
+        return tries->probing.until_ms - now;
+    int64_t ms = next_pause(tries, 0);
+    ms = ms < most_ms ? ms : most_ms;
+    tries->probing.until_ms = outcome->unsent ? now + ms : 0;
+    sgi_session_report_retry(tries->request->session, tries->method, tries->failures, ms,
+                             outcome->why ? outcome->why : "no answer");
+    return ms;
+}
 
 /* Counts the time without a server and starts the pause before the next attempt. No time
  * is counted when the exchange had reached the server, or when the server has asked for a
@@ -91,15 +144,8 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
         sgi_request_fail(request, SEGUE_E_DISCONNECTED, why);
         return;
     }
-    int64_t ms = next_pause(tries, 0);
-    if (!is_asked) {
-        ms = ms < left ? ms : left;
-        tries->lost_ms += ms;
-    }
-    tries->tried_ms = now + ms;
-    sgi_session_report_retry(session, tries->method, tries->failures, ms,
-                             outcome->why ? outcome->why : "no answer");
-    sgi_tries_set_timer(tries, ms);
+    start_pause(tries, outcome,
+                begin_pause(tries, outcome, now, is_asked ? INT64_MAX : left));
 }
 
 /* Writes the error text when the last of several attempts in a row has failed. why: the
@@ -127,7 +173,7 @@ void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
         return; /* the session is not open; when it opens, it sends the request again */
-    else if (are_over(tries))
+    else if (are_over(tries) && !sgi_tries_was_probe(tries, outcome))
         end_lost(tries, outcome->why);
     else
         lose(tries, outcome);

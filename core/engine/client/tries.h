@@ -2,13 +2,15 @@
  * failed in a row, and when it is tried again. Each kind has its own count, because a
  * server may answer one kind and refuse another. For example, tasks/get may succeed while
  * each tasks/update is refused, or while each tasks/stream breaks. The pauses grow from 0
- * to SGI_BACKOFF_MOST_MS. The options of the session limit the tries: max_reconnects in a
- * row, and reconnect_timeout_ms without a server. */
+ * to SGI_BACKOFF_MOST_MS. While the server cannot be reached, probes may end a pause
+ * early (probing.h); they are not counted. The options of the session limit the tries:
+ * max_reconnects in a row, and reconnect_timeout_ms without a server. */
 #ifndef SGI_TRIES_H
 #define SGI_TRIES_H
 
 #include "base/thresholds.h"
 #include "engine/client/emitter.h"
+#include "engine/client/probing.h"
 
 #define SGI_BACKOFF_FIRST_MS SGI_THRESHOLD(backoff_first_ms)
 #define SGI_BACKOFF_MOST_MS SGI_THRESHOLD(backoff_most_ms)
@@ -25,6 +27,8 @@ typedef struct sgi_tries {
     /* monotonic time at which the last attempt began, or at which the next attempt will
      * begin; 0 = no attempt was counted */
     int64_t tried_ms;
+    /* the last counted pause, and the probes in it */
+    sgi_probing probing;
 } sgi_tries;
 
 void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method);
@@ -47,6 +51,7 @@ static inline void sgi_tries_reset(sgi_tries *tries)
 {
     tries->failures = 0;
     tries->lost_ms = tries->tried_ms = 0;
+    tries->probing.until_ms = 0;
 }
 
 /* Subtracts the time in ms that a user needed to decide about an access token. This time
@@ -65,6 +70,11 @@ void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
 /* Starts the pause after a failure that does not end the request. The first pause is 0,
  * and later pauses grow (R-2557-63). at_least_ms: the shortest allowed pause. */
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
+/* Like sgi_tries_back_off, after an exchange that was lost: while the server cannot be
+ * reached, probes may end the pause early (probing.h). sgi_tries_was_probe returns
+ * whether the lost exchange was a probe, which is not counted. */
+void sgi_tries_back_off_lost(sgi_tries *tries, const sgi_outcome *outcome);
+bool sgi_tries_was_probe(const sgi_tries *tries, const sgi_outcome *outcome);
 /* Handles an exchange that was lost or that the server refused: tries the exchange again
  * if that can help, otherwise ends the request. While the session is not open, the next
  * try waits until the session opens. */

@@ -175,8 +175,10 @@ static bool skip_gone(segue_request *request, sgi_json data)
 }
 
 /* Handles a failure of the stream. Sends the message that is due, such as a tasks/get,
- * which may still work and shows whether the task is lost. */
-static void stream_failed(segue_request *request, const char *why, int64_t at_least_ms)
+ * which may still work and shows whether the task is lost. lost: the outcome, if the
+ * stream was lost; else NULL. */
+static void stream_failed(segue_request *request, const char *why,
+                          const sgi_outcome *lost, int64_t at_least_ms)
 {
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
                    "tasks/stream failed (%s), %d times in a row%s", why,
@@ -184,7 +186,11 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
                    sgi_task_stream_of(request)->tries.failures + 1 == STREAM_TRIES_MAX
                        ? ": the task is polled as well"
                        : "");
-    if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
+    bool waits =
+        sgi_session_is_open(request->session) || !request->session->conn->exchanging;
+    if (waits && lost)
+        sgi_tries_back_off_lost(&sgi_task_stream_of(request)->tries, lost);
+    else if (waits)
         sgi_tries_back_off(&sgi_task_stream_of(request)->tries, at_least_ms);
     else
         /* the failure is only counted, without a pause, because the stream is opened when
@@ -206,7 +212,7 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
     sgi_explain_failure(why, "an error",
                         sgi_method_text(sgi_json_get(outcome->json, "message"), room));
     if (is_gone && skip_gone(request, data)) {
-        stream_failed(request, why, 0);
+        stream_failed(request, why, NULL, 0);
         return;
     }
     if (is_gone) {
@@ -223,7 +229,7 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         sgi_task_stream_of(request)->off = true;
         sgi_follow_send_tasks_get(request);
     } else {
-        stream_failed(request, why, sgi_error_retry_after_ms(outcome->json));
+        stream_failed(request, why, NULL, sgi_error_retry_after_ms(outcome->json));
     }
 }
 
@@ -255,8 +261,12 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
             look_instead(request);
     } else if (outcome->needs_auth) {
         sgi_request_fail(request, SEGUE_E_UNAUTHORIZED, outcome->why);
+    } else if (sgi_session_is_open(request->session) &&
+               sgi_tries_was_probe(&sgi_task_stream_of(request)->tries, outcome)) {
+        sgi_tries_back_off_lost(&sgi_task_stream_of(request)->tries, outcome);
     } else {
-        stream_failed(request, outcome->why ? outcome->why : "no answer", 0);
+        stream_failed(request, outcome->why ? outcome->why : "no answer",
+                      outcome->kind == SGI_OUTCOME_LOST ? outcome : NULL, 0);
     }
 }
 
