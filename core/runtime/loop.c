@@ -12,7 +12,16 @@
  * writes the output in spite of the cork.
  *
  * The work of a free carrier (an exchange by hand) has no watchers, so the thread that
- * releases the lock does all of it in the same way.
+ * releases the lock does all of it in the same way. This is right because of four rules:
+ *   - The work runs under the lock from its beginning to its end. It calls no code of the
+ *     application and uses no store: callbacks wait in the ready queue, and stores wait for
+ *     the loop. An assertion in sgi_runtime_unlock checks this. So a loop that wakes at
+ *     the same instant waits for the lock, and then does the work that is left.
+ *   - The work starts and stops no watcher. A timer belongs to the engine, and host_wake
+ *     wakes the loop when the timer is due before the time for which the loop is armed.
+ *   - A carrier that the work retires is destroyed behind the work: a free one here, and
+ *     any other one, such as a listener that has lost its last exchange, by the loop.
+ *   - A free carrier needs no key of a token, because the loop would fetch it.
  *
  * A retired carrier stays in memory until the end of the turn, so the function that
  * retires a carrier may use it until the function returns.
@@ -115,6 +124,15 @@ static void destroy_free(segue_runtime *rt)
             destroy(rt, carrier);
 }
 
+static void work_free(segue_runtime *rt, sgi_carrier *carrier, uint32_t work)
+{
+    carrier->held++;
+    rt->loop.works_here = true;
+    carrier->ops->work(carrier, work);
+    rt->loop.works_here = false;
+    carrier->held--;
+}
+
 /* Flushes output on the calling thread. If bytes are left, the loop is woken to write the
  * remaining bytes. */
 static void flush_here(segue_runtime *rt)
@@ -127,19 +145,17 @@ static void flush_here(segue_runtime *rt)
         take_work(rt, carrier);
         carrier->work = 0;
         if (carrier->is_free) {
-            carrier->held++;
-            carrier->ops->work(carrier, work);
-            carrier->held--;
+            work_free(rt, carrier, work);
             continue;
         }
         if (work != SGI_WORK_FLUSH || !carrier->ops->flush_here ||
             !carrier->ops->flush_here(carrier))
             sgi_carrier_request_work(carrier, work);
     }
-    if (rt->loop.work_count)
-        sgi_loop_request_turn(rt);
     if (rt->loop.asleep)
         destroy_free(rt);
+    if (rt->loop.work_count || !TAILQ_EMPTY(&rt->loop.retired))
+        sgi_loop_request_turn(rt);
 }
 
 /* Wakes the threads that have work to do. The caller holds the lock; without the lock,

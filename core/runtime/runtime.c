@@ -153,6 +153,7 @@ static void deliver_late(segue_runtime *rt)
 
 void sgi_runtime_unlock(segue_runtime *rt)
 {
+    assert(!rt->loop.works_here);
     if (rt->life == SGI_LIFE_DEAD && !rt->dispatch.delivering)
         deliver_late(rt);
     bool last = rt->refs == 0;

@@ -128,7 +128,7 @@ struct sgi_carrier {
      * the application */
     bool attached;
     bool can_reopen;
-    /* true = while the loop waits, any thread that holds the lock may do the work */
+    /* true = any thread with the lock may do the work while the loop waits (loop.c) */
     bool is_free;
     /* the time in ms for which sgi_runtime_free waits until the carrier has closed by
      * itself */

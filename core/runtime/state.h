@@ -44,6 +44,8 @@ typedef struct sgi_loop {
     /* true = the next unlock must write output; the loop is woken only if it has to
      * write */
     bool flush_due;
+    /* true = a thread does the work of a free carrier, and must not release the lock */
+    bool works_here;
     int64_t corks; /* number of corks; output is held back while the number is above 0 */
     /* the deadline at which the loop wakes by itself; engine time in ms */
     int64_t armed_ms;

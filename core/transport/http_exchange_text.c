@@ -23,7 +23,7 @@ static bool is_of_connection(sgi_str name)
         SGI_STR_INIT("proxy-connection"), SGI_STR_INIT("te"),
         SGI_STR_INIT("upgrade"),          SGI_STR_INIT("trailer")};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (sgi_http1_same_ignoring_case(name, names[i]))
+        if (names[i].n == name.n && sgi_http1_same_ignoring_case(name, names[i]))
             return true;
     return false;
 }

@@ -16,19 +16,33 @@
 
 #include <segue/segue_ext.h>
 
-enum { CALLERS = 3, CALLS = 200 };
+#include "runtime/state.h"
+
+enum { CALLERS = 3, CALLS = 200, KEPT = 1024 };
 
 static segue_runtime *rt;
 static segue_listener *listener;
 static atomic_int ended, complete, greeted, refused;
 static bool closes; /* true = a caller closes the listener half-way */
+/* true = calls are answered later, when their answers have perhaps become streams */
+static bool is_late;
+static segue_call *kept[KEPT];
+static size_t kept_first, kept_end;
+
+static void answer(segue_call *call)
+{
+    segue_call_send_text(call, "Hello", 5, NULL);
+    segue_call_complete(call, NULL, NULL);
+    segue_call_free(call);
+}
 
 static void greet(void *user, segue_call *call)
 {
     (void)user;
-    segue_call_send_text(call, "Hello", 5, NULL);
-    segue_call_complete(call, NULL, NULL);
-    segue_call_free(call);
+    if (is_late)
+        kept[kept_end++ % KEPT] = call;
+    else
+        answer(call);
 }
 
 static void on_head(void *user, segue_exchange *exchange, int32_t status,
@@ -132,14 +146,17 @@ static void open_server(segue_server **out, segue_store *store)
         "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}";
     segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
     item.on_call = greet;
+    if (is_late) /* timers are due all the time */
+        listen.stream_after_ms = listen.keepalive_ms = 1;
     options.store = store;
     assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
     assert_int_equal(segue_server_new(rt, &options, out, NULL), SEGUE_OK);
     assert_int_equal(
         segue_server_add(*out, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
         SEGUE_OK);
-    assert_int_equal(segue_listener_open(*out, NULL, &listener, NULL), SEGUE_OK);
+    assert_int_equal(segue_listener_open(*out, &listen, &listener, NULL), SEGUE_OK);
     assert_int_equal(segue_runtime_start(rt), SEGUE_OK);
 }
 
@@ -149,15 +166,20 @@ static void play(segue_store *store)
     pthread_t threads[CALLERS];
     int32_t fd;
     ended = complete = greeted = refused = 0;
+    kept_first = kept_end = 0;
     open_server(&server, store);
     assert_int_equal(segue_runtime_fd(rt, &fd), SEGUE_OK);
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, play_caller, NULL), 0);
     while (atomic_load(&ended) + atomic_load(&refused) < CALLERS * CALLS) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        poll(&ready, 1, 1000);
+        poll(&ready, 1, kept_first < kept_end ? 1 : 1000);
+        if (kept_first < kept_end)
+            answer(kept[kept_first++ % KEPT]);
         assert_int_equal(segue_runtime_dispatch(rt, 0, 0, NULL), SEGUE_OK);
     }
+    while (kept_first < kept_end) /* of clients that have gone */
+        answer(kept[kept_first++ % KEPT]);
     for (int i = 0; i < CALLERS; i++)
         pthread_join(threads[i], NULL);
     segue_listener_free(listener);
@@ -201,12 +223,63 @@ static void the_listener_closes_meanwhile(void **state)
     assert_int_equal(atomic_load(&ended) + atomic_load(&refused), CALLERS * CALLS);
 }
 
+/* Deadlines are set on the threads of the callers, and pass on the loop's thread. */
+static void answers_come_late(void **state)
+{
+    (void)state;
+    closes = false;
+    is_late = true;
+    play(NULL);
+    is_late = false;
+    assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
+}
+
+static void wait_until_the_loop_sleeps(void)
+{
+    for (bool asleep = false; !asleep;) {
+        segue_runtime_dispatch(rt, 1, 0, NULL);
+        sgi_runtime_lock(rt);
+        asleep = rt->loop.asleep && !rt->loop.work_count;
+        sgi_runtime_unlock(rt);
+    }
+}
+
+/* The listener of a loop that sleeps ends on the thread of the last exchange. It must not
+ * stay in memory until something else wakes the loop. */
+static void a_listener_ends_with_its_last_exchange(void **state)
+{
+    segue_server *server;
+    bool is_left = true;
+    (void)state;
+    ended = 0;
+    open_server(&server, NULL);
+    segue_exchange *exchange = begin("", false);
+    wait_until_the_loop_sleeps(); /* the head was read, so the exchange may end */
+    segue_listener_close(listener);
+    segue_listener_free(listener);
+    wait_until_the_loop_sleeps();
+    assert_int_equal(segue_exchange_closed(exchange), SEGUE_OK);
+    for (int i = 0; i < 1000 && is_left; i++) {
+        segue_runtime_dispatch(rt, 1, 0, NULL);
+        sgi_runtime_lock(rt);
+        is_left = !TAILQ_EMPTY(&rt->loop.retired);
+        sgi_runtime_unlock(rt);
+    }
+    assert_false(is_left);
+    assert_int_equal(atomic_load(&ended), 1);
+    segue_exchange_free(exchange);
+    segue_server_free(server);
+    segue_runtime_free(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(callers_on_threads),
         cmocka_unit_test(callers_beside_a_store_on_a_thread),
         cmocka_unit_test(the_listener_closes_meanwhile),
+        cmocka_unit_test(answers_come_late),
+        cmocka_unit_test(a_listener_ends_with_its_last_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
