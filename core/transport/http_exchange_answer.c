@@ -17,8 +17,8 @@ static void tell_head(segue_exchange *exchange, const sgi_buf *out)
     exchange->head = HEAD_GIVEN;
     sgi_http_show_fields(answer, fields);
     sgi_user_code_begin(sgi_exchange_engine(exchange));
-    events->on_head(events->user, exchange, answer->status, fields, answer->count, out->p,
-                    out->len);
+    events->on_head(events->user, exchange, answer->status, fields, answer->count,
+                    out->len ? out->p : "", out->len);
     sgi_user_code_end(sgi_exchange_engine(exchange));
     sgi_buf_free(&exchange->answer.text);
 }
