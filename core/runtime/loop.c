@@ -14,9 +14,9 @@
  * The work of a free carrier (an exchange by hand) has no watchers, so the thread that
  * releases the lock does all of it in the same way. This is right because of four rules:
  *   - The work runs under the lock from its beginning to its end. It calls no code of the
- *     application and uses no store: callbacks wait in the ready queue, and stores wait for
- *     the loop. An assertion in sgi_runtime_unlock checks this. So a loop that wakes at
- *     the same instant waits for the lock, and then does the work that is left.
+ *     application and uses no store: callbacks wait in the ready queue, and stores wait
+ *     for the loop. An assertion in sgi_runtime_unlock checks this. So a loop that wakes
+ *     at the same instant waits for the lock, and then does the work that is left.
  *   - The work starts and stops no watcher. A timer belongs to the engine, and host_wake
  *     wakes the loop when the timer is due before the time for which the loop is armed.
  *   - A carrier that the work retires is destroyed behind the work: a free one here, and
