@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .. import _runtime, _segue, errors
+from .._waits import Wait
 from .options import AsgiOptions
 from .serving import Serving, check_mount, mount_options
 
@@ -49,11 +50,16 @@ class Mounted(Serving):
 
     def __init__(self, server: Server, options: AsgiOptions) -> None:
         super().__init__(server, None, {})
+        self.runtime = _runtime.current()
         self.drain = options.get("drain", 10.0)
         self._listen = mount_options(options)
         self._auth = options.get("auth")
         self._store = self._store_of(options.get("store"))
         self._begun: asyncio.Future[Any] | None = None
+        # whole requests whose clients nobody watches, the oldest first, with the time
+        # when somebody has to; one timer for all costs less than one for each
+        self._unwatched: dict[_Exchange, float] = {}
+        self._watch: asyncio.TimerHandle | None = None
 
     _open_listener = staticmethod(_segue.listener_open)
 
@@ -72,6 +78,29 @@ class Mounted(Serving):
         if self._begun is None:
             self._begun = asyncio.ensure_future(self.start())
         await asyncio.shield(self._begun)
+
+    def watch_later(self, exchange: _Exchange) -> None:
+        """Has the client of a whole request watched if its answer takes long."""
+        loop = self.runtime.loop
+        at = loop.time() + _WATCH_AFTER
+        self._unwatched[exchange] = at
+        if self._watch is None:
+            self._watch = loop.call_at(at, self._watch_old)
+
+    def answered(self, exchange: _Exchange) -> None:
+        self._unwatched.pop(exchange, None)
+
+    def _watch_old(self) -> None:
+        loop = self.runtime.loop
+        now = loop.time()
+        self._watch = None
+        while self._unwatched:
+            exchange, at = next(iter(self._unwatched.items()))
+            if at > now:
+                self._watch = loop.call_at(at, self._watch_old)
+                return
+            del self._unwatched[exchange]
+            exchange.watch(True)
 
 
 class Asgi:
@@ -171,7 +200,7 @@ class Asgi:
         if message["type"] == "http.disconnect":
             return
         principal = await _principal_of(self._principal, scope)
-        exchange = _Exchange(receive, send)
+        exchange = _Exchange(mounted, receive, send)
         is_whole = not message.get("more_body", False)
         try:
             handle = _segue.exchange_open(
@@ -197,14 +226,16 @@ class Asgi:
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, mounted: Mounted, receive: Receive, send: Send) -> None:
+        self._mounted = mounted
         self._receive = receive
         self._send = send
         self._events: deque[tuple[int, Any, Any]] = deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: Wait | None = None
         self._room: asyncio.Event | None = None
         self._pump: asyncio.Task[None] | None = None
         self._is_gone = False
+        self._is_over = False  # the library has ended the exchange
         self._handle: _segue.Exchange
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
@@ -212,30 +243,33 @@ class _Exchange:
             if self._room is not None:
                 self._room.set()
             return
+        if kind == _segue.ANSWER_END:
+            self._is_over = True
         self._events.append((kind, a, b))
         waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if waiter is not None:
+            self._mounted.runtime.wake(waiter)
 
     async def run(self, handle: _segue.Exchange, is_whole: bool) -> None:
         self._handle = handle
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(_WATCH_AFTER, self._watch, True) if is_whole else None
-        if not is_whole:
-            self._watch(False)
+        mounted = self._mounted
+        if is_whole:
+            mounted.watch_later(self)
+        else:
+            self.watch(False)
         try:
-            await self._answer(loop)
+            await self._answer(mounted.runtime.loop)
         finally:
-            if timer is not None:
-                timer.cancel()
+            mounted.answered(self)
             if self._pump is not None:
                 self._pump.cancel()
             self._leave()
 
     def _leave(self) -> None:
         try:
-            _segue.exchange_closed(self._handle)
-        except errors.ClosedError:  # the exchange has ended, as it usually has
+            if not self._is_over:
+                _segue.exchange_closed(self._handle)
+        except errors.ClosedError:  # the exchange has ended meanwhile
             pass
         try:
             _segue.exchange_free(self._handle)
@@ -248,7 +282,7 @@ class _Exchange:
         has_head = False
         while True:
             while not events:
-                self._waiter = loop.create_future()
+                self._waiter = Wait(loop=loop)
                 await self._waiter
             kind, a, b = events.popleft()
             if kind == _segue.ANSWER_END:
@@ -288,7 +322,7 @@ class _Exchange:
 
     # ---- the body of the request, and the end of the connection
 
-    def _watch(self, is_whole: bool) -> None:
+    def watch(self, is_whole: bool) -> None:
         self._pump = asyncio.ensure_future(self._receive_all(is_whole))
 
     async def _receive_all(self, is_whole: bool) -> None:
