@@ -92,6 +92,8 @@ interface Head {
 
 /** What becomes of the answer. */
 interface Sink {
+    /** The answer is complete: head and body in one. No other call but `end` follows. */
+    whole(status: number, headers: string[], body: Uint8Array): void;
     head(status: number, headers: string[]): void;
     /** Calls `sent` when the client, or its connection, has taken the bytes. */
     bytes(bytes: Uint8Array, sent: () => void): void;
@@ -99,6 +101,15 @@ interface Sink {
     end(): void;
     /** The answer ends too early; without a head, the answer is 503. */
     cut(hasHead: boolean): void;
+}
+
+/** A whole answer of at most this many bytes is sent at once, without counting. */
+const SMALL = 64 * 1024;
+
+/** Returns the length of the body that the head of an answer tells; -1 = none. */
+function lengthOf(headers: readonly string[]): number {
+    const at = headers.indexOf("content-length");
+    return at < 0 ? -1 : Number(headers[at + 1]);
 }
 
 /** Calls a function of the library, and ignores that its exchange has ended. */
@@ -147,7 +158,7 @@ class Carried {
 
     readonly #onEvent = (kind: number, a: unknown, b: Uint8Array | null): void => {
         if (kind === Kind.ANSWER) {
-            if (a) this.#begin(a as [number, ...string[]]);
+            if (a && this.#begin(a as [number, ...string[]], b)) return;
             if (b) this.#sink.bytes(b, () => this.#sent(b.length));
         } else if (kind === Kind.ANSWER_ROOM) {
             this.#room?.();
@@ -161,9 +172,16 @@ class Carried {
         }
     };
 
-    #begin([status, ...headers]: [number, ...string[]]): void {
+    /** Passes the head on, and returns whether it was the whole answer. */
+    #begin(head: [number, ...string[]], body: Uint8Array | null): boolean {
+        const [status, ...headers] = head;
         this.#hasHead = true;
+        if (body && body.length <= SMALL && lengthOf(headers) === body.length) {
+            this.#sink.whole(status, headers, body);
+            return true;
+        }
         this.#sink.head(status, headers);
+        return false;
     }
 
     #sent(count: number): void {
@@ -231,6 +249,14 @@ class NodeSink implements Sink {
         this.#res = res;
     }
 
+    whole(status: number, headers: string[], body: Uint8Array): void {
+        this.#res.writeHead(status, headers);
+        // Node sends head and body in one write if both are strings
+        const { buffer, byteOffset, length } = body;
+        const text = Buffer.from(buffer, byteOffset, length).toString("latin1");
+        this.#res.end(text, "latin1");
+    }
+
     head(status: number, headers: string[]): void {
         this.#res.writeHead(status, headers);
         // the head of a stream goes out before its first event
@@ -242,7 +268,7 @@ class NodeSink implements Sink {
     }
 
     end(): void {
-        this.#res.end();
+        if (!this.#res.writableEnded) this.#res.end();
     }
 
     cut(hasHead: boolean): void {
@@ -255,6 +281,13 @@ class NodeSink implements Sink {
         this.#res.writeHead(status, refusalHeaders(status));
         this.#res.end(text);
     }
+}
+
+function webHeaders(headers: readonly string[]): Headers {
+    const made = new Headers();
+    for (let i = 0; i < headers.length; i += 2)
+        made.append(headers[i] as string, headers[i + 1] as string);
+    return made;
 }
 
 /** Makes a `Response` of an answer, whose body is read at the reader's pace. */
@@ -274,10 +307,14 @@ class WebSink implements Sink {
         });
     }
 
+    whole(status: number, headers: string[], body: Uint8Array): void {
+        const made = webHeaders(headers);
+        // a view of a part of a larger buffer would keep all of it alive
+        this.#resolve(new Response(body.slice(), { status, headers: made }));
+    }
+
     head(status: number, headers: string[]): void {
-        const made = new Headers();
-        for (let i = 0; i < headers.length; i += 2)
-            made.append(headers[i] as string, headers[i + 1] as string);
+        const made = webHeaders(headers);
         const stream = new ReadableStream<Uint8Array>(
             {
                 start: (controller) => {
@@ -407,6 +444,18 @@ function bodyRead(req: Incoming, given: unknown): Uint8Array | string | undefine
     return body === null ? "" : JSON.stringify(body);
 }
 
+/**
+ * Resolves to the body if it arrives as a whole in this turn of the event loop, as that
+ * of a small request does; undefined = it is still to be read. Node reports a request
+ * before it parses the body, even if both came together.
+ */
+async function bodyArrived(req: Incoming): Promise<Uint8Array | string | undefined> {
+    if (req.readableEnded || req.readableFlowing) return undefined;
+    if (!req.complete) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (!req.complete) return undefined;
+    return (req.read() as Uint8Array | string | null) ?? "";
+}
+
 /** Makes a handler of a serving that may still be opening. */
 export function makeHandler(
     opening: Promise<Mounted>,
@@ -426,12 +475,13 @@ export function makeHandler(
         const sink = new NodeSink(res);
         const head = await name(headOf(req), req);
         const mounted = await opening;
-        const body = bodyRead(req, given);
+        const parsed = bodyRead(req, given);
+        // a parsed body may be written in another length than it was sent
+        if (parsed !== undefined) head.headers = withoutLength(head.headers);
+        const body = parsed ?? (await bodyArrived(req));
         if (res.destroyed) return;
         let carried: Carried;
         try {
-            // a parsed body may be written in another length than it was sent
-            if (body !== undefined) head.headers = withoutLength(head.headers);
             carried = new Carried(mounted, head, body ?? null, body !== undefined, sink);
         } catch (error) {
             sink.refuse(...refusal(error));
