@@ -316,11 +316,14 @@ void sgi_serve_delete(segue_server *server, sgi_principal *who,
     *verdict = (sgi_http_serve_verdict){.status = 204};
 }
 
+/* True when the client still waits for the answer to a request. An answer that is being
+ * read back from the store, or whose task is being stored, counts. A stream that the
+ * client can request again does not count. */
 static bool has_call(const sgi_peer *peer)
 {
     const sgi_reply *reply;
     LIST_FOREACH(reply, &peer->replies, by_peer)
-        if (sgi_reply_awaited_op(reply))
+        if (!reply->is_stream || sgi_reply_awaited_op(reply))
             return true;
     return false;
 }
