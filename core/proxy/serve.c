@@ -26,6 +26,8 @@ static void drain_is_over(void *user)
 
 void serve_drain(proxy *p)
 {
+    if (p->stage == PROXY_ENDING)
+        return;
     if (!p->listener || p->stage == PROXY_DRAINING) {
         proxy_end(p, 0);
         return;

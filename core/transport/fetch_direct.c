@@ -11,7 +11,7 @@
  *
  * A fetch is queued again, for a new connection, if an idle connection turns out to be
  * dead before a byte of the response has arrived. A fetch with `once` is queued again
- * only if no byte of its body was sent.
+ * only if no byte of its request was sent.
  *
  * Pause: while the owner has paused the fetch, the next bytes of the body are kept, at
  * most one read of SGI_READ_SIZE bytes, and the socket is not read. */
@@ -130,7 +130,7 @@ static void lose(sgi_fetch_direct *direct, const char *text)
 {
     sgi_fetch *fetch = direct->fetch;
     bool is_unanswered = direct->is_reused && !direct->reader.has_begun;
-    if (is_unanswered && !(fetch->once && fetch->sent)) {
+    if (is_unanswered && !(fetch->once && direct->sent)) {
         sgi_fetch_direct_close(direct);
         fetch->sent = 0;
         fetch->needs_new = true;
@@ -264,13 +264,22 @@ static void send_request(sgi_fetch_direct *direct)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n < 0)
+        if (n < 0) {
             direct->is_torn = true;
-        else
+            direct->fault = errno;
+        } else {
             direct->sent += (size_t)n;
+        }
     }
     fetch->sent = direct->sent > head->len ? direct->sent - head->len : 0;
     watch(direct);
+}
+
+/* True when the request could not be sent, and the peer has not closed the connection, so
+ * no answer can be expected. */
+static bool is_unable_to_send(const sgi_fetch_direct *direct)
+{
+    return direct->is_torn && direct->fault != EPIPE && direct->fault != ECONNRESET;
 }
 
 static void on_event(struct ev_loop *loop, ev_io *io, int revents)
@@ -285,7 +294,9 @@ static void on_event(struct ev_loop *loop, ev_io *io, int revents)
     } else {
         if (revents & EV_WRITE)
             send_request(direct);
-        if (revents & EV_READ)
+        if (is_unable_to_send(direct))
+            take_end(direct, direct->fault);
+        else if (revents & EV_READ)
             receive(direct);
     }
     sgi_runtime_unlock(rt);

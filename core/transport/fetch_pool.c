@@ -16,6 +16,8 @@
  * launched in the next turn, which begins without waiting. */
 #include "transport/fetch_state.h"
 
+#include <unistd.h>
+
 #include "base/thresholds.h"
 #include "transport/sigpipe.h"
 
@@ -96,7 +98,9 @@ static void begin_direct(sgi_fetch_pool *pool, sgi_fetch *fetch)
     if (!is_ours)
         outcome = (sgi_fetch_outcome){SGI_FETCH_BROKEN, "libcurl kept the connection"};
     sgi_runtime_lock(runtime_of(pool));
-    if (!is_ours || !sgi_fetch_direct_begin(fetch, fd))
+    if (is_ours && fetch->cancelled)
+        close(fd); /* the work step ends the fetch */
+    else if (!is_ours || !sgi_fetch_direct_begin(fetch, fd))
         sgi_fetch_pool_end(pool, fetch, &outcome);
     sgi_runtime_unlock(runtime_of(pool));
 }
@@ -123,7 +127,7 @@ static void reap(sgi_fetch_pool *pool)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&fetch);
         if (message->msg != CURLMSG_DONE)
             continue;
-        if (fetch->is_direct && result == CURLE_OK && !fetch->cancelled)
+        if (fetch->is_direct && result == CURLE_OK)
             begin_direct(pool, fetch);
         else
             finish(pool, fetch, result);

@@ -3,6 +3,7 @@
  * the head of its request as a text instead. */
 #include "transport/fetch_state.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -118,6 +119,18 @@ static bool has_proxy_of_environment(void)
     return false;
 }
 
+/* True when libcurl could write the host in another form, as 127.0.0.1 for 127.1. */
+static bool is_odd_address(sgi_str host)
+{
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+    for (size_t i = 0; i < host.n; i++)
+        if (!host.p[i] || !strchr("0123456789.xXabcdefABCDEF", host.p[i]))
+            return false;
+    snprintf(text, sizeof text, "%.*s", (int)host.n, host.p);
+    return host.n >= sizeof text || inet_pton(AF_INET, text, &address) != 1;
+}
+
 /* Finds out where direct fetches go. libcurl carries the fetches if they need TLS or a
  * proxy, or if the URL has a form that libcurl would change. */
 void sgi_fetcher_find_route(sgi_fetcher *fetcher)
@@ -127,7 +140,8 @@ void sgi_fetcher_find_route(sgi_fetcher *fetcher)
     sgi_url url;
     if (settings->by_libcurl || (proxy ? *proxy != 0 : has_proxy_of_environment()) ||
         !sgi_url_parse(sgi_str_of(settings->url), &url) || url.https ||
-        url.has_fragment || url.path.n == 0 || strstr(settings->url, "/."))
+        url.has_fragment || url.path.n == 0 || strstr(settings->url, "/.") ||
+        is_odd_address(url.host))
         return;
     size_t scheme = sizeof "http://" - 1;
     fetcher->authority = (sgi_str){url.origin.p + scheme, url.origin.n - scheme};

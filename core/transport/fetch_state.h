@@ -131,6 +131,7 @@ struct sgi_fetch_direct {
     int64_t idle_since_ms;
     bool is_reused; /* true = the connection has carried an earlier fetch */
     bool is_torn;   /* true = the request could not be sent completely */
+    int fault;      /* the errno of the failure, if is_torn */
     size_t sent;    /* number of bytes of head and body that were sent */
     sgi_http1_response reader;
     sgi_buf kept;              /* bytes that came while the fetch was paused */

@@ -8,19 +8,21 @@ static bool has_output(const segue_exchange *exchange)
            (exchange->head == HEAD_MADE || exchange->out.len);
 }
 
-/* Gives the head, and the body as far as it is there. */
+/* Gives the head, and the body as far as it is there. The head leaves the exchange first,
+ * because the exchange can end during the callback. */
 static void tell_head(segue_exchange *exchange, const sgi_buf *out)
 {
     segue_http_field fields[SGI_HTTP_FIELDS];
-    const sgi_http_fields *answer = &exchange->answer;
+    sgi_http_fields answer = exchange->answer;
     const segue_exchange_events *events = &exchange->events;
+    sgi_buf_init(&exchange->answer.text, answer.text.mem);
     exchange->head = HEAD_GIVEN;
-    sgi_http_show_fields(answer, fields);
+    sgi_http_show_fields(&answer, fields);
     sgi_user_code_begin(sgi_exchange_engine(exchange));
-    events->on_head(events->user, exchange, answer->status, fields, answer->count,
+    events->on_head(events->user, exchange, answer.status, fields, answer.count,
                     out->len ? out->p : "", out->len);
     sgi_user_code_end(sgi_exchange_engine(exchange));
-    sgi_buf_free(&exchange->answer.text);
+    sgi_buf_free(&answer.text);
 }
 
 static void tell_body(segue_exchange *exchange, const sgi_buf *out)

@@ -67,29 +67,56 @@ static bool read_status_line(sgi_http1_response *reader, sgi_str line)
     return true;
 }
 
+/* Reads a number of bytes. Returns false for any other text. */
+static bool read_number(sgi_str text, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        uint64_t digit = (uint64_t)(text.p[i] - '0');
+        if (!sgi_http1_is(text.p[i], SGI_HTTP1_DIGIT) ||
+            *number > (INT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return text.n > 0;
+}
+
+/* Cuts the first element from a list, whose elements are separated by commas. */
+static sgi_str next_element(sgi_str *list)
+{
+    const char *comma = memchr(list->p, ',', list->n);
+    size_t n = comma ? (size_t)(comma - list->p) : list->n;
+    sgi_str element = sgi_http1_trim((sgi_str){list->p, n});
+    *list = sgi_http1_skip(*list, comma ? n + 1 : n);
+    return element;
+}
+
+/* Reads Content-Length. A list of equal lengths counts once (RFC 9110 8.6). */
 static bool read_length(sgi_http1_response *reader, sgi_str value)
 {
-    uint64_t length = 0;
-    bool ok = value.n > 0;
-    for (size_t i = 0; i < value.n && ok; i++) {
-        uint64_t digit = (uint64_t)(value.p[i] - '0');
-        ok = sgi_http1_is(value.p[i], SGI_HTTP1_DIGIT) &&
-             length <= (INT64_MAX - digit) / 10;
-        length = length * 10 + digit;
-    }
-    if (!ok || (reader->has_length && length != reader->left))
-        return malformed(reader, "the answer's Content-Length is malformed");
-    reader->has_length = true;
-    reader->left = length;
+    uint64_t length;
+    do {
+        if (!read_number(next_element(&value), &length) ||
+            (reader->has_length && length != reader->left))
+            return malformed(reader, "the answer's Content-Length is malformed");
+        reader->has_length = true;
+        reader->left = length;
+    } while (value.n);
     return true;
 }
 
+/* Reads Transfer-Encoding. A coding that is named again changes nothing: servers behind
+ * proxies send chunked twice. */
 static bool read_coding(sgi_http1_response *reader, sgi_str value)
 {
-    if (reader->is_chunked || !sgi_http1_same_ignoring_case(value, SGI_STR("chunked")))
-        return malformed(reader, "the answer's only supported transfer coding is "
-                                 "chunked");
-    reader->is_chunked = true;
+    do {
+        sgi_str coding = next_element(&value);
+        if (sgi_http1_same_ignoring_case(coding, SGI_STR("chunked")))
+            reader->is_chunked = true;
+        else if (!sgi_http1_same_ignoring_case(coding, SGI_STR("identity")))
+            return malformed(reader, "the answer's only supported transfer coding is "
+                                     "chunked");
+    } while (value.n);
     return true;
 }
 
@@ -97,14 +124,11 @@ static bool read_coding(sgi_http1_response *reader, sgi_str value)
 static void read_connection(sgi_http1_response *reader, sgi_str value)
 {
     while (value.n) {
-        const char *comma = memchr(value.p, ',', value.n);
-        size_t n = comma ? (size_t)(comma - value.p) : value.n;
-        sgi_str token = sgi_http1_trim((sgi_str){value.p, n});
+        sgi_str token = next_element(&value);
         if (sgi_http1_same_ignoring_case(token, SGI_STR("close")))
             reader->says_close = true;
         else if (sgi_http1_same_ignoring_case(token, SGI_STR("keep-alive")))
             reader->says_keep_alive = true;
-        value = sgi_http1_skip(value, comma ? n + 1 : n);
     }
 }
 
@@ -113,18 +137,25 @@ static bool is_name(sgi_str name, sgi_str other)
     return name.n == other.n && sgi_http1_same_ignoring_case(name, other);
 }
 
+/* Reads a header line. The name of a header that decides about the framing must be
+ * exact, also without blanks behind it; the names of other headers may be odd. */
 static bool read_header(sgi_http1_response *reader, sgi_str line)
 {
     const char *colon = memchr(line.p, ':', line.n);
     sgi_str name = {line.p, colon ? (size_t)(colon - line.p) : 0};
-    if (!name.n || sgi_http1_span(name, SGI_HTTP1_TOKEN) != name.n)
+    sgi_str trimmed = sgi_http1_trim(name);
+    bool is_length = is_name(trimmed, SGI_STR("content-length"));
+    bool is_coding = is_name(trimmed, SGI_STR("transfer-encoding"));
+    bool is_connection = is_name(trimmed, SGI_STR("connection"));
+    reader->is_framing = is_length || is_coding || is_connection;
+    if (!colon || (reader->is_framing && trimmed.n != name.n))
         return malformed(reader, "a header of the answer is malformed");
     sgi_str value = sgi_http1_trim(sgi_http1_skip(line, name.n + 1));
-    if (is_name(name, SGI_STR("content-length")))
+    if (is_length)
         return read_length(reader, value);
-    if (is_name(name, SGI_STR("transfer-encoding")))
+    if (is_coding)
         return read_coding(reader, value);
-    if (is_name(name, SGI_STR("connection")))
+    if (is_connection)
         read_connection(reader, value);
     return true;
 }
@@ -151,6 +182,14 @@ static sgi_http1_response_state state_of_body(const sgi_http1_response *reader)
     return reader->left ? SGI_HTTP1_RESPONSE_AT_LENGTH : SGI_HTTP1_RESPONSE_AT_END;
 }
 
+/* True when another reader could see the end of the body elsewhere. */
+static bool is_framing_in_doubt(const sgi_http1_response *reader)
+{
+    bool is_bodiless = reader->status == 204 || reader->status == 304;
+    return (reader->is_chunked && (reader->has_length || reader->minor == 0)) ||
+           (is_bodiless && (reader->is_chunked || reader->left > 0));
+}
+
 /* Handles the empty line at the end of a head. Returns true when the head is final. */
 static bool finish_head(sgi_http1_response *reader)
 {
@@ -159,9 +198,8 @@ static bool finish_head(sgi_http1_response *reader)
         return false;
     }
     reader->state = state_of_body(reader);
-    reader->keep_alive = !reader->says_close &&
+    reader->keep_alive = !reader->says_close && !is_framing_in_doubt(reader) &&
                          (reader->minor > 0 || reader->says_keep_alive) &&
-                         !(reader->is_chunked && reader->has_length) &&
                          reader->state != SGI_HTTP1_RESPONSE_AT_OPEN;
     if (reader->is_chunked)
         reader->left = 0;
@@ -199,10 +237,13 @@ static bool take_line(sgi_http1_response *reader)
     }
     if (reader->head_bytes > reader->head_max)
         return refuse_size(reader);
-    if (reader->line_at && (*line.p == ' ' || *line.p == '\t'))
+    if (reader->line_at && (*line.p == ' ' || *line.p == '\t')) {
+        if (reader->is_framing)
+            return malformed(reader, "a header of the answer is malformed");
         unfold(reader);
-    else if (!read_header(reader, line))
+    } else if (!read_header(reader, line)) {
         return false;
+    }
     reader->line_at = reader->head->len;
     return false;
 }

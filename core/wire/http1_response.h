@@ -72,6 +72,7 @@ typedef struct sgi_http1_response {
     bool is_chunked;
     bool says_close;
     bool says_keep_alive;
+    bool is_framing;    /* true = the last header line decides about the framing */
     bool is_line_empty; /* true = the trailer line has no character yet */
 } sgi_http1_response;
 

@@ -187,6 +187,8 @@ static void a_port_of_the_scheme_is_not_named(void **state)
         /* libcurl carries these, because it changes them or adds to them */
         {"http://a.test/b/../c", NULL, NULL},
         {"http://a.test", NULL, NULL},
+        {"http://127.1:80/", NULL, NULL},
+        {"http://127.0.0.1:80/", "127.0.0.1", "/"},
         {"http://user:word@a.test/", NULL, NULL},
         {"https://a.test/mcp", NULL, NULL},
     };

@@ -26,6 +26,8 @@ static atomic_int ended, complete, greeted, refused;
 static bool closes; /* true = a caller closes the listener half-way */
 /* true = calls are answered later, when their answers have perhaps become streams */
 static bool is_late;
+/* true = each exchange is closed while its head is given */
+static bool cuts;
 static segue_call *kept[KEPT];
 static size_t kept_first, kept_end;
 
@@ -50,8 +52,13 @@ static void on_head(void *user, segue_exchange *exchange, int32_t status,
                     size_t len)
 {
     (void)user;
-    (void)headers;
     (void)bytes;
+    if (cuts)
+        segue_exchange_closed(exchange);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(headers[i].name) != headers[i].name_len ||
+            strlen(headers[i].value) != headers[i].value_len)
+            abort();
     if (status == 200 && count && len)
         atomic_fetch_add(&greeted, 1);
     segue_exchange_sent(exchange, len);
@@ -234,6 +241,17 @@ static void answers_come_late(void **state)
     assert_true(atomic_load(&complete) >= CALLERS * CALLS / 2);
 }
 
+/* A head stays readable as long as on_head runs, also if the exchange ends meanwhile. */
+static void exchanges_end_while_their_heads_are_given(void **state)
+{
+    (void)state;
+    closes = false;
+    is_late = cuts = true;
+    play(NULL);
+    is_late = cuts = false;
+    assert_int_equal(atomic_load(&ended), CALLERS * CALLS);
+}
+
 static void wait_until_the_loop_sleeps(void)
 {
     for (bool asleep = false; !asleep;) {
@@ -279,6 +297,7 @@ int main(void)
         cmocka_unit_test(callers_beside_a_store_on_a_thread),
         cmocka_unit_test(the_listener_closes_meanwhile),
         cmocka_unit_test(answers_come_late),
+        cmocka_unit_test(exchanges_end_while_their_heads_are_given),
         cmocka_unit_test(a_listener_ends_with_its_last_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
