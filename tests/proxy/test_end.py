@@ -56,6 +56,15 @@ class Ends(stage.Stage):
         self.assertIn(b"server_ending", refused.read())
         self.assertEqual(proxy.process.wait(peers.PATIENCE), 0)
 
+    def test_further_signals_change_nothing(self):
+        for round in range(20):
+            proxy = self.serve()
+            for number in [signal.SIGTERM] + [signal.SIGINT, signal.SIGTERM] * 4:
+                if proxy.process.poll() is None:
+                    proxy.process.send_signal(number)
+            with self.subTest(round=round):
+                self.assertEqual(proxy.process.wait(peers.PATIENCE), 0)
+
     def test_a_call_that_does_not_end_is_let_go_after_a_time(self):
         proxy = self.serve("--drain", "50ms")
         client = web.Web(proxy.url)
