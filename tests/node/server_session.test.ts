@@ -156,8 +156,10 @@ test("onError gets the failures of the end", LONG, async () => {
     });
     const session = await connect(shop.server);
     await session.call("begin");
+    const alive = setInterval(() => undefined, 1000); // a server in memory holds no process
     await session.close();
     await shop.ended.opened;
+    clearInterval(alive);
     assert.throws(() => found?.onEnd(() => undefined), /has ended/);
     assert.deepEqual(shop.lines, ["session: RangeError: no luck"]);
     await shop.server.close({ drainMs: 0 });
