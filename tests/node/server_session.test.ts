@@ -156,7 +156,8 @@ test("onError gets the failures of the end", LONG, async () => {
     });
     const session = await connect(shop.server);
     await session.call("begin");
-    const alive = setInterval(() => undefined, 1000); // a server in memory holds no process
+    // a server in memory holds no process
+    const alive = setInterval(() => undefined, 1000);
     await session.close();
     await shop.ended.opened;
     clearInterval(alive);

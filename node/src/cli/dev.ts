@@ -41,6 +41,8 @@ class Child {
     readonly ended: Promise<unknown>;
     /** Whether the process serves; it resolves when that is known. */
     readonly outcome: Promise<boolean>;
+    /** Resolves when no new connection reaches the process any more. */
+    readonly shut: Promise<void>;
     url = "";
 
     constructor(plan: Plan, watch: Watch) {
@@ -55,15 +57,23 @@ class Child {
         this.process.stdin?.write(`${JSON.stringify(plan)}\n`);
         const input = this.process.stdio[3] as Readable;
         const lines = readline.createInterface({ input });
+        let isShut: () => void = () => undefined;
+        this.shut = new Promise((resolve) => {
+            isShut = resolve;
+        });
         this.outcome = new Promise((resolve) => {
             lines.on("line", (line) => {
                 const told: Report = JSON.parse(line);
                 watch.add(told.files);
                 if (told.event === "files") return;
+                if (told.event === "shut") return isShut();
                 this.url = told.url ?? "";
                 resolve(told.event === "ready");
             });
-            void this.ended.then(() => resolve(false));
+            void this.ended.then(() => {
+                isShut();
+                resolve(false);
+            });
         });
     }
 
@@ -179,17 +189,24 @@ class Dev {
             this.#watch.take();
         }
         if (await child.outcome) {
-            this.#replace(child, performance.now() - begun);
+            await this.#replace(child, performance.now() - begun);
             return true;
         }
         await child.ended;
         return this.#failed(child);
     }
 
-    #replace(child: Child, ms: number): void {
+    async #replace(child: Child, ms: number): Promise<void> {
         const before = this.#child;
         this.#child = child;
-        if (before) this.#let(before);
+        if (before) {
+            this.#let(before);
+            // From then on all new connections reach the new process.
+            await first({
+                shut: () => before.shut,
+                late: (signal) => pause(PATIENCE_MS, undefined, { signal }),
+            });
+        }
         if (this.#isTold) {
             say(`reloaded in ${(ms / 1000).toFixed(1)} s`);
         } else {

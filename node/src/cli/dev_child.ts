@@ -34,9 +34,9 @@ export interface Plan {
 export interface Report {
     /**
      * "ready": clients can connect. "failed": the file cannot be loaded. "files": more
-     * modules were imported.
+     * modules were imported. "shut": no new connections are taken.
      */
-    readonly event: "ready" | "failed" | "files";
+    readonly event: "ready" | "failed" | "files" | "shut";
     readonly url?: string;
     readonly files: readonly string[];
 }
@@ -87,6 +87,8 @@ async function serve(
     });
     let known = imports();
     report({ event: "ready", url: listener.url, files: known });
+    // after the handler of closeOnSignals, which closes the listener
+    process.once("SIGTERM", () => setImmediate(() => report({ event: "shut", files: [] })));
     setInterval(() => {
         const files = imports();
         if (files.length === known.length) return;

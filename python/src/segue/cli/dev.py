@@ -49,6 +49,7 @@ class _Child:
         self.url: str | None = None
         self.begun = time.monotonic()
         self.outcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.shut = asyncio.Event()  # no new connection reaches the process any more
         self._watch = watch
 
     reading: asyncio.Future[None]
@@ -84,12 +85,15 @@ class _Child:
             async for line in reader:
                 told: dict[str, Any] = msgspec.json.decode(line)
                 self._watch.add(told["files"])
-                if told["event"] != "files" and not self.outcome.done():
+                if told["event"] == "shut":
+                    self.shut.set()
+                elif told["event"] != "files" and not self.outcome.done():
                     self.url = told.get("url")
                     self.outcome.set_result(told["event"] == "ready")
         finally:
             pipe.close()
             await self.process.wait()
+            self.shut.set()
             if not self.outcome.done():
                 self.outcome.set_result(False)
 
@@ -200,6 +204,8 @@ class _Dev:
         before, self._child = self._child, child
         if before is not None:
             self._let(before)
+            # From then on all new connections reach the new process.
+            await _first({"shut": before.shut.wait(), "late": asyncio.sleep(_PATIENCE)})
         if not self._is_told:
             self._is_told = True
             where = child.url if self.front is None else "standard input and output"

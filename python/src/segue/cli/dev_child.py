@@ -6,6 +6,7 @@ The process writes reports as lines of JSON to the descriptor `Plan.report`:
     {"event": "ready", "url": ..., "files": [...]}    clients can connect
     {"event": "failed", "files": [...]}               the file cannot be loaded
     {"event": "files", "files": [...]}                more modules were imported
+    {"event": "shut", "files": []}                    no new connections are taken
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def _serve(server: segue.Server, plan: Plan) -> None:
     def started(_: object, serving: Any) -> None:
         _report(plan, event="ready", url=serving.url, files=files_of())
         threading.Thread(target=_attend, args=[plan], daemon=True).start()
+        serving._on_shut = lambda: _report(plan, event="shut", files=[])
 
     run(server, server.serving(plan.http, **options), started)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -203,6 +203,8 @@ class Serving:
         self._left: asyncio.Event | None = None
         self._closing: asyncio.Future[None] | None = None
         self._lives = Lives([])
+        # called when the listener takes no new connections any more
+        self._on_shut: Callable[[], None] | None = None
 
     _open_listener = staticmethod(_segue.server_listen)
     _store_of = staticmethod(store_of)
@@ -308,6 +310,8 @@ class Serving:
         try:
             if self._listener is not None:
                 _segue.listener_close(self._listener)
+                if self._on_shut is not None:
+                    self._on_shut()
             if host.users == 1 and patience > 0:
                 await asyncio.wait_for(self._drained(host), patience)
         except (asyncio.TimeoutError, errors.ClosedError):
