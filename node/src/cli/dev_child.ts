@@ -88,7 +88,9 @@ async function serve(
     let known = imports();
     report({ event: "ready", url: listener.url, files: known });
     // after the handler of closeOnSignals, which closes the listener
-    process.once("SIGTERM", () => setImmediate(() => report({ event: "shut", files: [] })));
+    process.once("SIGTERM", () => {
+        setImmediate(() => report({ event: "shut", files: [] }));
+    });
     setInterval(() => {
         const files = imports();
         if (files.length === known.length) return;
