@@ -430,7 +430,7 @@ def build(scratch):
     cc = shlex.split(os.environ.get("CC", "cc"))
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O2"]
     flags += ["-I", TOP / "core/include", "-I", TOP / "core"]
-    sources = [TOP / f"core/wire/{name}.c" for name in ("http1", "http1_head")]
+    sources = sorted((TOP / "core/wire").glob("http1*.c"))
     sources += [TOP / f"core/base/{name}.c" for name in ("mem", "buf")]
     subprocess.run([*cc, *flags, HERE / "ours.c", *sources, "-o", scratch / "ours"],
                    check=True)
