@@ -1,8 +1,7 @@
 /* Fetches over plain HTTP/1.1. libcurl only connects: it looks names up, tries the
  * addresses, and keeps the time limit. The connection then belongs to this file, which
- * writes the request and reads the response. libcurl would spend most of the time of a
- * short call on its own bookkeeping: about 100,000 instructions, where this file and the
- * reader of responses spend about 5,000.
+ * writes the request and reads the response. With libcurl 7.88 on the wire, a short call
+ * takes about 113,000 instructions more.
  *
  *   begin -> in use --response complete--> idle --reuse--> in use
  *   in use --response complete, and the connection cannot be kept--> closed
@@ -132,7 +131,6 @@ static void lose(sgi_fetch_direct *direct, const char *text)
     bool is_unanswered = direct->is_reused && !direct->reader.has_begun;
     if (is_unanswered && !(fetch->once && direct->sent)) {
         sgi_fetch_direct_close(direct);
-        fetch->sent = 0;
         fetch->needs_new = true;
         fetch->stage = SGI_FETCH_QUEUED;
         sgi_fetch_pool_queue_change(fetch->fetcher->pool, fetch);
@@ -246,6 +244,13 @@ static void receive(sgi_fetch_direct *direct)
 
 /* ---- the request ---- */
 
+/* True when the request could not be sent, and the peer has not closed the connection, so
+ * no answer can be expected. */
+static bool is_unable_to_send(const sgi_fetch_direct *direct)
+{
+    return direct->is_torn && direct->fault != EPIPE && direct->fault != ECONNRESET;
+}
+
 /* Sends as much of the request as the socket takes. A connection that takes nothing any
  * more can still have an answer to deliver, so a failure only marks the connection. */
 static void send_request(sgi_fetch_direct *direct)
@@ -271,15 +276,9 @@ static void send_request(sgi_fetch_direct *direct)
             direct->sent += (size_t)n;
         }
     }
-    fetch->sent = direct->sent > head->len ? direct->sent - head->len : 0;
+    if (is_unable_to_send(direct))
+        shutdown(direct->io.fd, SHUT_RDWR); /* makes an event, which ends the fetch */
     watch(direct);
-}
-
-/* True when the request could not be sent, and the peer has not closed the connection, so
- * no answer can be expected. */
-static bool is_unable_to_send(const sgi_fetch_direct *direct)
-{
-    return direct->is_torn && direct->fault != EPIPE && direct->fault != ECONNRESET;
 }
 
 static void on_event(struct ev_loop *loop, ev_io *io, int revents)

@@ -3,15 +3,11 @@
 #include "transport/fetch_state.h"
 
 #include <stdio.h>
-#include <strings.h>
 #include <time.h>
 
-/* ---- header lines ---- */
+#include "wire/http1_text.h"
 
-static bool is_named(sgi_str name, const char *other)
-{
-    return strlen(other) == name.n && strncasecmp(name.p, other, name.n) == 0;
-}
+/* ---- header lines ---- */
 
 static sgi_str trimmed(const char *p, size_t n)
 {
@@ -34,7 +30,8 @@ static sgi_str next_header(const sgi_fetch *fetch, const char *name, size_t *at)
         size_t n = end ? (size_t)(end + 1 - line) : left;
         const char *colon = memchr(line, ':', n);
         *at += n;
-        if (colon && is_named((sgi_str){line, (size_t)(colon - line)}, name))
+        if (colon && sgi_http1_same_ignoring_case((sgi_str){line, (size_t)(colon - line)},
+                                                  sgi_str_of(name)))
             return trimmed(colon + 1, n - (size_t)(colon + 1 - line));
     }
     return (sgi_str){NULL, 0};

@@ -6,9 +6,9 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "wire/http1.h"
+#include "wire/http1_text.h"
 #include "wire/url.h"
 
 /* The usual size in bytes of the head of a direct request. */
@@ -41,11 +41,6 @@ static bool is_value(sgi_str text)
     return true;
 }
 
-static bool is_named(sgi_str name, const char *other)
-{
-    return name.n == strlen(other) && strncasecmp(name.p, other, name.n) == 0;
-}
-
 bool sgi_fetch_request_is_valid(const sgi_fetch_request *request)
 {
     for (size_t i = 0; i < request->header_count; i++)
@@ -64,7 +59,7 @@ static const char *const unwanted[] = {"Expect", "Content-Type"};
 static bool is_given(const sgi_fetch_request *request, const char *name)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (is_named(request->headers[i].name, name))
+        if (sgi_http1_same_ignoring_case(request->headers[i].name, sgi_str_of(name)))
             return true;
     return false;
 }
@@ -124,6 +119,8 @@ static bool is_odd_address(sgi_str host)
 {
     char text[INET_ADDRSTRLEN];
     struct in_addr address;
+    if (host.p[0] < '0' || host.p[0] > '9')
+        return false;
     for (size_t i = 0; i < host.n; i++)
         if (!host.p[i] || !strchr("0123456789.xXabcdefABCDEF", host.p[i]))
             return false;

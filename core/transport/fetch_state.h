@@ -95,8 +95,8 @@ struct sgi_fetch {
     sgi_ip_address excepted;
     /* loop: true = a connection was refused because its address is not public */
     bool shut_out;
-    /* loop: number of bytes of the body that were sent; libcurl only counts them if
-     * `once` is set */
+    /* loop: number of bytes of the body that libcurl has sent; only used if `once` is
+     * set */
     size_t sent;
     bool is_direct; /* true = libcurl only connects; never changes */
     /* loop: true = an idle connection turned out to be dead, so the fetch needs a new

@@ -55,8 +55,9 @@ static sgi_buf *begin_field(const head_out *to, sgi_str name)
         sgi_buf_add_lit(to->text, ": ");
         return to->text;
     }
+    /* no answer has more headers, so the limit is never exceeded */
     if (fields->count == SGI_HTTP_FIELDS)
-        fields->text.failed = true; /* not reached: no head has so many headers */
+        fields->text.failed = true;
     if (fields->text.failed)
         return &fields->text;
     sgi_http1_field *field = &fields->at[fields->count];

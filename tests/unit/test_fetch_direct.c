@@ -6,10 +6,27 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/socket.h>
 
 #include "base/thresholds.h"
 #include "support/fetch_kit.h"
 #include "transport/fetch_state.h"
+
+/* The errno with which the next sendmsg of this process fails; 0 = none. */
+static int send_fault;
+
+__attribute__((visibility("default"))) ssize_t
+sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    static ssize_t (*real)(int, const struct msghdr *, int);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "sendmsg");
+    errno = send_fault;
+    send_fault = 0;
+    return errno ? -1 : real(fd, message, flags);
+}
 
 static size_t idle_of(fetch_rig *rig)
 {
@@ -146,6 +163,35 @@ static void an_answer_before_the_end_of_the_request_counts(void **state)
     free(body);
 }
 
+/* Nobody waits for an answer to a request that the system could not send. */
+static void a_request_that_cannot_be_sent_ends_its_fetch(void **state)
+{
+    (void)state;
+    for (int reused = 0; reused < 2; reused++) {
+        fetch_rig rig;
+        fetch_seen seen = {0};
+        http_line line = {.fd = -1}, next = {.fd = -1};
+        fetch_begin(&rig, NULL);
+        if (reused)
+            assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+        http_line_clear(&line);
+        send_fault = ENOBUFS;
+        fetch_start(&rig, &seen, "{}");
+        if (reused) { /* goes over a new connection */
+            RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &next));
+            RUN_UNTIL(rig.rt, http_line_asked(&next));
+            http_line_say(&next, FETCH_ANSWER("2", "{}"));
+        }
+        RUN_UNTIL(rig.rt, seen.dones);
+        assert_int_equal(seen.fault, reused ? SGI_FETCH_OK : SGI_FETCH_BROKEN);
+        if (!reused)
+            assert_non_null(strstr(seen.text, "the connection broke: "));
+        http_line_close(&next);
+        http_line_close(&line);
+        fetch_tear_down(&rig);
+    }
+}
+
 static void pause_in_bytes(fetch_seen *seen)
 {
     sgi_fetch_set_paused(seen->fetch, true);
@@ -188,6 +234,7 @@ static void a_port_of_the_scheme_is_not_named(void **state)
         {"http://a.test/b/../c", NULL, NULL},
         {"http://a.test", NULL, NULL},
         {"http://127.1:80/", NULL, NULL},
+        {"http://cafe:80/", "cafe", "/"},
         {"http://127.0.0.1:80/", "127.0.0.1", "/"},
         {"http://user:word@a.test/", NULL, NULL},
         {"https://a.test/mcp", NULL, NULL},
@@ -216,6 +263,7 @@ int main(void)
         cmocka_unit_test(an_idle_connection_that_speaks_is_closed),
         cmocka_unit_test(idle_connections_are_bounded),
         cmocka_unit_test(an_answer_before_the_end_of_the_request_counts),
+        cmocka_unit_test(a_request_that_cannot_be_sent_ends_its_fetch),
         cmocka_unit_test(a_pause_keeps_what_came_before_the_end),
         cmocka_unit_test(a_port_of_the_scheme_is_not_named),
     };
