@@ -3,6 +3,7 @@
 #include "engine/reverse/reverse.h"
 #include "engine/server/call.h"
 #include "engine/server/serving.h"
+#include "engine/server/shown.h"
 #include "engine/server/stats.h"
 #include "engine/server/toolless.h"
 #include "engine/error.h"
@@ -390,6 +391,21 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
     return sgi_leave_runtime(runtime, status, error);
 }
 
+static sgi_str method_of(sgi_json item)
+{
+    sgi_str text = {0};
+    sgi_json_plain_string(sgi_json_get(item, "method"), &text);
+    return text;
+}
+
+/* Reports that the list with this item has changed. A list that the application adds or
+ * removes may show other items than before. */
+static void report_changed(segue_server *server, int32_t item, sgi_str list)
+{
+    sgi_items_report_changed(server,
+                             item == SEGUE_ITEM_LIST ? sgi_listed_type(list) : item);
+}
+
 static segue_status add_item(segue_server *server, int32_t item, const char *json,
                              size_t len, const segue_item_options *options,
                              segue_error **error)
@@ -405,7 +421,7 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
     if (status == SEGUE_OK)
         status = sgi_item_add(server, item, value, options, error);
     if (status == SEGUE_OK)
-        sgi_items_report_changed(server, item);
+        report_changed(server, item, method_of(value));
     if (status == SEGUE_OK && item == SEGUE_ITEM_TOOL)
         sgi_server_on_tool_added(server);
     return status;
@@ -413,7 +429,7 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
 
 static bool is_item(int32_t item)
 {
-    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_QUESTION;
+    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_LIST;
 }
 
 segue_status segue_server_add(segue_server *server, int32_t item, const char *json,
@@ -450,7 +466,7 @@ segue_status segue_server_remove(segue_server *server, int32_t item, const char 
     status =
         is_item(item) && name ? sgi_item_remove(server, item, name) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        sgi_items_report_changed(server, item);
+        report_changed(server, item, sgi_str_of(name));
     sgi_leave(server);
     return status;
 }

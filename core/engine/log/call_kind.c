@@ -15,6 +15,8 @@ const sgi_call_kind sgi_call_completion = {
     .method = "completion/complete",
     .standard = {"completion", "{\"values\":[],\"hasMore\":false}"}};
 
+const sgi_call_kind sgi_call_list = {.method = ""};
+
 const sgi_call_kind sgi_call_sampling = {
     .method = "sampling/createMessage",
     .list = "content",

@@ -5,6 +5,7 @@
 #include "engine/server/pieces.h"
 #include "engine/server/task_form.h"
 #include "engine/server/grant.h"
+#include "engine/server/shown.h"
 #include "engine/server/withdrawn.h"
 
 #include <stdio.h>
@@ -38,7 +39,10 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
 {
     request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, request->name);
-    if (request->tool) {
+    sgi_sight sight = sgi_item_sight(in, request->tool, sgi_tools_call);
+    if (sight == SGI_SIGHT_LATER)
+        return false;
+    if (sight == SGI_SHOWN) {
         /* the name of the tool as registered, without JSON escapes */
         request->name = sgi_str_of(request->tool->key);
         return true;

@@ -36,7 +36,8 @@ struct sgi_call_request {
 };
 
 /* Reads a tools/call. Returns false when the request is refused; the error has then been
- * sent. */
+ * sent. Also returns false when the application is asked whether the caller sees the
+ * tool; the request is then handled again. */
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request);
 /* Reads a question that the other end of the connection asks with a request. Returns
  * false when the question is refused; the error has then been sent. */

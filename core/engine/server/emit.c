@@ -5,6 +5,7 @@
 
 #include "engine/server/dialects.h"
 #include "engine/server/emit.h"
+#include "engine/server/shown.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_check.h"
 #include "wire/json_copy.h"
@@ -417,6 +418,9 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
     segue_status status = sgi_call_check_text(call, "the name", name);
     if (status == SEGUE_OK)
         status = sgi_engine_check_json(call->handle.engine, json, len, &value, NULL);
+    if (status == SEGUE_OK && call->op->served->kind == &sgi_call_list &&
+        !sgi_shown_is_field(name, value))
+        status = refuse(call, "a list has only the field \"shown\", an array of strings");
     if (status == SEGUE_OK && call->op->served->kind->ages && !is_hint(name, value))
         status = refuse(call, "ttlMs has to be a number of at least 0, and cacheScope "
                               "\"private\" or \"public\"");

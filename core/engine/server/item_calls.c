@@ -7,6 +7,7 @@
 #include "engine/server/carried_answers.h"
 #include "engine/server/grant.h"
 #include "engine/server/pieces.h"
+#include "engine/server/shown.h"
 #include "engine/server/tool_call.h"
 
 /* ---- errors ---- */
@@ -36,10 +37,8 @@ static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
 
 /* ---- making the operation ---- */
 
-/* Makes the operation of a call. own_arguments: the arguments as a text that the
- * operation owns from now on; NULL = the arguments are in the params of the request. */
-static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
-                       char *own_arguments)
+sgi_op *sgi_item_call_op_new(const sgi_inbound *in, const sgi_call_request *request,
+                             char *own_arguments)
 {
     sgi_op *op = sgi_served_op_new(in->peer->server, request->name, in->params);
     if (!op) {
@@ -66,7 +65,7 @@ static void run(const sgi_inbound *in, sgi_call_request *request, char *own_argu
         sgi_text_free(sgi_engine_mem(in->peer->server->engine), own_arguments);
         return;
     }
-    sgi_op *op = make_op(in, request, own_arguments);
+    sgi_op *op = sgi_item_call_op_new(in, request, own_arguments);
     if (!op || !sgi_carried_answers_read(op, in) ||
         sgi_call_start(op, false) != SEGUE_OK) {
         sgi_tool_call_fail_no_memory(reply, op);
@@ -132,6 +131,25 @@ static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item *
     return SEGUE_E_NOT_FOUND;
 }
 
+static void refuse_unknown_resource(const sgi_inbound *in, sgi_str uri)
+{
+    sgi_refuse_unknown_name(in, sgi_facts(in->version)->not_found_code,
+                            "Resource not found", "uri", uri);
+}
+
+/* Reads a resource that exists. The function becomes the owner of the arguments. */
+static void read_found(const sgi_inbound *in, sgi_call_request *request, char *arguments)
+{
+    sgi_sight sight = sgi_item_sight(in, request->tool, sgi_resources_read);
+    if (sight == SGI_SHOWN && sgi_inbound_may_use_item(in, request->tool)) {
+        run(in, request, arguments);
+        return;
+    }
+    sgi_text_free(sgi_engine_mem(in->peer->server->engine), arguments);
+    if (sight == SGI_HIDDEN)
+        refuse_unknown_resource(in, request->name);
+}
+
 static void read_resource(const sgi_inbound *in, sgi_str uri)
 {
     sgi_call_request request = {
@@ -146,13 +164,10 @@ static void read_resource(const sgi_inbound *in, sgi_str uri)
         status = find_template(in, uri, &request.tool, &arguments);
     else if (!(arguments = sgi_text_dup(mem, SGI_STR("{}"))))
         status = SEGUE_E_NOMEM;
-    if (status == SEGUE_OK && !sgi_inbound_may_use_item(in, request.tool))
-        sgi_text_free(mem, arguments);
-    else if (status == SEGUE_OK)
-        run(in, &request, arguments);
+    if (status == SEGUE_OK)
+        read_found(in, &request, arguments);
     else if (status == SEGUE_E_NOT_FOUND)
-        sgi_refuse_unknown_name(in, sgi_facts(in->version)->not_found_code,
-                                "Resource not found", "uri", uri);
+        refuse_unknown_resource(in, uri);
     else
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
 }
@@ -213,7 +228,10 @@ static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
     if (sgi_rejoin_round(in, &request))
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_PROMPT, name);
-    if (!request.tool)
+    sgi_sight sight = sgi_item_sight(in, request.tool, sgi_prompts_get);
+    if (sight == SGI_SIGHT_LATER)
+        return;
+    if (sight == SGI_HIDDEN)
         sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name",
                                 name);
     else if (!sgi_inbound_may_use_item(in, request.tool))
@@ -279,7 +297,10 @@ static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
         server, is_prompt ? SEGUE_ITEM_PROMPT : SEGUE_ITEM_RESOURCE_TEMPLATE, name);
     if (!request.tool && !is_prompt)
         request.tool = sgi_item_find(server, SEGUE_ITEM_RESOURCE, name);
-    if (!request.tool)
+    sgi_sight sight = sgi_item_sight(in, request.tool, sgi_completion_complete);
+    if (sight == SGI_SIGHT_LATER)
+        return;
+    if (sight == SGI_HIDDEN)
         sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown reference",
                                 is_prompt ? "name" : "uri", name);
     else if (!sgi_inbound_may_use_item(in, request.tool))

@@ -2,6 +2,7 @@
  * page of the items of one type. */
 #include "engine/server/call_request.h"
 #include "engine/server/gather.h"
+#include "engine/server/shown.h"
 #include "wire/json_copy.h"
 
 /* A cursor contains the order number of the last item on the page, so items that are
@@ -128,6 +129,8 @@ typedef struct page {
     sgi_item *last;
     /* number of items that had been removed from the list when `last` was set */
     uint64_t removals;
+    /* the items that the caller sees; NULL = all of them */
+    const sgi_shown *shown;
 } page;
 
 static sgi_typed_items *items_of(const page *p)
@@ -135,15 +138,16 @@ static sgi_typed_items *items_of(const page *p)
     return sgi_items_of_type(p->in.peer->server, p->type);
 }
 
-static bool is_hidden(const sgi_item *item)
+static bool is_hidden(const page *p, const sgi_item *item)
 {
-    return item->options.visibility == SEGUE_SERVED_ONLY;
+    return item->options.visibility == SEGUE_SERVED_ONLY ||
+           !sgi_shown_has(p->shown, item);
 }
 
-static sgi_item *next_shown(const sgi_item *item)
+static sgi_item *next_shown(const page *p, const sgi_item *item)
 {
     sgi_item *next = TAILQ_NEXT(item, link);
-    while (next && is_hidden(next))
+    while (next && is_hidden(p, next))
         next = TAILQ_NEXT(next, link);
     return next;
 }
@@ -156,10 +160,10 @@ static sgi_item *first_behind(const page *p)
     const sgi_typed_items *list = items_of(p);
     sgi_item *item;
     if (p->last && p->removals == list->removals)
-        return next_shown(p->last);
+        return next_shown(p, p->last);
     TAILQ_FOREACH(item, &list->items, link) {
         SGI_WORK(sizeof item->link + sizeof item->order);
-        if (item->order > p->after && !is_hidden(item))
+        if (item->order > p->after && !is_hidden(p, item))
             break;
     }
     return item;
@@ -181,7 +185,7 @@ static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
         p->after = item->order;
         p->last = item;
         p->left--;
-        item = next_shown(item);
+        item = next_shown(p, item);
     }
     p->removals = items_of(p)->removals;
     sgi_jw_close(w, ']');
@@ -194,7 +198,7 @@ static bool is_long(const page *p)
 {
     const sgi_item *item = first_behind(p);
     size_t bytes = 0;
-    for (int32_t i = 0; item && i < p->left; i++, item = next_shown(item)) {
+    for (int32_t i = 0; item && i < p->left; i++, item = next_shown(p, item)) {
         if (i == SGI_GATHER_SEGMENTS || bytes >= SGI_GATHER_BYTES)
             return true;
         bytes += item->json_len;
@@ -212,7 +216,10 @@ static void answer_whole(const sgi_inbound *in, page *p)
     if (rest)
         write_cursor(&sending.w, in, sgi_str_of(p->member), p->after);
     if (sgi_facts(in->version)->has_cache_hints) {
-        sgi_freshness_write(&sending.w, server->freshness);
+        sgi_freshness freshness = server->freshness;
+        if (sgi_list_is_private(server, p->type))
+            freshness.scope = SEGUE_CACHE_PRIVATE;
+        sgi_freshness_write(&sending.w, freshness);
         sgi_write_server_info_meta(&sending, server);
     }
     sgi_send_end(&sending);
@@ -228,6 +235,7 @@ typedef struct listing {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     page page;
+    sgi_shown *shown; /* what page.shown points to, and the listing owns */
     /* number of the next piece's first item; the items of a page are counted from 1 */
     int64_t next;
 } listing;
@@ -238,6 +246,7 @@ static void free_listing(listing *l)
     const sgi_mem *mem = sgi_engine_mem(conn->engine);
     sgi_output_source_remove(conn, &l->source);
     sgi_reply_close(l->reply);
+    sgi_shown_free(mem, l->shown);
     sgi_free(mem, l, sizeof *l);
     sgi_conn_unref(conn);
 }
@@ -308,8 +317,11 @@ static void answer_in_pieces(const sgi_inbound *in, const page *p)
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
-    listing *l = sgi_alloc(sgi_engine_mem(reply->engine), sizeof *l);
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_shown *shown;
+    listing *l = sgi_shown_copy(mem, p->shown, &shown) ? sgi_alloc(mem, sizeof *l) : NULL;
     if (!l) {
+        sgi_shown_free(mem, shown);
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                         (sgi_json){0});
         sgi_reply_close(reply);
@@ -319,7 +331,9 @@ static void answer_in_pieces(const sgi_inbound *in, const page *p)
                    .conn = in->peer->conn,
                    .reply = reply,
                    .page = *p,
+                   .shown = shown,
                    .next = 1};
+    l->page.shown = shown;
     sgi_conn_ref(l->conn);
     reply->user = l;
     reply->cancelled = listing_cancelled;
@@ -327,14 +341,18 @@ static void answer_in_pieces(const sgi_inbound *in, const page *p)
         sgi_output_source_queue(l->conn, &l->source);
 }
 
-static void list(const sgi_inbound *in, int32_t type, const char *member)
+static void list(const sgi_inbound *in, int32_t type, const char *member,
+                 void (*again)(const sgi_inbound *in))
 {
     page p = {.in = {.peer = in->peer, .version = in->version, .caps = in->caps},
               .type = type,
               .member = member,
-              .left = in->peer->server->options.page_size};
+              .left = in->peer->server->options.page_size,
+              .shown = in->shown};
     if (!read_cursor(in, sgi_str_of(member), &p.after))
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "Invalid cursor", NULL);
+    else if (!sgi_list_is_decided(in, type, again))
+        return;
     else if (sgi_request_allows_several_responses(in) && is_long(&p))
         answer_in_pieces(in, &p);
     else
@@ -343,20 +361,20 @@ static void list(const sgi_inbound *in, int32_t type, const char *member)
 
 void sgi_tools_list(const sgi_inbound *in)
 {
-    list(in, SEGUE_ITEM_TOOL, "tools");
+    list(in, SEGUE_ITEM_TOOL, "tools", sgi_tools_list);
 }
 
 void sgi_resources_list(const sgi_inbound *in)
 {
-    list(in, SEGUE_ITEM_RESOURCE, "resources");
+    list(in, SEGUE_ITEM_RESOURCE, "resources", sgi_resources_list);
 }
 
 void sgi_templates_list(const sgi_inbound *in)
 {
-    list(in, SEGUE_ITEM_RESOURCE_TEMPLATE, "resourceTemplates");
+    list(in, SEGUE_ITEM_RESOURCE_TEMPLATE, "resourceTemplates", sgi_templates_list);
 }
 
 void sgi_prompts_list(const sgi_inbound *in)
 {
-    list(in, SEGUE_ITEM_PROMPT, "prompts");
+    list(in, SEGUE_ITEM_PROMPT, "prompts", sgi_prompts_list);
 }

@@ -138,6 +138,9 @@ typedef struct sgi_inbound {
     uint32_t caps;
     /* index of the lowest level of log messages; -1 = the client wants no log messages */
     int32_t log_level;
+    /* what the application has said about the items that the caller sees (shown.h); NULL
+     * = it was not asked */
+    const struct sgi_shown *shown;
 } sgi_inbound;
 
 /* Says whether a reply is in the table of requests in flight. A client can repeat a

@@ -1,9 +1,11 @@
-/* The items of a server: tools, resources, resource templates, prompts, and the questions
- * that the server answers when it is the host in a client's session. Items are
+/* The items of a server: tools, resources, resource templates, prompts, the questions
+ * that the server answers when it is the host in a client's session, and the lists whose
+ * items the application hides from some callers. Items are
  * reference-counted. A removed item leaves the lists at once and is freed when the last
  * call that runs the item ends. Then the item's free_user runs, outside the lock. */
 #include "engine/error.h"
 #include "engine/server/server.h"
+#include "engine/server/shown.h"
 #include "wire/scopes.h"
 #include "wire/json_copy.h"
 
@@ -22,6 +24,7 @@ static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **
 static segue_status check_template(sgi_item *item, sgi_json json, segue_error **error);
 static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **error);
 static segue_status check_question(sgi_item *item, sgi_json json, segue_error **error);
+static segue_status check_list(sgi_item *item, sgi_json json, segue_error **error);
 
 static const sgi_item_type types[SGI_ITEM_TYPES] = {
     {"tool", "name", check_tool},
@@ -29,6 +32,7 @@ static const sgi_item_type types[SGI_ITEM_TYPES] = {
     {"resource template", "uriTemplate", check_template},
     {"prompt", "name", check_prompt},
     {"question", "method", check_question},
+    {"list", "method", check_list},
 };
 
 static const sgi_item_type *type_of(const sgi_item *item)
@@ -227,6 +231,23 @@ static segue_status check_question(sgi_item *item, sgi_json json, segue_error **
     return sgi_question_kind(sgi_str_of(item->key))
                ? SEGUE_OK
                : refuse(item, error, "questions of this method cannot be tasks");
+}
+
+/* Checks that the method names a list. A list takes no option besides its flags. */
+static segue_status check_list(sgi_item *item, sgi_json json, segue_error **error)
+{
+    const segue_item_options *options = &item->options;
+    (void)json;
+    if (!sgi_listed_type(sgi_str_of(item->key)))
+        return refuse(
+            item, error,
+            "the method is tools/list, resources/list, resources/templates/list "
+            "or prompts/list");
+    if (options->flags & ~SEGUE_LIST_SHOWS_ALL || options->task != SEGUE_TASK_NEVER ||
+        options->promote_after_ms || options->read_ttl_ms || options->read_scope ||
+        item->scopes || options->visibility != SEGUE_VISIBLE)
+        return refuse(item, error, "a list takes no option besides SEGUE_LIST_SHOWS_ALL");
+    return SEGUE_OK;
 }
 
 /* ---- adding and removing ---- */

@@ -29,7 +29,7 @@ typedef struct sgi_peer sgi_peer;
 typedef struct sgi_wire_session sgi_wire_session;
 typedef struct sgi_server_ops sgi_server_ops;
 
-/* A tool, resource, resource template, prompt or question that the application has
+/* A tool, resource, resource template, prompt, question or list that the application has
  * added. */
 struct sgi_item {
     /* number of references: one of the registry, and one of each call that runs the
@@ -51,6 +51,7 @@ struct sgi_item {
     sgi_ready_object ready; /* queued when the item's free_user must run */
     /* for a tool: the arguments that HTTP headers must repeat */
     sgi_mcp_params params;
+    bool is_named;   /* used in shown.c only, while an answer about a list is read */
     bool has_output; /* for a tool: the tool has an outputSchema */
     /* for a tool: the outputSchema allows values other than objects, as since
      * 2026-07-28 */
@@ -71,7 +72,7 @@ typedef struct sgi_typed_items {
     uint64_t removals; /* number of items that were removed so far */
 } sgi_typed_items;
 
-#define SGI_ITEM_TYPES 5
+#define SGI_ITEM_TYPES 6
 /* The number of names of ended sessions, and the number of keys of withdrawn calls, that
  * a server remembers. */
 #define SGI_ENDED_SESSIONS SGI_THRESHOLD(ended_sessions)

@@ -868,9 +868,28 @@ enum segue_item {
     SEGUE_ITEM_RESOURCE = 2,          /* has a "uri" and a "name" */
     SEGUE_ITEM_RESOURCE_TEMPLATE = 3, /* has a "uriTemplate" and a "name" */
     SEGUE_ITEM_PROMPT = 4,            /* has a "name", and "arguments" if it takes any */
-    SEGUE_ITEM_QUESTION = 5           /* item of a session's host (segue_session_options);
+    SEGUE_ITEM_QUESTION = 5,          /* item of a session's host (segue_session_options);
                                          its "method" is "sampling/createMessage" or
                                          "elicitation/create" */
+    /* Decides which items of a list a caller sees. Its "method" is "tools/list",
+     * "resources/list", "resources/templates/list" or "prompts/list". Its on_call runs
+     * before such a list is answered, and before a request names an item of that list:
+     * tools/call, resources/read, prompts/get, completion/complete. segue_call_name is ""
+     * for a list, and the item's name, URI or template for such a request;
+     * segue_call_params are those of the request. The handler sets the field "shown"
+     * (segue_call_set_field), an array of the names, URIs or templates that the caller
+     * sees, and completes the call. Without the field the caller sees all of them. A
+     * hidden item is in no page of the list, and a request that names it is answered as
+     * if the server had no such item. A call that fails is the error of the request.
+     * Subscriptions to resources do not ask. Adding or removing such an item reports the
+     * list as changed. Without such an item no list and no call is slower */
+    SEGUE_ITEM_LIST = 6
+};
+
+/* Flags of an item of SEGUE_ITEM_LIST. */
+enum segue_list_flag {
+    SEGUE_LIST_SHOWS_ALL = 1 /* the handler hides nothing: it only runs before the list is
+                                answered, and a field "shown" has no effect */
 };
 
 /* Flags of a tool. */
@@ -919,8 +938,9 @@ typedef struct segue_item_options {
     void *user;
     segue_free_fn free_user;
     segue_call_fn on_call;
-    int32_t flags;               /* segue_tool_flag bits; this member and the next four
-                                    are for tools only */
+    int32_t flags;               /* segue_tool_flag bits, or for SEGUE_ITEM_LIST
+                                    segue_list_flag bits; the next four members are for
+                                    tools only */
     int32_t task;                /* a segue_task_policy */
     int64_t ttl_ms;              /* time to live of the tool's tasks; default 1 h */
     int64_t poll_ms;             /* poll interval that clients should use; default 1000 */
