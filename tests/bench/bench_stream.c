@@ -4,6 +4,7 @@
  *   bench_stream [--cpu N] [--http] [--2025] streams TASKS SEGMENTS BYTES COMMAND...
  *   bench_stream [--cpu N] [--http] [--2025] calls WINDOW MILLISECONDS COMMAND...
  *   bench_stream [--cpu N] [--http] [--2025] unkeyed WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] [--http] [--2025] counted WINDOW CALLS COMMAND...
  *
  * The command is bench_server, or, with --http, bench_http_server. With --2025 the client
  * uses 2025-11-25, where segments are pushed by SEP-1905. stream: one tools/call that
@@ -12,17 +13,24 @@
  * of the request to its completion. streams: this many of them at once, with this many
  * segments each. calls: echo, WINDOW in flight; each completion starts the next call.
  * Where the server knows idempotency keys, over HTTP or with a store that outlives it,
- * the calls carry keys, which the server keeps in its store; unkeyed calls carry none. */
+ * the calls carry keys, which the server keeps in its store; unkeyed calls carry none.
+ * counted: this many unkeyed calls, for tools that count instructions. With --pipes this
+ * program starts bench_server itself: such tools may not know all that the transport
+ * needs to start a child. */
 #include <segue/segue.h>
 
 #include <stdbool.h>
 
 #include "child.h"
 
+#define LONGEST_NS (INT64_C(600) * 1000000000)
+
 typedef struct client {
     bool over_http;
+    bool by_pipes;
     int32_t era;
-    bench_child server; /* the server over HTTP; otherwise the transport starts it */
+    /* the server over HTTP, or with --pipes; otherwise the transport starts it */
+    bench_child server;
     segue_runtime *runtime;
     segue_session *session;
     uint64_t segments; /* received segments */
@@ -32,7 +40,8 @@ typedef struct client {
     size_t bytes; /* bytes of each segment */
     int64_t begin_ns;
     int64_t end_ns; /* calls: when to start no further one */
-    int64_t calls;
+    int64_t most;   /* calls: how many to start */
+    int64_t calls;  /* calls that have ended */
     int32_t in_flight;
     int32_t unkeyed;
     long long commits;
@@ -155,7 +164,7 @@ static void on_call_end(void *user, segue_request *request, segue_status status,
         bench_fail(segue_error_read(error)->message);
     c->calls++;
     c->in_flight--;
-    if (bench_now_ns() < c->end_ns)
+    if (bench_now_ns() < c->end_ns && c->calls + c->in_flight < c->most)
         start_call(c);
     else if (!c->in_flight)
         segue_runtime_stop(c->runtime);
@@ -197,7 +206,12 @@ static segue_status open_transport(client *c, char **command, segue_transport **
 {
     segue_spawn_options options = SEGUE_SPAWN_OPTIONS_INIT;
     char url[64];
+    int fds[2];
     options.argv = (const char *const *)command;
+    if (c->by_pipes) {
+        bench_child_open(&c->server, command, fds);
+        return segue_transport_fds(c->runtime, fds[0], fds[1], out);
+    }
     if (!c->over_http)
         return segue_transport_spawn(c->runtime, &options, out, NULL);
     bench_child_start(&c->server, command);
@@ -230,6 +244,8 @@ int main(int argc, char **argv)
     for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
         if (strcmp(argv[1], "--http") == 0)
             c.over_http = true;
+        else if (strcmp(argv[1], "--pipes") == 0)
+            c.by_pipes = true;
         else if (strcmp(argv[1], "--2025") == 0)
             c.era = SEGUE_ERA_LEGACY;
         else
@@ -247,16 +263,18 @@ int main(int argc, char **argv)
         run(&c, argv + 4 + many);
         say_stream(&c);
     } else {
-        c.unkeyed = strcmp(argv[1], "unkeyed") == 0;
+        bool counted = strcmp(argv[1], "counted") == 0;
+        c.unkeyed = counted || strcmp(argv[1], "unkeyed") == 0;
         c.in_flight = atoi(argv[2]);
-        c.end_ns = atoll(argv[3]) * 1000000;
+        c.most = counted ? atoll(argv[3]) : INT64_MAX;
+        c.end_ns = counted ? LONGEST_NS : atoll(argv[3]) * 1000000;
         run(&c, argv + 4);
         say_calls(&c);
     }
     segue_session_free(c.session);
     segue_runtime_free(c.runtime);
     free(c.each);
-    if (c.over_http)
+    if (c.over_http || c.by_pipes)
         bench_child_end(&c.server);
     return 0;
 }

@@ -38,11 +38,39 @@ static inline void bench_child_start(bench_child *child, char **command)
         bench_fail("the server does not say its port");
 }
 
+/* Starts a server on standard input and output. fds: receives the descriptor to read
+ * from, and the one to write to. */
+static inline void bench_child_open(bench_child *child, char **command, int fds[2])
+{
+    int to[2];
+    int from[2];
+    if (pipe(to) || pipe(from))
+        bench_fail("no pipes");
+    child->pid = fork();
+    if (child->pid < 0)
+        bench_fail("no process");
+    if (child->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        close(to[1]);
+        close(from[0]);
+        execvp(command[0], command);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    fds[0] = from[0];
+    fds[1] = to[1];
+    child->output = NULL;
+}
+
 static inline void bench_child_end(const bench_child *child)
 {
     kill(child->pid, SIGKILL);
     waitpid(child->pid, NULL, 0);
-    fclose(child->output);
+    if (child->output)
+        fclose(child->output);
 }
 
 #endif
