@@ -54,7 +54,7 @@ packages:
 	@.ci/packages $(TARGET) wheel npm archive symbols sdist check
 
 packages-test: packages
-	@.ci/packages $(TARGET) again bare
+	@.ci/packages $(TARGET) again bare free_threaded
 
 # Debian packages, for the Debian that this runs on, in build/packages. The test installs
 # them in a bare root. SUITE=trixie builds them in a root of that Debian, for it.
