@@ -149,6 +149,7 @@ if TYPE_CHECKING:
         Complete,
         Context,
         Depends,
+        Listed,
         Middleware,
         Proceed,
         Server,
@@ -180,8 +181,8 @@ _LAZY = {
         ".questions": "ElicitRequest ElicitResult Root SampleMessage SampleRequest "
         "SampleResult",
         ".schema": "Header",
-        ".server": "AccessToken BearerAuth Call Complete Context Depends Middleware "
-        "Proceed Resumed Server ServerSession Serving Store SyncContext "
+        ".server": "AccessToken BearerAuth Call Complete Context Depends Listed "
+        "Middleware Proceed Resumed Server ServerSession Serving Store SyncContext "
         "ToolAnnotations",
         ".server.remote": "Remote",
     }.items()
@@ -224,6 +225,7 @@ __all__ = [
     "InvalidError",
     "JsonError",
     "LimitError",
+    "Listed",
     "LogMessage",
     "McpError",
     "Middleware",

@@ -204,6 +204,8 @@ ITEM_RESOURCE: Final = 2
 ITEM_RESOURCE_TEMPLATE: Final = 3
 ITEM_PROMPT: Final = 4
 ITEM_QUESTION: Final = 5
+ITEM_LIST: Final = 6
+LIST_SHOWS_ALL: Final = 1
 
 class Runtime: ...
 class Transport: ...

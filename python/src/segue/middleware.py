@@ -4,6 +4,8 @@
     server.use(segue.middleware.limit_rate(10, burst=20), methods=["tools/call"])
 
 The first that is added is the outermost. So `log_calls` sees what `limit_rate` refuses.
+Unless `methods` says otherwise, these go around calls, lists and completions, except
+`limit_rate`, which goes around calls only.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 from . import errors
 from .failures import McpError, ToolError
 from .server.forms import Misfit
-from .server.layers import Call, Middleware, Proceed
+from .server.layers import CALLS, Call, Middleware, Proceed, showing_all
 from .server.signature import BadArguments
 
 __all__ = ["limit_rate", "log_calls", "mask_errors", "retry", "time_calls"]
@@ -57,9 +59,9 @@ def log_calls(
     log = logger or logging.getLogger("segue.calls")
 
     def report(call: Call, seconds: float, error: BaseException | None) -> None:
-        given = f" {call.arguments}" if arguments else ""
+        given = f" {call.arguments}" if arguments and call.name else ""
         end = "ended" if error is None else f"failed ({type(error).__name__})"
-        what = f"{call.method} {call.name}{given}"
+        what = f"{call.method} {call.name}{given}".rstrip()
         log.log(level, "%s %s after %.3f s", what, end, seconds)
 
     return time_calls(report, clock=clock)
@@ -78,6 +80,7 @@ def time_calls(
     """
     _check_callable("report", report)
 
+    @showing_all()
     async def timed(call: Call, proceed: Proceed) -> Any:
         begin = clock()
         try:
@@ -120,6 +123,7 @@ def limit_rate(
     # in the order of their last calls.
     full_at: OrderedDict[str, float] = OrderedDict()
 
+    @showing_all(CALLS)
     async def limited(call: Call, proceed: Proceed) -> Any:
         now, name = clock(), key(call)
         full = max(full_at.get(name, now), now) + 1 / per_second
@@ -163,6 +167,7 @@ def mask_errors(
     if on_error is not None:
         _check_callable("on_error", on_error)
 
+    @showing_all()
     async def masked(call: Call, proceed: Proceed) -> Any:
         try:
             return await proceed()
@@ -201,6 +206,7 @@ def retry(
         delay: the time before the second run, in seconds. It doubles with each run.
     """
 
+    @showing_all()
     async def retried(call: Call, proceed: Proceed) -> Any:
         for run in range(times):
             try:

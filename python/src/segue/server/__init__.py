@@ -11,6 +11,7 @@ from .depends import Depends as Depends
 from .layers import Call as Call
 from .layers import Middleware as Middleware
 from .layers import Proceed as Proceed
+from .lists import Listed as Listed
 from .server import Server as Server
 from .serving import Serving as Serving
 from .session import ServerSession as ServerSession
@@ -24,6 +25,7 @@ __all__ = [
     "Complete",
     "Context",
     "Depends",
+    "Listed",
     "Middleware",
     "Peer",
     "Proceed",

@@ -11,7 +11,7 @@ import msgspec
 
 from .. import schema
 
-__all__ = ["Complete", "Completer", "Suggestions", "parse_params"]
+__all__ = ["Complete", "Completer", "Suggestions", "limited", "parse_params"]
 
 Values = Iterable[str]
 Completer = Callable[..., Values | Awaitable[Values]]
@@ -58,10 +58,19 @@ class Suggestions:
     async def answer(self, params: bytes) -> tuple[list[str], int, bool]:
         """Answers completion/complete. Returns at most MAX_VALUES values, the number of
         all values, and whether there are more values than the returned ones."""
+        return limited(await self.suggest(params))
+
+    async def suggest(self, params: bytes) -> list[str]:
+        """Returns all values for the argument that the params name."""
         name, typed, others = parse_params(params)
         completer = self.by_name.get(name)
-        values = await completer.suggest(typed, others) if completer else []
-        return values[:MAX_VALUES], len(values), len(values) > MAX_VALUES
+        return await completer.suggest(typed, others) if completer else []
+
+
+def limited(values: list[str]) -> tuple[list[str], int, bool]:
+    """Returns at most MAX_VALUES values, the number of all values, and whether there are
+    more values than the returned ones."""
+    return values[:MAX_VALUES], len(values), len(values) > MAX_VALUES
 
 
 def _completer_of(tp: Any) -> Complete | None:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from .. import _runtime, _segue, errors, schema
+from .lists import Listers
 from .session import Sessions
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Hosting:
             runtime.handle, options, self._on_event, server._principal_hook()
         )
         _segue.server_watch_clients(self.handle, self._on_event)
+        self._listers = Listers(server)
+        self.refresh_lists()
         for item in server._items.values():
             self.add(item)
 
@@ -115,6 +118,10 @@ class Hosting:
             raise ValueError(
                 f"the server already has a {item.what} {item.key!r}"
             ) from None
+
+    def refresh_lists(self) -> None:
+        """Lets the lists depend on the middlewares that the server has now."""
+        self._listers.refresh(self)
 
     def remove(self, item: Item) -> None:
         _segue.server_remove(self.handle, item.item, item.key)

@@ -105,7 +105,10 @@ class Item(ABC):
     @property
     def around(self) -> tuple[layers.Middleware, ...]:
         """The middlewares around the calls of this item, the outermost first."""
-        servers, method = self.servers, self.method
+        return self._around(self.method)
+
+    def _around(self, method: layers.Method) -> tuple[layers.Middleware, ...]:
+        servers = self.servers
         if len(servers) == 1:
             return servers[0]._layers.of[method]
         return tuple(one for server in servers for one in server._layers.of[method])

@@ -1,4 +1,5 @@
-"""Middleware: functions of the application around the calls of a server's items.
+"""Middleware: functions of the application around the calls of a server's items, its
+lists and its completions.
 
     CALL ──> middleware ──> middleware ──> arguments, handler
     reply <── value ─────────── value ──────────┘  └──> segments, directly to the client
@@ -15,7 +16,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from .. import _segue, errors, schema
 from . import docstring
@@ -25,19 +26,34 @@ from .depends import Needs
 if TYPE_CHECKING:
     from .item import Item
 
-__all__ = ["METHODS", "Call", "Layers", "Method", "Middleware", "Proceed"]
+__all__ = ["CALLS", "METHODS", "Call", "Layers", "Method", "Middleware", "Proceed"]
 
-Method = Literal["tools/call", "resources/read", "prompts/get"]
+Method = Literal[
+    "tools/call",
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+]
 METHODS: tuple[Method, ...] = get_args(Method)
+# the methods around which a middleware goes by default
+CALLS: tuple[Method, ...] = METHODS[:3]
+F = TypeVar("F", bound=Callable[..., Any])
 Proceed = Callable[[], Awaitable[Any]]
 """Runs the rest: the next middleware, or the handler. Returns the handler's value."""
 
 
 class Call:
-    """A call of a tool or prompt, or a read of a resource, as a middleware gets it.
+    """A call of a tool or prompt, a read of a resource, a completion, or a list, as a
+    middleware gets it.
 
     Attributes:
-        name: the name of the tool or prompt; for a resource, the URI that is read.
+        name: the name of the tool or prompt; for a resource, the URI that is read; for a
+            completion, the name of the prompt or the text of the template. For a list it
+            is "", or the name of the only item in question (see `Server.use`).
         context: the context of the call: its caller, its log messages and its progress.
     """
 
@@ -66,7 +82,8 @@ class Call:
     def arguments(self) -> dict[str, Any]:
         """The arguments as the caller sent them, decoded from JSON; for a resource, the
         variables of its template. The handler gets the changes that a middleware
-        makes."""
+        makes. For a completion, the other arguments and the text that was typed; for a
+        list, {}."""
         if self._arguments is None:
             self.arguments = self._item.given(self._call, self._params)
             self._before = schema.encode(self._arguments)
@@ -99,6 +116,13 @@ class Call:
             context._change = lambda value: before(change(value))
 
     # ---- the handler
+
+    @property
+    def _may_be_nothing(self) -> bool:
+        """Whether None is a value of the handler's declared type."""
+        returns = self._item.signature.returns
+        parts = get_args(returns) or (returns,)
+        return any(one in (Any, None, type(None)) for one in parts)
 
     def _values(self) -> tuple[Any, ...]:
         given = self._arguments
@@ -220,7 +244,8 @@ class Layers:
         _check(function)
         if isinstance(methods, str):
             raise TypeError(f"methods has to be a list: methods=[{methods!r}]")
-        wanted = METHODS if methods is None else tuple(methods)
+        usual: tuple[Method, ...] = getattr(function, "_segue_usual", CALLS)
+        wanted = usual if methods is None else tuple(methods)
         for method in wanted:
             if method not in self.of:
                 names = ", ".join(METHODS)
@@ -229,10 +254,24 @@ class Layers:
             self.of[method] += (function,)
 
 
-def _may_be_nothing(returns: Any) -> bool:
-    """Returns whether None is a value of a handler's declared type."""
-    parts = get_args(returns) or (returns,)
-    return any(one in (Any, None, type(None)) for one in parts)
+def showing_all(usual: tuple[Method, ...] = METHODS) -> Callable[[F], F]:
+    """Marks a middleware that returns what `proceed` returned, also for lists. So it
+    hides no item, and calls need not ask it.
+
+    Args:
+        usual: the methods around which it goes by default.
+    """
+
+    def mark(function: F) -> F:
+        function._segue_usual = usual  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def shows_all(function: Middleware) -> bool:
+    """Returns whether a middleware is marked by `showing_all`."""
+    return hasattr(function, "_segue_usual")
 
 
 async def _pass(function: Middleware, call: Call, rest: Proceed) -> Any:
@@ -267,10 +306,10 @@ async def _pass(function: Middleware, call: Call, rest: Proceed) -> Any:
             "await: write `return await proceed()`"
         )
     is_lost = value is None and inner is not None
-    if is_lost and not _may_be_nothing(call._item.signature.returns):
+    if is_lost and not call._may_be_nothing:
         raise RuntimeError(
             f"the middleware {docstring.named(function)} has returned None in place of "
-            f"the value of {call.name!r}: write `return await proceed()`"
+            f"the value of {call._item.key!r}: write `return await proceed()`"
         )
     return value
 

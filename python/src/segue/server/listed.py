@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +12,8 @@ import msgspec
 from .. import _segue, errors
 from ..content import Annotations, Icon
 from ..failures import McpError
-from .completion import Suggestions
+from . import layers
+from .completion import Suggestions, limited, parse_params
 from .context import Context
 from .item import (
     Item,
@@ -53,7 +55,35 @@ class Completing(Item):
         return rpc_error(error, is_exposed)
 
     def complete(self, host: Hosting, call: _segue.Call, params: bytes) -> None:
-        host.spawn(self._complete(call, params, self.owner.expose_errors))
+        around = self._around("completion/complete")
+        if around:
+            context = Context(call, host, self)
+            _segue.call_watch(call, context._on_event)
+            host.running.add(context)
+            work = self._complete_in(around, call, params, context)
+            context._task = task = host.spawn(work)
+            task.add_done_callback(functools.partial(self._unbegun, call, context))
+        else:
+            host.spawn(self._complete(call, params, self.owner.expose_errors))
+
+    async def _complete_in(
+        self,
+        around: tuple[layers.Middleware, ...],
+        call: _segue.Call,
+        params: bytes,
+        context: Context,
+    ) -> None:
+        """Answers a completion inside middlewares."""
+        try:
+            inner = _CompletionCall(self, call, params, context)
+            values = [str(one) for one in await layers.run(around, inner)]
+            _segue.call_set_completion(call, *limited(values))
+            _segue.call_complete(call)
+            _segue.call_free(call)
+        except BaseException as error:
+            self._failed(call, error, context)
+        finally:
+            context._host.ended(context)
 
     async def _complete(self, call: _segue.Call, params: bytes, is_exposed: bool) -> None:
         try:
@@ -72,6 +102,33 @@ class Completing(Item):
             _segue.call_fail(call, -32603, message_of(message))
         finally:
             _segue.call_free(call)
+
+
+class _CompletionCall(layers.Call):
+    """A completion as its middlewares get it."""
+
+    __slots__ = ()
+    _item: Completing
+
+    @property
+    def method(self) -> layers.Method:
+        return "completion/complete"
+
+    @property
+    def _may_be_nothing(self) -> bool:
+        return False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        name, typed, others = parse_params(self._params)
+        return {**others, name: typed}
+
+    @arguments.setter
+    def arguments(self, value: dict[str, Any]) -> None:
+        raise AttributeError("the arguments of a completion cannot be changed")
+
+    async def _handle(self) -> list[str]:
+        return await self._item.suggestions.suggest(self._params)
 
 
 # ---- resources

@@ -287,7 +287,8 @@ class Server:
     def use(
         self, function: Any = None, /, *, methods: Iterable[Method] | None = None
     ) -> Any:
-        """Puts a middleware around the calls of all items, and returns the middleware.
+        """Puts a middleware around the calls of all items, around lists or around
+        completions, and returns the middleware.
 
             @server.use
             async def timed(call: segue.Call, proceed: segue.Proceed):
@@ -304,18 +305,42 @@ class Server:
         the outermost.
 
         Segments go to the client while `proceed` runs. `Call.on_segment` changes them.
-        Lists and completions do not pass a middleware.
+
+        Around a list, `proceed` returns a list of `segue.Listed`, and the middleware
+        returns those that the caller sees:
+
+            @server.use(methods=["tools/list"])
+            async def for_admins(call: segue.Call, proceed: segue.Proceed):
+                tools = await proceed()
+                if call.context.principal == "admin":
+                    return tools
+                return [one for one in tools if not one.name.startswith("admin_")]
+
+        The same middleware decides about requests that name an item: it then gets a list
+        of this one item, and `Call.name` is its name. A hidden item is answered as an
+        unknown one. So decide about each item by itself. Around a completion, `proceed`
+        returns the suggested values.
 
         Args:
             function: an async function of a `Call` and a `Proceed`; see
                 `segue.middleware` for some that are ready.
-            methods: the methods of the calls: "tools/call", "resources/read",
-                "prompts/get"; default: all of them.
+            methods: some of "tools/call", "resources/read", "prompts/get",
+                "completion/complete", "tools/list", "resources/list",
+                "resources/templates/list", "prompts/list". Default: the first three.
+                Those of `segue.middleware`, except `limit_rate`, go around all of them.
         """
         if function is None:
             return lambda made: self.use(made, methods=methods or ())
         self._layers.add(function, methods)
+        self._refresh_lists()
         return function
+
+    def _refresh_lists(self) -> None:
+        """Makes the lists depend on the middlewares of now, here and where this server is
+        mounted."""
+        for server in above(self):
+            for host in list(server._hosts.values()):
+                host.refresh_lists()
 
     # ---- adding and removing items
 
@@ -449,6 +474,7 @@ class Server:
         self._check_new(items)
         self._mounts.append(mount)
         other._parents.append(mount)
+        self._refresh_lists()  # before the items, so that none is shown too early
         try:
             for item in items:
                 self._insert(item)
@@ -474,6 +500,7 @@ class Server:
         mount.child._parents.remove(mount)
         for kind, name in list(mount.child._items):
             self._drop_item(kind, mount.key(kind, name))
+        self._refresh_lists()
 
     # ---- serving
 
