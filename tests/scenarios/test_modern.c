@@ -309,6 +309,57 @@ static void progress_is_a_number(world *w)
     wire_quiet(c);
 }
 
+#define REPORTS 3000
+
+/* Reports more than the output of a client may hold, without a pause. */
+static void report_much(void *user, segue_call *call)
+{
+    char filler[1024];
+    (void)user;
+    memset(filler, 'f', sizeof filler - 1);
+    filler[sizeof filler - 1] = 0;
+    for (int i = 1; i <= REPORTS; i++) {
+        char json[16];
+        snprintf(json, sizeof json, "%d", i);
+        assert_int_equal(segue_call_progress(call, i, REPORTS, filler, NULL), SEGUE_OK);
+        assert_int_equal(segue_call_log(call, "info", json, strlen(json), NULL),
+                         SEGUE_OK);
+    }
+    segue_call_complete(call, NULL, NULL);
+    segue_call_free(call);
+}
+
+/* Counts the notifications that come before the answer, in order; returns how many. The
+ * last one has the number REPORTS. */
+static int count_notes(const char *history, const char *mark)
+{
+    int count = 0;
+    int last = 0;
+    const char *answer = strstr(history, "\"id\":1");
+    assert_non_null(answer);
+    for (const char *at = history; (at = strstr(at, mark)); at++, count++) {
+        int number = atoi(at + strlen(mark));
+        assert_true(number > last);
+        last = number;
+    }
+    assert_int_equal(last, REPORTS);
+    return count;
+}
+
+static void the_last_report_always_arrives(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    add_tool(w, "much", report_much);
+    do_meta(c, "1", "tools/call", "\"name\":\"much\"",
+            VERSION "\"2026-07-28\"," CAPABILITIES "{},\"progressToken\":1,"
+                    "\"io.modelcontextprotocol/logLevel\":\"info\"");
+    const char *history = wire_history(c);
+    int arrived =
+        count_notes(history, "\"progress\":") + count_notes(history, "\"data\":");
+    assert_true(arrived < 2 * REPORTS);
+    assert_int_equal(world_stat(w, "use.thinned"), 2 * REPORTS - arrived);
+}
+
 /* Some writers escape all text beyond ASCII. */
 static void names_are_found_however_they_are_written(world *w)
 {
@@ -443,6 +494,8 @@ static const scenario scenarios[] = {
     {"progress tokens that are none are not echoed", progress_tokens_that_are_none, 0,
      NULL},
     {"progress is a number", progress_is_a_number, ONLY_HERE | ONE_DRIVE, NULL},
+    {"the last report always arrives", the_last_report_always_arrives,
+     ONLY_HERE | ONE_DRIVE, NULL},
     /* Over HTTP the header of this client repeats a name as it is written. */
     {"a tool is found however its name is written",
      names_are_found_however_they_are_written, ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},

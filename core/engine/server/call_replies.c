@@ -1,11 +1,13 @@
 /* Functions for the replies that wait for the end of an operation. */
 #include "engine/server/peer.h"
 
+#include "engine/server/late_notes.h"
 #include "engine/server/pieces.h"
 
 static void end_came(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_late_notes_send(reply);
     reply->ended(reply, op, status);
 }
 

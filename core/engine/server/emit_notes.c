@@ -1,7 +1,8 @@
 /* Sends progress and log messages of a handler to the client that made the call. The
  * messages use the conversation of the request or of the task. Messages of a lasting call
  * are first written to the log, because its client can leave, come back and ask for them
- * later. */
+ * later. When a conversation has too much unsent output, a message of a request waits
+ * (late_notes.h), and a message of a task is left out. */
 #include "engine/server/call.h"
 
 #include "base/thresholds.h"
@@ -11,23 +12,10 @@
 #include "wire/log_level.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/lasting.h"
+#include "engine/server/late_notes.h"
 #include "engine/server/wire_session.h"
 
 #include <math.h>
-
-/* Returns the conversation on which messages of the operation go to the client. For a
- * task of 2025-11-25, this is the conversation of the task creator. For other operations,
- * this is the conversation of the request, while the request is open. Returns NULL when
- * there is no such conversation, or when too much output is unsent. */
-static sgi_conn *way_back(const sgi_op *op)
-{
-    const sgi_reply *reply = op->served->reply;
-    if (op->served->creator)
-        return sgi_task_creator_conn(op);
-    return reply && reply->peer && !sgi_conn_is_full(reply->peer->conn)
-               ? reply->peer->conn
-               : NULL;
-}
 
 static const char *progress_token(const sgi_op *op)
 {
@@ -55,23 +43,16 @@ static int32_t log_level(const sgi_op *op)
     return op->served->reply ? sgi_reply_log_level(op->served->reply) : -1;
 }
 
-static segue_status end_note(sgi_sending *sending, const sgi_op *op)
-{
-    if (op->served->creator)
-        sgi_task_write_related(&sending->w, op);
-    return sgi_send_end(sending) ? SEGUE_OK : SEGUE_E_NOMEM;
-}
-
 /* Writes the members of a progress or log message into the open params. */
 typedef void (*write_note_fn)(sgi_jw *w, const void *what);
 
-static segue_status keep_note(sgi_op *op, const char *method, write_note_fn write,
+static segue_status keep_note(sgi_op *op, sgi_note_kind kind, write_note_fn write,
                               const void *what)
 {
     sgi_buf text;
     sgi_buf_init(&text, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_to(&text);
-    sgi_begin_notification_members(&w, method);
+    sgi_begin_notification_members(&w, sgi_note_method(kind));
     write(&w, what);
     sgi_jw_close(&w, '}');
     segue_status status =
@@ -82,19 +63,51 @@ static segue_status keep_note(sgi_op *op, const char *method, write_note_fn writ
     return status;
 }
 
-static segue_status tell_note(sgi_op *op, const char *method, write_note_fn write,
-                              const void *what)
+static segue_status send_note(const sgi_op *op, sgi_conn *conn, sgi_note_kind kind,
+                              write_note_fn write, const void *what)
 {
     sgi_sending sending;
-    if (sgi_op_is_lasting_call(op))
-        return keep_note(op, method, write, what);
-    sgi_conn *conn = way_back(op);
-    if (!conn)
-        /* the message is dropped, because a later message has newer information */
-        return SEGUE_OK;
-    sgi_send_begin_notification(&sending, conn, method);
+    sgi_send_begin_notification(&sending, conn, sgi_note_method(kind));
     write(&sending.w, what);
-    return end_note(&sending, op);
+    if (op->served->creator)
+        sgi_task_write_related(&sending.w, op);
+    return sgi_send_end(&sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+static segue_status let_note_wait(sgi_reply *reply, sgi_note_kind kind,
+                                  write_note_fn write, const void *what)
+{
+    sgi_buf params;
+    sgi_buf_init(&params, sgi_engine_mem(reply->engine));
+    sgi_jw w = sgi_jw_to(&params);
+    sgi_jw_open(&w, '{');
+    write(&w, what);
+    sgi_jw_close(&w, '}');
+    segue_status status = params.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_late_note_keep(reply, kind, sgi_buf_str(&params));
+    sgi_buf_free(&params);
+    return status;
+}
+
+/* Messages of a task go to the conversation of its creator, and other messages to that of
+ * the open request. Without such a conversation a message is dropped. */
+static segue_status tell_note(sgi_op *op, sgi_note_kind kind, write_note_fn write,
+                              const void *what)
+{
+    sgi_reply *reply = op->served->reply;
+    if (sgi_op_is_lasting_call(op))
+        return keep_note(op, kind, write, what);
+    if (op->served->creator) {
+        sgi_conn *conn = sgi_task_creator_conn(op);
+        return conn ? send_note(op, conn, kind, write, what) : SEGUE_OK;
+    }
+    if (!reply || !reply->peer)
+        return SEGUE_OK;
+    if (sgi_conn_is_full(reply->peer->conn))
+        return let_note_wait(reply, kind, write, what);
+    sgi_late_notes_send(reply);
+    return send_note(op, reply->peer->conn, kind, write, what);
 }
 
 typedef struct progress_note {
@@ -128,9 +141,8 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
                           "the message of the progress is not UTF-8");
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
-    return note.token
-               ? tell_note(call->op, "notifications/progress", write_progress, &note)
-               : SEGUE_OK;
+    return note.token ? tell_note(call->op, SGI_NOTE_PROGRESS, write_progress, &note)
+                      : SEGUE_OK;
 }
 
 typedef struct log_note {
@@ -163,7 +175,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
     int32_t wanted = log_level(call->op);
     return wanted < 0 || rank < wanted
                ? SEGUE_OK
-               : tell_note(call->op, "notifications/message", write_log, &note);
+               : tell_note(call->op, SGI_NOTE_LOG, write_log, &note);
 }
 
 /* ---- log messages from another server ---- */
@@ -192,7 +204,7 @@ segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len)
     int32_t wanted = log_level(call->op);
     return wanted < 0 || rank < wanted
                ? SEGUE_OK
-               : tell_note(call->op, "notifications/message", write_params, &params);
+               : tell_note(call->op, SGI_NOTE_LOG, write_params, &params);
 }
 
 int32_t sgi_call_log_level(const segue_call *call)

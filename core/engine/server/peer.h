@@ -209,6 +209,9 @@ struct sgi_reply {
     /* the lasting call (its client can leave and come back) whose messages are sent on
      * this reply; NULL = no lasting call */
     struct sgi_lasting_call *lasting;
+    /* the progress and the log message that wait for room in the output (late_notes.h);
+     * NULL = none has waited */
+    struct sgi_late_notes *late;
 };
 
 /* Makes a peer and its conversation, and adds the peer to the server's list. who: the

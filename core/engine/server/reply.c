@@ -4,6 +4,7 @@
  * of a reply need not check whether the client is still connected. */
 #include "engine/server/peer.h"
 
+#include "engine/server/late_notes.h"
 #include "engine/server/pieces.h"
 #include "wire/ending.h"
 #include "engine/conversation/batch.h"
@@ -231,6 +232,7 @@ static void unlink_reply(sgi_reply *reply)
     sgi_peer *peer = reply->peer;
     if (!peer)
         return;
+    sgi_late_notes_drop(reply);
     sgi_budget_count_request(peer, -1);
     peer->stream_count -= reply->is_stream;
     peer->who->streams -= reply->is_stream;
@@ -340,6 +342,7 @@ bool sgi_reply_begin_result(sgi_sending *sending, sgi_reply *reply,
 {
     if (!reply->peer)
         return false;
+    sgi_late_notes_send(reply);
     sgi_send_begin_result(sending, reply->peer->conn, sgi_str_of(reply->id),
                           sgi_facts(reply->version)->has_result_types ? result_type
                                                                       : NULL);

@@ -118,6 +118,7 @@ typedef struct sgi_server_counts {
     uint64_t calls;      /* number of handlers that were started */
     uint64_t tasks;      /* number of tasks that were made */
     uint64_t refused;    /* number of requests that were refused because of a limit */
+    uint64_t thinned;    /* number of progress and log messages that were left out */
     uint64_t resumes;    /* number of streams that a client resumed */
     uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
     /* number of times that a client has fetched segments that it had missed */

@@ -40,6 +40,7 @@ static void write_use(const segue_server *server, sgi_jw *w)
     put(w, "principals", server->principals.count);
     put(w, "sessions", server->sessions.by_id.count);
     put(w, "refused", server->counts.refused + server->cluster.counts.refused);
+    put(w, "thinned", server->counts.thinned);
     sgi_jw_close(w, '}');
 }
 

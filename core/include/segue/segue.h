@@ -1359,13 +1359,19 @@ SEGUE_API segue_status segue_call_set_completion(segue_call *call,
  * while its conversation lasts; a task of 2026-07-28 reports none.
  *
  * total     0 = unknown. message: may be NULL.
+ * Effect    when max_queue_bytes of output wait for the client, the report waits, too,
+ *           and the next one replaces it: the newest wins. The last report arrives
+ *           before the answer. A task of 2025-11-25 and a call that can be resumed leave
+ *           reports out instead. segue_server_stats counts what was replaced (thinned).
  * Returns   SEGUE_OK, also when no client listens; SEGUE_E_INVALID when progress or total
  *           is not a finite number. */
 SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
                                            double total, const char *message,
                                            segue_error **error);
 
-/* Sends a log message to the client, if the client asked for messages of this level.
+/* Sends a log message to the client, if the client asked for messages of this level. When
+ * the client reads slowly, a message replaces the one that waits, as reports do
+ * (segue_call_progress). The last message arrives.
  *
  * level     "debug", "info", "notice", "warning", "error", "critical", "alert",
  *           "emergency".

@@ -159,7 +159,8 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
  *               server took over), letters (commands from other servers)
  *   use         now: requests (in flight), logBytes (requests and logs in memory),
  *               replayBytes (events kept for Last-Event-ID), principals, sessions. Since
- *               the start: refused (requests that a limit refused)
+ *               the start: refused (requests that a limit refused), thinned (progress
+ *               and log messages that newer ones replaced, as their client reads slowly)
  *   queues      now: commit (operations with entries to write), commitBytes (size of
  *               these entries), retry (operations whose end could not be written),
  *               questions (requests to the store without an answer)

@@ -348,7 +348,8 @@ export class Context<Life = any> {
 
     /**
      * Reports progress to the client if the client asked for progress. Does not wait
-     * until the report is sent.
+     * until the report is sent. While the client reads slowly, a newer report replaces an
+     * older one that was not sent; the last one arrives before the answer.
      *
      * @param progress - the amount of work that is done, which must grow from report to
      * report.
@@ -362,7 +363,8 @@ export class Context<Life = any> {
 
     /**
      * Sends a log message to a client that asked for messages of this level. Does not
-     * wait until the message is sent.
+     * wait until the message is sent. While the client reads slowly, messages are
+     * replaced as reports of progress are.
      *
      * @param data - text, or any value that JSON can represent.
      */

@@ -228,6 +228,8 @@ class Context:
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         """Reports progress to the client if the client asked for progress. Does not wait.
+        While the client reads slowly, a newer report replaces an older one that was not
+        sent; the last one arrives before the answer.
 
         Args:
             progress: the amount of work that is done. Each report must have a larger
@@ -237,7 +239,8 @@ class Context:
         _segue.call_progress(self._call, progress, total or 0, message)
 
     def log(self, data: Any, level: Level = "info") -> None:
-        """Sends a log message to a client that asked for this level. Does not wait.
+        """Sends a log message to a client that asked for this level. Does not wait. While
+        the client reads slowly, messages are replaced as reports of progress are.
 
         Args:
             data: text, or any value that JSON can represent.
