@@ -57,7 +57,8 @@ packages-test: packages
 	@.ci/packages $(TARGET) again bare free_threaded
 
 # Debian packages, for the Debian that this runs on, in build/packages. The test installs
-# them in a bare root. SUITE=trixie builds them in a root of that Debian, for it.
+# them in a bare root. SUITE=trixie builds them in a root of that Debian, for it. With
+# SUITE=bookworm DEB_ARCH=arm64, they are for another architecture.
 deb:
 	@.ci/setup deb
 	@.ci/deb $(SUITE) build lint
