@@ -287,4 +287,10 @@ export const Item = {
     RESOURCE_TEMPLATE: 3,
     PROMPT: 4,
     QUESTION: 5,
+    LIST: 6,
+} as const;
+
+/** The values of the C enum `segue_list_flag`. */
+export const ListFlag = {
+    SHOWS_ALL: 1,
 } as const;

@@ -148,6 +148,7 @@ const ENUMS: Record<string, [name: string, prefix: string]> = {
     dialect: ["Dialect", "SEGUE_DIALECT_"],
     draft_way: ["DraftWay", "SEGUE_WAY_"],
     item: ["Item", "SEGUE_ITEM_"],
+    list_flag: ["ListFlag", "SEGUE_LIST_"],
     tool_flag: ["ToolFlag", "SEGUE_TOOL_"],
     task_policy: ["TaskPolicy", "SEGUE_TASK_"],
     visibility: ["Visibility", "SEGUE_"],

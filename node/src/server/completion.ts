@@ -71,18 +71,31 @@ export class Suggestions {
 
     /** Answers a completion request. */
     async answer(params: string): Promise<Suggested> {
+        return limited(await this.suggest(params));
+    }
+
+    /** Returns all values for the argument that the params name. */
+    async suggest(params: string): Promise<string[]> {
         const { argument, context } = JSON.parse(params) as Params;
         const completer = this.#byName.get(argument.name);
         const typed = argument.value ?? "";
-        const found = completer
-            ? await suggest(completer, typed, context?.arguments ?? {})
-            : [];
-        return {
-            values: found.slice(0, MAX_VALUES),
-            total: found.length,
-            hasMore: found.length > MAX_VALUES,
-        };
+        return completer ? suggest(completer, typed, context?.arguments ?? {}) : [];
     }
+}
+
+/** Returns the other arguments, and the text that was typed as the argument. */
+export function typedArguments(params: string): Record<string, unknown> {
+    const { argument, context } = JSON.parse(params) as Params;
+    return { ...context?.arguments, [argument.name]: argument.value ?? "" };
+}
+
+/** Returns as many values as an answer may have, and how many there are. */
+export function limited(found: readonly string[]): Suggested {
+    return {
+        values: found.slice(0, MAX_VALUES),
+        total: found.length,
+        hasMore: found.length > MAX_VALUES,
+    };
 }
 
 async function suggest(

@@ -27,6 +27,7 @@ import {
 import { Runtime } from "../runtime.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
+import { Listers } from "./lists.js";
 import type { Server } from "./server.js";
 import { Sessions } from "./session.js";
 import type { Store } from "./stores.js";
@@ -89,6 +90,7 @@ export class Hosting {
      */
     readonly #turns: Call[] = [];
     readonly #quiet = new Set<() => void>();
+    readonly #listers = new Listers();
     readonly #forget: () => void;
     #ending: Promise<void> | undefined;
 
@@ -117,6 +119,7 @@ export class Hosting {
         );
         native.serverWatchClients(this.handle, onClient);
         this.#forget = this.runtime.beforeClose(() => this.#abort());
+        this.refreshLists();
         for (const item of server.items) this.add(item);
     }
 
@@ -137,6 +140,11 @@ export class Hosting {
             if (!(error instanceof ExistsError)) throw error;
             throw new ExistsError(`the server already has a ${item.what} "${item.key}"`);
         }
+    }
+
+    /** Makes the lists depend on the middlewares that the server has now. */
+    refreshLists(): void {
+        this.#listers.refresh(this);
     }
 
     remove(item: Item): void {

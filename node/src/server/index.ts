@@ -10,12 +10,16 @@ export type { AskOptions, Elicited, Sampled, SampleOptions } from "./forms.js";
 export type { Handler } from "./handler.js";
 export {
     Call,
+    type CompletionMiddleware,
+    type ListMethod,
+    type ListMiddleware,
     type Method,
     type Middleware,
     type Proceed,
     type UseOptions,
 } from "./layers.js";
 export type { Lifespan } from "./lifespan.js";
+export { Listed } from "./lists.js";
 export * as middleware from "./middleware.js";
 export type {
     Completer,

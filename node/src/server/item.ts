@@ -24,7 +24,7 @@ import { type Call, type Handler, type ItemOptions, Kind, native } from "../nati
 import { Context } from "./context.js";
 import { type Run as CallRun, drain, isPromise, stepsOf } from "./drain.js";
 import type { Hosting } from "./hosting.js";
-import { type Method, type Middleware, runLayers } from "./layers.js";
+import { Call as LayersCall, type Method, type Middleware, runLayers } from "./layers.js";
 import type { Server } from "./server.js";
 import { blocksOf, type Piece, pieceOf } from "./values.js";
 
@@ -92,10 +92,14 @@ export abstract class Item {
 
     /** The middlewares around the calls of this item, the outermost first. */
     get around(): readonly Middleware[] {
+        return this.aroundOf(this.method);
+    }
+
+    protected aroundOf(method: Method): readonly Middleware[] {
         const [first, ...others] = this.servers;
-        const own = first?.layers.of(this.method) ?? [];
+        const own = first?.layers.of(method) ?? [];
         if (!others.length) return own;
-        return [...own, ...others.flatMap((one) => one.layers.of(this.method))];
+        return [...own, ...others.flatMap((one) => one.layers.of(method))];
     }
 
     /** Returns the item under another name or URI. */
@@ -170,7 +174,8 @@ export abstract class Item {
         try {
             const { around } = this;
             if (around.length) {
-                run.given(runLayers(around, this, host, call, context, params));
+                const parts = { item: this, host, call, context };
+                run.given(runLayers(around, new LayersCall(parts, params)));
                 return;
             }
             const args = this.check(this.given(call, params));
@@ -327,7 +332,7 @@ function isUsual(error: unknown): boolean {
 }
 
 /** Returns whether the handler threw an error that the caller should see. */
-function isMeant(error: unknown): boolean {
+export function isMeant(error: unknown): boolean {
     return (
         error instanceof BadArguments || error instanceof SegueError || isMissing(error)
     );

@@ -1,5 +1,6 @@
 /**
- * Middleware: functions of the application around the calls of a server's items.
+ * Middleware: functions of the application around the calls of a server's items, its
+ * lists and its completions.
  *
  *     CALL --> middleware --> middleware --> arguments, handler
  *     reply <-- value ------------ value --------'  `--> segments, directly to the client
@@ -10,16 +11,27 @@
  * @module
  */
 
-import { type Call as Handle, native } from "../native.js";
+import { native } from "../native.js";
 import type { Context } from "./context.js";
 import { drain, type Run, stepsOf } from "./drain.js";
-import type { Hosting } from "./hosting.js";
-import { type Item, isGenerator } from "./item.js";
+import { isGenerator } from "./item.js";
+import type { Listed } from "./lists.js";
 
-/** The methods of the calls that pass a middleware. */
-export const METHODS = ["tools/call", "resources/read", "prompts/get"] as const;
-/** The method of a call that passes a middleware. */
+/** The methods around which a middleware goes by default. */
+export const CALLS = ["tools/call", "resources/read", "prompts/get"] as const;
+/** The methods of lists. */
+export const LISTS = [
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+] as const;
+/** The methods around which a middleware may go. */
+export const METHODS = [...CALLS, "completion/complete", ...LISTS] as const;
+/** The method of a request that passes a middleware. */
 export type Method = (typeof METHODS)[number];
+/** The method of a list. */
+export type ListMethod = (typeof LISTS)[number];
 
 /**
  * Runs the rest: the next middleware, or the handler. Returns the value of the handler.
@@ -29,17 +41,46 @@ export type Proceed = () => Promise<unknown>;
 /** A function around the calls of a server's items; see {@link Server.use}. */
 export type Middleware = (call: Call, proceed: Proceed) => unknown;
 
+/**
+ * A function around lists. `proceed` returns the items, and the function returns those
+ * that the caller sees; see {@link Server.use}.
+ */
+export type ListMiddleware = (
+    call: Call,
+    proceed: () => Promise<Listed[]>,
+) => Iterable<Listed> | PromiseLike<Iterable<Listed>>;
+
+/**
+ * A function around completions. `proceed` returns the suggested values, and the function
+ * returns those that the caller gets.
+ */
+export type CompletionMiddleware = (
+    call: Call,
+    proceed: () => Promise<string[]>,
+) => Iterable<string> | PromiseLike<Iterable<string>>;
+
 /** The options of `Server.use`. */
 export interface UseOptions {
-    /** The methods of the calls; all of them by default. */
+    /**
+     * The methods of the requests. By default those of calls: "tools/call",
+     * "resources/read" and "prompts/get". The functions of the object `middleware`,
+     * except `limitRate`, go around all methods by default.
+     */
     methods?: readonly Method[] | undefined;
 }
 
-/** A call of a tool or prompt, or a read of a resource, as a middleware gets it. */
+/**
+ * A call of a tool or prompt, a read of a resource, a completion, or a list, as a
+ * middleware gets it.
+ */
 export class Call {
     /** The method of the request. */
     readonly method: Method;
-    /** The name of the tool or prompt; for a resource, the URI that is read. */
+    /**
+     * The name of the tool or prompt; for a resource, the URI that is read; for a
+     * completion, the name of the prompt or the text of the template. For a list it is
+     * "", or the name of the only item in question; see {@link Server.use}.
+     */
     readonly name: string;
     /** The context of the call: its caller, its log messages and its progress. */
     readonly context: Context;
@@ -48,17 +89,18 @@ export class Call {
     #arguments: Record<string, unknown> | undefined;
 
     /** @internal */
-    constructor(run: Run, params: string) {
+    constructor(run: Run, params: string, method: Method = run.item.method) {
         this.#run = run;
         this.#params = params;
-        this.method = run.item.method;
+        this.method = method;
         this.name = native.callName(run.call);
         this.context = run.context;
     }
 
     /**
      * The arguments as the caller sent them; for a resource, the variables of its
-     * template. The handler gets the changes that a middleware makes.
+     * template. The handler gets the changes that a middleware makes. For a completion,
+     * the other arguments and the text that was typed; for a list, `{}`.
      */
     get arguments(): Record<string, unknown> {
         const { item, call } = this.#run;
@@ -117,6 +159,26 @@ export class Call {
 
 const NONE: readonly Middleware[] = [];
 
+/** The methods around which a marked middleware goes by default. */
+const usual = new WeakMap<Middleware, readonly Method[]>();
+
+/**
+ * Marks a middleware that returns what `proceed` returned, also for lists. So it hides no
+ * item, and calls need not ask it.
+ */
+export function showingAll(
+    middleware: Middleware,
+    methods: readonly Method[] = METHODS,
+): Middleware {
+    usual.set(middleware, methods);
+    return middleware;
+}
+
+/** Returns whether a middleware is marked by `showingAll`. */
+export function showsAll(middleware: Middleware): boolean {
+    return usual.has(middleware);
+}
+
 /** Functions that make a middleware, and are none themselves. */
 const makers = new WeakSet<object>();
 
@@ -165,8 +227,9 @@ export class Layers {
         return this.#of.get(method) ?? NONE;
     }
 
-    add(middleware: Middleware, { methods = METHODS }: UseOptions): void {
+    add(middleware: Middleware, options: UseOptions): void {
         check(middleware);
+        const methods = options.methods ?? usual.get(middleware) ?? CALLS;
         if (typeof methods === "string") {
             throw new TypeError(`methods has to be an array: ["${methods}"]`);
         }
@@ -187,13 +250,8 @@ export class Layers {
  */
 export function runLayers(
     layers: readonly Middleware[],
-    item: Item,
-    host: Hosting,
-    handle: Handle,
-    context: Context,
-    params: string,
+    call: Call & { handle(): Promise<unknown> },
 ): Promise<unknown> {
-    const call = new Call({ item, host, call: handle, context }, params);
     const rest = async (place: number): Promise<unknown> => {
         const layer = layers[place];
         return layer ? layer(call, () => rest(place + 1)) : call.handle();

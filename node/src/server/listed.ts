@@ -11,8 +11,9 @@ import type { JsonSchema, Schema } from "../schema.js";
 import { reasonOf } from "../schema.js";
 import { argumentsOf } from "./arguments.js";
 import { joined } from "./auth.js";
-import { Suggestions } from "./completion.js";
-import type { Context } from "./context.js";
+import { limited, Suggestions, typedArguments } from "./completion.js";
+import { Context } from "./context.js";
+import type { Run as CallRun } from "./drain.js";
 import type { Hosting } from "./hosting.js";
 import {
     BadArguments,
@@ -20,12 +21,14 @@ import {
     INTERNAL,
     Item,
     isGenerator,
+    isMeant,
     isMissing,
     NOT_FOUND,
     type Run,
     rpcError,
     safeText,
 } from "./item.js";
+import { Call as LayersCall, type Middleware, runLayers } from "./layers.js";
 import { checkOptions, type PromptOptions, type ResourceOptions } from "./options.js";
 import { contentsPieceOf, jsonText, messagesOf, type Piece, readOf } from "./values.js";
 
@@ -38,6 +41,11 @@ export abstract class Completing extends Item {
     }
 
     override async complete(host: Hosting, call: Call, params: string): Promise<void> {
+        const around = this.aroundOf("completion/complete");
+        if (around.length) {
+            await this.#completeIn(around, host, call, params);
+            return;
+        }
         try {
             const { values, total, hasMore } = await this.suggestions.answer(params);
             native.callSetCompletion(call, values, total, hasMore);
@@ -52,6 +60,64 @@ export abstract class Completing extends Item {
         } finally {
             attempt(() => native.callFree(call));
         }
+    }
+
+    /** Answers a completion inside middlewares. */
+    async #completeIn(
+        around: readonly Middleware[],
+        host: Hosting,
+        call: Call,
+        params: string,
+    ): Promise<void> {
+        const context = new Context(call, host, this);
+        const inner = new CompletionCall(this, { host, call, context }, params);
+        host.began(context);
+        try {
+            const found = (await runLayers(around, inner)) as Iterable<unknown>;
+            await context.takeProvided()?.clean();
+            const { values, total, hasMore } = limited(Array.from(found, String));
+            native.callSetCompletion(call, values, total, hasMore);
+            native.callComplete(call);
+        } catch (error) {
+            await context.takeProvided()?.abandon(error);
+            if (!(error instanceof EndedError || error instanceof ClosedError)) {
+                const { key, owner } = this;
+                if (!isMeant(error))
+                    host.report(error, { what: "completion", key, owner });
+                const told = rpcError(error, owner.exposesErrors);
+                const { rpcCode, message, dataJson } = told;
+                attempt(() =>
+                    native.callFail(call, rpcCode || INTERNAL, message, dataJson),
+                );
+            }
+        } finally {
+            host.ended(context);
+            attempt(() => native.callFree(call));
+        }
+    }
+}
+
+/** A completion as its middlewares get it. */
+class CompletionCall extends LayersCall {
+    readonly #suggestions: Suggestions;
+    readonly #params: string;
+
+    constructor(item: Completing, run: Omit<CallRun, "item">, params: string) {
+        super({ item, ...run }, params, "completion/complete");
+        this.#suggestions = item.suggestions;
+        this.#params = params;
+    }
+
+    override get arguments(): Record<string, unknown> {
+        return typedArguments(this.#params);
+    }
+
+    override set arguments(_value: Record<string, unknown>) {
+        throw new TypeError("the arguments of a completion cannot be changed");
+    }
+
+    override handle(): Promise<unknown> {
+        return this.#suggestions.suggest(this.#params);
     }
 }
 

@@ -5,6 +5,8 @@
  *     server.use(middleware.limitRate(10, { burst: 20 }), { methods: ["tools/call"] });
  *
  * The first that is added is the outermost. So `logCalls` sees what `limitRate` refuses.
+ * Unless `methods` says otherwise, these go around calls, lists and completions, except
+ * `limitRate`, which goes around calls only.
  *
  * @module
  */
@@ -13,7 +15,7 @@ import { SegueError } from "../errors.js";
 import { RpcError, ToolError } from "../failures.js";
 import { SchemaError } from "../schema.js";
 import { BadArguments, INTERNAL, isMissing } from "./item.js";
-import { type Call, type Middleware, markMaker } from "./layers.js";
+import { CALLS, type Call, type Middleware, markMaker, showingAll } from "./layers.js";
 
 /** Refuses options that are no object, and functions among them that are none. */
 function checkOptions<T extends object>(
@@ -67,10 +69,11 @@ export function logCalls(options: LogOptions = {}): Middleware {
     const { log = console.error, arguments: isWhole = false, clock } = options;
     return timeCalls(
         (call, ms, error) => {
-            const given = isWhole ? ` ${JSON.stringify(call.arguments)}` : "";
+            const hasThem = isWhole && call.name !== "";
+            const given = hasThem ? ` ${JSON.stringify(call.arguments)}` : "";
             const name = error instanceof Error ? error.name : typeof error;
             const end = error === undefined ? "ended" : `failed (${name})`;
-            const what = `${call.method} ${call.name}${given}`;
+            const what = `${call.method} ${call.name}${given}`.trimEnd();
             log(`${what} ${end} after ${(ms / 1000).toFixed(3)} s`);
         },
         { clock },
@@ -90,7 +93,7 @@ export function timeCalls(
     checkOptions("timeCalls", options, ["clock"]);
     checkFunction("report", report);
     const { clock = now } = options;
-    return async (call, proceed) => {
+    return showingAll(async (call, proceed) => {
         const began = clock();
         let value: unknown;
         try {
@@ -101,7 +104,7 @@ export function timeCalls(
         }
         report(call, clock() - began, undefined);
         return value;
-    };
+    });
 }
 
 /** The options of {@link limitRate}. */
@@ -138,7 +141,7 @@ export function limitRate(perSecond: number, options: RateOptions = {}): Middlew
     // For each caller, the time at which all of the burst is available again. Callers are
     // in the order of their last calls.
     const fullAt = new Map<string, number>();
-    return (call, proceed) => {
+    const limited: Middleware = (call, proceed) => {
         const at = clock();
         const name = key(call);
         const full = Math.max(fullAt.get(name) ?? at, at) + each;
@@ -163,6 +166,7 @@ export function limitRate(perSecond: number, options: RateOptions = {}): Middlew
         }
         return proceed();
     };
+    return showingAll(limited, CALLS);
 }
 
 /** The options of {@link maskErrors}. */
@@ -188,7 +192,7 @@ export function maskErrors(
         throw new TypeError(`text has to be a string, not ${typeof text}`);
     }
     const { show = [], onError = (call, error) => call.report(error) } = options;
-    return async (call, proceed) => {
+    return showingAll(async (call, proceed) => {
         try {
             return await proceed();
         } catch (error) {
@@ -201,7 +205,7 @@ export function maskErrors(
             onError(call, error);
             throw new ToolError(text);
         }
-    };
+    });
 }
 
 /** Returns whether the message of an error is written for the caller. */
@@ -244,7 +248,7 @@ export function retry(times = 2, options: RetryOptions = {}): Middleware {
     checkOptions("retry", options, ["sleep"]);
     const { on = isTransient, delayMs = 100 } = options;
     const { sleep = (ms) => new Promise((done) => setTimeout(done, ms)) } = options;
-    return async (call, proceed) => {
+    return showingAll(async (call, proceed) => {
         for (let run = 0; run < times; run++) {
             try {
                 return await proceed();
@@ -255,7 +259,7 @@ export function retry(times = 2, options: RetryOptions = {}): Middleware {
             await sleep(delayMs * 2 ** run);
         }
         return proceed();
-    };
+    });
 }
 
 markMaker(logCalls, timeCalls, limitRate, maskErrors, retry);

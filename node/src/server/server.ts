@@ -13,7 +13,14 @@ import { principalHook } from "./auth.js";
 import { type Handler, Mounted, makeHandler } from "./handler.js";
 import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
-import { Layers, type Middleware, type UseOptions } from "./layers.js";
+import {
+    type CompletionMiddleware,
+    Layers,
+    type ListMethod,
+    type ListMiddleware,
+    type Middleware,
+    type UseOptions,
+} from "./layers.js";
 import { Life as Lifetime, Lives } from "./lifespan.js";
 import { Completing, Prompt, Resource } from "./listed.js";
 import { Mount } from "./mount.js";
@@ -250,7 +257,8 @@ export class Server<Life = any> {
     // ---- middleware
 
     /**
-     * Puts a middleware around the calls of all items.
+     * Puts a middleware around the calls of all items, around lists or around
+     * completions.
      *
      *     server.use(async (call, proceed) => {
      *         const began = performance.now();
@@ -267,15 +275,53 @@ export class Server<Life = any> {
      * not proceed, or proceed again. The middleware that was added first is the
      * outermost.
      *
-     * Segments go to the client while `proceed` runs. `Call.onSegment` changes them.
-     * Lists and completions do not pass a middleware. The object `middleware` of the
-     * package has some middlewares that are ready.
+     * Segments go to the client while `proceed` runs. `Call.onSegment` changes them. The
+     * object `middleware` of the package has some middlewares that are ready.
+     *
+     * Around a list, `proceed` returns an array of `Listed`, and the middleware returns
+     * those that the caller sees:
+     *
+     *     server.use(
+     *         async (call, proceed) => {
+     *             const tools = await proceed();
+     *             if (call.context.principal === "admin") return tools;
+     *             return tools.filter(({ name }) => !name.startsWith("admin_"));
+     *         },
+     *         { methods: ["tools/list"] },
+     *     );
+     *
+     * The same middleware decides about requests that name an item: it then gets an array
+     * of this one item, and `Call.name` is its name. A hidden item is answered as an
+     * unknown one. So decide about each item by itself. Around a completion, `proceed`
+     * returns the suggested values.
      *
      * @returns this server.
      */
-    use(middleware: Middleware, options: UseOptions = {}): this {
-        this.layers.add(middleware, options);
+    use(
+        middleware: ListMiddleware,
+        options: UseOptions & { methods: readonly ListMethod[] },
+    ): this;
+    use(
+        middleware: CompletionMiddleware,
+        options: UseOptions & { methods: readonly ["completion/complete"] },
+    ): this;
+    use(middleware: Middleware, options?: UseOptions): this;
+    use(
+        middleware: Middleware | ListMiddleware | CompletionMiddleware,
+        options: UseOptions = {},
+    ): this {
+        this.layers.add(middleware as Middleware, options);
+        this._refreshLists();
         return this;
+    }
+
+    /**
+     * @internal Makes the lists depend on the middlewares of now, here and where this
+     * server is mounted.
+     */
+    _refreshLists(): void {
+        for (const host of this.#hosts) host.refreshLists();
+        for (const { parent } of this.#parents) parent._refreshLists();
     }
 
     // ---- adding and removing items
@@ -434,6 +480,7 @@ export class Server<Life = any> {
         this._checkNew(items);
         this.mounts.push(mount);
         other.#parents.push(mount);
+        this._refreshLists(); // before the items, so that none is shown too early
         try {
             for (const item of items) this._insert(item);
         } catch (error) {
@@ -460,6 +507,7 @@ export class Server<Life = any> {
         parents.splice(parents.indexOf(mount), 1);
         for (const { kind, key } of [...mount.child.items])
             this._remove(kind, mount.key(kind, key));
+        this._refreshLists();
     }
 
     // ---- serving
