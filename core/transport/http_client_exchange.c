@@ -246,23 +246,23 @@ static bool can_resume(const sgi_client_exchange *exchange)
            sgi_resumptions_are_left(&exchange->resumptions);
 }
 
-/* Opens a stream again that ended, complete or cut, or drops the exchange. unreached: the
- * last attempt could not connect. */
-static void reopen_after(sgi_client_exchange *exchange, const char *why, bool unreached)
+/* Opens a stream again that ended, complete or cut, or drops the exchange. */
+static void reopen_after(sgi_client_exchange *exchange, const char *why,
+                         sgi_reopen_failure failure)
 {
     bool is_polled = sgi_resumptions_are_polls(&exchange->resumptions);
     if (!can_resume(exchange)) {
         sgi_client_exchange_drop(exchange, why);
         return;
     }
-    int64_t ms = unreached ? sgi_exchange_probe_ms(exchange->conn) : 0;
+    int64_t ms = sgi_exchange_probe_ms(exchange->conn, failure);
     if (ms) {
         sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
         return;
     }
     ms = sgi_resumptions_begin(&exchange->resumptions);
     if (sgi_exchange_may_reopen(exchange->conn, why, exchange->resumptions.count,
-                                is_polled, unreached, &ms))
+                                is_polled, failure, &ms))
         sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
     else
         sgi_client_exchange_drop(exchange, why);
@@ -270,7 +270,7 @@ static void reopen_after(sgi_client_exchange *exchange, const char *why, bool un
 
 static void reopen_or_drop(sgi_client_exchange *exchange, const char *why)
 {
-    reopen_after(exchange, why, false);
+    reopen_after(exchange, why, SGI_REOPEN_ANSWERED);
 }
 
 void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
@@ -544,13 +544,16 @@ static void refused(sgi_client_exchange *exchange)
 
 static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
 {
-    bool unreached = false;
+    sgi_reopen_failure failure = SGI_REOPEN_ANSWERED;
     switch (outcome->fault) {
     case SGI_FETCH_UNRESOLVED:
     case SGI_FETCH_UNREACHABLE:
     case SGI_FETCH_TIMEOUT:
-        unreached = true;
+        failure = SGI_REOPEN_UNREACHED;
         note_unsent(exchange);
+        break;
+    case SGI_FETCH_BROKEN:
+        failure = SGI_REOPEN_BROKEN;
         break;
     case SGI_FETCH_UNTRUSTED:
     case SGI_FETCH_REDIRECTED:
@@ -561,11 +564,12 @@ static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *o
     default:
         break;
     }
-    reopen_after(exchange, outcome->text, unreached);
+    reopen_after(exchange, outcome->text, failure);
 }
 
 static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
 {
+    sgi_exchange_set_broken(exchange->conn, outcome->fault == SGI_FETCH_BROKEN);
     if (outcome->fault != SGI_FETCH_OK)
         take_fault(exchange, outcome);
     else if (!is_fine(exchange))

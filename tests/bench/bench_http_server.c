@@ -1,10 +1,12 @@
 /* The server under load over HTTP, as a user would write it: inline runtimes, public API,
  * all checks of heads on. Its tools are those of tools.h.
  *
- *   bench_http_server [--cpu N] [--runtimes N]
+ *   bench_http_server [--cpu N] [--runtimes N | --sqlite FILE PORT]
  *
- * It prints its port. --runtimes: this many runtimes share the port, each on a thread
- * with its own server and store. It ends when it is killed. */
+ * It prints its port, and on a second line the time in ns (CLOCK_MONOTONIC) at which it
+ * listened. --runtimes: this many runtimes share the port, each on a thread with its own
+ * server and store. --sqlite: the store is a file, and the port is given; 0 = a free one.
+ * It ends when it is killed. */
 #include "bench.h"
 
 #include <pthread.h>
@@ -20,15 +22,23 @@ typedef struct http_server {
     pthread_t thread;
 } http_server;
 
-static void open_server(http_server *s, const segue_listen_options *listen)
+static segue_status open_store(const char *path, segue_store **store)
+{
+    segue_store_options room = SEGUE_STORE_OPTIONS_INIT;
+    room.max_bytes = BENCH_ROOM;
+    return path ? segue_store_sqlite(path, &room, store, NULL)
+                : segue_store_memory(&room, store);
+}
+
+/* path: a SQLite file; NULL = a store in memory */
+static void open_server(http_server *s, const segue_listen_options *listen,
+                        const char *path)
 {
     segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
-    segue_store_options room = SEGUE_STORE_OPTIONS_INIT;
     segue_server *server;
     bench_tools_set_limits(&options);
-    room.max_bytes = BENCH_ROOM;
     if (segue_runtime_new(NULL, &s->runtime, NULL) != SEGUE_OK ||
-        segue_store_memory(&room, &options.store) != SEGUE_OK ||
+        open_store(path, &options.store) != SEGUE_OK ||
         segue_server_new(s->runtime, &options, &server, NULL) != SEGUE_OK)
         bench_fail("the server cannot be made");
     segue_store_free(options.store);
@@ -54,20 +64,25 @@ int main(int argc, char **argv)
 {
     static http_server servers[MAX_RUNTIMES];
     segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
+    const char *path = NULL;
     size_t count = 1;
     bench_pin(&argc, &argv);
     if (argc == 3 && strcmp(argv[1], "--runtimes") == 0)
         count = (size_t)atoi(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "--sqlite") == 0) {
+        path = argv[2];
+        listen.port = atoi(argv[3]);
+    }
     if (count < 1 || count > MAX_RUNTIMES)
         bench_fail("1 to 16 runtimes");
     bench_allow_descriptors();
     listen.reuse_port = count > 1;
     listen.max_streams = MAX_STREAMS;
     for (size_t i = 0; i < count; i++) {
-        open_server(&servers[i], &listen);
+        open_server(&servers[i], &listen, path);
         listen.port = port_of(&servers[0]);
     }
-    printf("%d\n", listen.port);
+    printf("%d\n%lld\n", listen.port, (long long)bench_now_ns());
     fflush(stdout);
     for (size_t i = 1; i < count; i++)
         if (pthread_create(&servers[i].thread, NULL, run_server, &servers[i]) != 0)

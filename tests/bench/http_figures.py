@@ -1,6 +1,7 @@
 """The figures of Streamable HTTP. The baseline is a bare server on libwebsockets' raw
 role that checks nothing and writes the same number of bytes."""
 import os
+import tempfile
 
 from figures import ROOT, alternate, column
 
@@ -103,6 +104,20 @@ def measure_cut(programs, report, plan, segue):
     report.add("http_cut_to_segment_p99", column(cut, "resume_p99_ms"), "ms")
 
 
+def measure_outage(programs, report, build):
+    """A server with a SQLite store is killed and started again. The time runs from the
+    moment at which it listens to the first new segment at the client. The goal beyond a
+    second is a fifth of the outage."""
+    for outage_ms, times, most_ms in ((100, 20, 50), (1050, 5, 210)):
+        with tempfile.TemporaryDirectory(dir=build) as directory:
+            server = programs.server("bench_http_server", "--sqlite",
+                                     os.path.join(directory, "outage.db"))
+            said = programs.load("bench_outage", times, outage_ms, *server)
+        for name in ("p50", "p90", "max"):
+            report.add(f"http_back_{outage_ms}ms_{name}", [said[f"found_{name}_ms"]],
+                       "ms", goal=("value", "<=", most_ms) if name == "p90" else None)
+
+
 def measure_idle(programs, report, plan, segue):
     idle, = alternate(plan.rounds,
                       lambda: programs.load("bench_http_load", "idle", IDLE, *segue))
@@ -138,12 +153,13 @@ def measure_peer(programs, report, plan, segue):
                column(theirs, "server_cpu_us"))
 
 
-def measure(programs, report, plan):
+def measure(programs, report, plan, build):
     segue = programs.server("bench_http_server")
     measure_echo(programs, report, plan, segue)
     measure_runtimes(programs, report, plan)
     measure_stream(programs, report, plan, segue)
     measure_cut(programs, report, plan, segue)
+    measure_outage(programs, report, build)
     measure_idle(programs, report, plan, segue)
     measure_client(programs, report, plan, segue)
     measure_peer(programs, report, plan, segue)

@@ -189,7 +189,7 @@ def main():
     if options.only in (None, "parked"):
         parked_figures.measure(programs, report, plan, options.build)
     if options.only in (None, "http"):
-        http_figures.measure(programs, report, plan)
+        http_figures.measure(programs, report, plan, options.build)
     if options.only in (None, "python"):
         python_figures.measure(programs, report, plan)
     if options.only in (None, "node"):

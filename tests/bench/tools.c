@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <segue/segue.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -97,12 +98,13 @@ typedef struct ticker {
 
 static void *tick(void *user)
 {
-    static const char text[TICK_BYTES] = "tick tick tick t";
+    char text[TICK_BYTES + 1];
     ticker *t = user;
     segue_status status = SEGUE_OK;
+    snprintf(text, sizeof text, "tick %11d", (int)getpid());
     while (status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK) {
         nanosleep(&t->pause, NULL);
-        status = segue_call_send_text(t->call, text, sizeof text, NULL);
+        status = segue_call_send_text(t->call, text, TICK_BYTES, NULL);
     }
     segue_call_free(t->call);
     free(t);
@@ -138,7 +140,7 @@ void bench_tools_add_one(segue_server *server, const char *name, segue_call_fn r
     /* without tasks a tool that must be one would not stream */
     if (task == SEGUE_TASK_MUST)
         options.flags = SEGUE_TOOL_INCREMENTAL;
-    if (run == run_park) /* they wait again when the server was killed */
+    if (run == run_park || run == run_tick) /* they go on when the server was killed */
         options.flags |= SEGUE_TOOL_RESTARTABLE;
     int len = snprintf(json, sizeof json,
                        "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}", name);

@@ -4,7 +4,8 @@
  *   echo    answers at once with its argument `text`
  *   work    the same, after `us` microseconds of computing
  *   stream  a task: `n` text segments of `bytes` bytes, as fast as they are taken
- *   tick    a task that never ends: a segment every `us` microseconds, from a thread
+ *   tick    a task that never ends: a segment every `us` microseconds, from a thread. The
+ *           text has the number of the process. It goes on when the server was killed
  *   park    a task that never ends and sends nothing; its call is never freed */
 #ifndef BENCH_TOOLS_H
 #define BENCH_TOOLS_H

@@ -137,6 +137,12 @@ void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, bool un
     conclude(emitter, &outcome);
 }
 
+void sgi_emitter_on_broken_exchange(sgi_emitter *emitter, const char *why)
+{
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .broken = true};
+    conclude(emitter, &outcome);
+}
+
 void sgi_emitter_on_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
     char text[64];

@@ -159,12 +159,14 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
 
 /* Returns the time until the next try of a pause of which `left_ms` are left, and counts
  * it as lost. */
-static int64_t probe(sgi_exchange *exchange, int64_t left_ms)
+static int64_t pause_for(sgi_exchange *exchange, int64_t left_ms)
 {
-    int64_t ms =
-        sgi_probing_ms(left_ms, exchange->lost_ms, exchange->session->request_count);
+    int64_t ms = left_ms;
+    if (exchange->probing.until_ms) {
+        ms = sgi_probing_ms(ms, exchange->lost_ms, exchange->session->request_count);
+        exchange->probing.next_ms = sgi_now(&exchange->session->engine->env) + ms;
+    }
     exchange->lost_ms += ms;
-    exchange->probing.next_ms = sgi_now(&exchange->session->engine->env) + ms;
     return ms;
 }
 
@@ -178,19 +180,20 @@ static void count_delay(sgi_exchange *exchange)
     exchange->probing.next_ms = 0;
 }
 
-int64_t sgi_exchange_probe_ms(sgi_conn *conn)
+int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_reopen_failure failure)
 {
     sgi_exchange *exchange = conn->exchange;
     int64_t now = sgi_now(&exchange->session->engine->env);
-    if (sgi_probing_lasts(&exchange->probing, now))
-        count_delay(exchange);
-    return sgi_probing_lasts(&exchange->probing, now)
-               ? probe(exchange, exchange->probing.until_ms - now)
-               : 0;
+    if (failure == SGI_REOPEN_ANSWERED || !sgi_probing_lasts(&exchange->probing, now))
+        return 0;
+    count_delay(exchange);
+    int64_t left =
+        sgi_probing_go_on(&exchange->probing, now, failure == SGI_REOPEN_BROKEN);
+    return pause_for(exchange, left);
 }
 
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
-                             bool is_polled, bool unreached, int64_t *ms)
+                             bool is_polled, sgi_reopen_failure failure, int64_t *ms)
 {
     sgi_exchange *exchange = conn->exchange;
     segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -219,12 +222,9 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         *ms = left;
     sgi_session_report_retry(exchange->session, request ? request->method : "an answer",
                              attempt, *ms, why);
-    exchange->probing.until_ms =
-        unreached ? sgi_now(&exchange->session->engine->env) + *ms : 0;
-    if (unreached)
-        *ms = probe(exchange, *ms);
-    else
-        exchange->lost_ms += *ms;
+    sgi_probing_begin(&exchange->probing, sgi_now(&exchange->session->engine->env), *ms,
+                      failure != SGI_REOPEN_ANSWERED);
+    *ms = pause_for(exchange, *ms);
     return true;
 }
 

@@ -38,6 +38,7 @@ struct sgi_exchange {
     /* true while the exchange waits for an access token or for a free connection */
     bool held;
     bool unsent; /* true when nothing of the message can have reached the server */
+    bool broken; /* true when the connection of the last attempt broke */
     /* true when the message is notifications/initialized: the session opens when the
      * server has accepted the message */
     bool announces;

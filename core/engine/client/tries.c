@@ -68,17 +68,17 @@ void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms)
 
 bool sgi_tries_was_probe(const sgi_tries *tries, const sgi_outcome *outcome)
 {
-    return outcome->unsent &&
+    return (outcome->unsent || outcome->broken) &&
            sgi_probing_lasts(&tries->probing, sgi_now(&tries->engine->env));
 }
 
-/* Starts the rest of a pause, or the time until the next probe if the server could not be
- * reached. A pause for which the server has asked has no probes, and is no lost time. */
-static void start_pause(sgi_tries *tries, const sgi_outcome *outcome, int64_t ms)
+/* Starts the rest of a pause, or the time until the next probe of a pause that has
+ * probes. A pause for which the server has asked has none, and is no lost time. */
+static void start_pause(sgi_tries *tries, int64_t ms)
 {
     const segue_session *session = tries->request->session;
     if (sgi_session_retry_delay_ms(session, 0) <= 0) {
-        if (outcome->unsent)
+        if (tries->probing.until_ms)
             ms = sgi_probing_ms(ms, tries->lost_ms, session->request_count);
         tries->lost_ms += ms;
     }
@@ -86,17 +86,29 @@ static void start_pause(sgi_tries *tries, const sgi_outcome *outcome, int64_t ms
     sgi_tries_set_timer(tries, ms);
 }
 
+/* Begins a pause of `ms`, in which probes may follow the failure. */
+static void begin(sgi_tries *tries, const sgi_outcome *outcome, int64_t now, int64_t ms)
+{
+    sgi_probing_begin(&tries->probing, now, ms, outcome->unsent || outcome->broken);
+}
+
+/* Goes on with a pause in which a probe has failed; returns the rest in ms. */
+static int64_t go_on(sgi_tries *tries, const sgi_outcome *outcome, int64_t now)
+{
+    return sgi_probing_go_on(&tries->probing, now, !outcome->unsent);
+}
+
 void sgi_tries_back_off_lost(sgi_tries *tries, const sgi_outcome *outcome)
 {
     int64_t now = sgi_now(&tries->engine->env);
     if (tries->request->cancel_due)
         return;
-    if (!sgi_tries_was_probe(tries, outcome)) {
-        int64_t ms = next_pause(tries, 0);
-        tries->probing.until_ms = outcome->unsent ? now + ms : 0;
-        start_pause(tries, outcome, ms);
+    if (sgi_tries_was_probe(tries, outcome)) {
+        start_pause(tries, go_on(tries, outcome, now));
     } else {
-        start_pause(tries, outcome, tries->probing.until_ms - now);
+        int64_t ms = next_pause(tries, 0);
+        begin(tries, outcome, now, ms);
+        start_pause(tries, ms);
     }
 }
 
@@ -113,10 +125,10 @@ static int64_t begin_pause(sgi_tries *tries, const sgi_outcome *outcome, int64_t
                            int64_t most_ms)
 {
     if (sgi_tries_was_probe(tries, outcome))
-        return tries->probing.until_ms - now;
+        return go_on(tries, outcome, now);
     int64_t ms = next_pause(tries, 0);
     ms = ms < most_ms ? ms : most_ms;
-    tries->probing.until_ms = outcome->unsent ? now + ms : 0;
+    begin(tries, outcome, now, ms);
     sgi_session_report_retry(tries->request->session, tries->method, tries->failures, ms,
                              outcome->why ? outcome->why : "no answer");
     return ms;
@@ -144,8 +156,7 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
         sgi_request_fail(request, SEGUE_E_DISCONNECTED, why);
         return;
     }
-    start_pause(tries, outcome,
-                begin_pause(tries, outcome, now, is_asked ? INT64_MAX : left));
+    start_pause(tries, begin_pause(tries, outcome, now, is_asked ? INT64_MAX : left));
 }
 
 /* Writes the error text when the last of several attempts in a row has failed. why: the
