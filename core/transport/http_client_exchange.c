@@ -553,7 +553,9 @@ static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *o
         note_unsent(exchange);
         break;
     case SGI_FETCH_BROKEN:
-        failure = SGI_REOPEN_BROKEN;
+        /* a server that has said when to come again is not looked for earlier */
+        if (!sgi_resumptions_have_retry_time(&exchange->resumptions))
+            failure = SGI_REOPEN_BROKEN;
         break;
     case SGI_FETCH_UNTRUSTED:
     case SGI_FETCH_REDIRECTED:

@@ -22,9 +22,14 @@ bool sgi_resumptions_are_left(const sgi_resumptions *resumptions)
     return resumptions->count < RESUMPTIONS_MAX;
 }
 
+bool sgi_resumptions_have_retry_time(const sgi_resumptions *resumptions)
+{
+    return resumptions->retry_ms != RETRY_UNSAID;
+}
+
 bool sgi_resumptions_are_polls(const sgi_resumptions *resumptions)
 {
-    return resumptions->retry_ms != RETRY_UNSAID && !resumptions->count;
+    return sgi_resumptions_have_retry_time(resumptions) && !resumptions->count;
 }
 
 int64_t sgi_resumptions_begin(sgi_resumptions *resumptions)

@@ -19,6 +19,8 @@ bool sgi_resumptions_are_left(const sgi_resumptions *resumptions);
 /* True when the server has said when to come again and the stream brought an event: the
  * next resumption is then a poll and not a repair. */
 bool sgi_resumptions_are_polls(const sgi_resumptions *resumptions);
+/* True when the server has said when to come again. */
+bool sgi_resumptions_have_retry_time(const sgi_resumptions *resumptions);
 /* Counts one more resumption. Returns the pause before it in ms. */
 int64_t sgi_resumptions_begin(sgi_resumptions *resumptions);
 /* Notes an event of the stream. */

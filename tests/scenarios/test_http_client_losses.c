@@ -414,6 +414,24 @@ static void a_server_that_breaks_each_connection_is_spared(void **state)
     }
 }
 
+/* The server has said when to come again, so a connection that breaks is not followed by
+ * a look before that time. */
+static void a_server_that_names_a_time_gets_no_look(void **state)
+{
+    http_script s;
+    (void)state;
+    heard *h = begin_resumed_stream(&s);
+    script_text(h, "retry: 3000\n\n");
+    script_pump(&s);
+    for (int i = 0; i < 3; i++) {
+        script_cut(h, true);
+        int64_t since = s.k.clock_ms;
+        h = next_try(&s);
+        assert_in_range(s.k.clock_ms - since, 3000, 3 * 30000);
+    }
+    script_end(&s);
+}
+
 static void ask(heard *get, const char *method)
 {
     script_event(get, NULL,
@@ -530,6 +548,7 @@ int main(void)
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
         cmocka_unit_test(a_server_that_comes_back_is_found_soon),
         cmocka_unit_test(a_server_that_breaks_each_connection_is_spared),
+        cmocka_unit_test(a_server_that_names_a_time_gets_no_look),
         cmocka_unit_test(a_lost_call_is_asked),
         cmocka_unit_test(a_refusal_that_is_lost_goes_again),
         cmocka_unit_test(a_question_before_the_session_is_refused),
