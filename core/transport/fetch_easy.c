@@ -18,8 +18,10 @@
 #include "transport/fetch_state.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/thresholds.h"
 #include "wire/url.h"
@@ -376,6 +378,22 @@ static bool is_within_head(const sgi_fetch *fetch)
     return bytes > 0 && !fetch->headed;
 }
 
+/* True when the connection was lost during the handshake of TLS, perhaps because the
+ * server was killed. libcurl has the same code for this as for a certificate that is
+ * refused, so the error of the system or libcurl's text decides. */
+static bool was_lost_in_handshake(const sgi_fetch *fetch)
+{
+    static const char *const texts[] = {"SSL_ERROR_SYSCALL", "Recv failure",
+                                        "Send failure", "unexpected eof"};
+    long fault = 0;
+    if (fetch->easy)
+        curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
+    bool is_lost = fault == ECONNRESET || fault == EPIPE || fault == ECONNABORTED;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        is_lost |= strstr(fetch->text, texts[i]) != NULL;
+    return is_lost;
+}
+
 static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
 {
     switch (result) {
@@ -389,6 +407,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
     case CURLE_PROXY:
         return SGI_FETCH_UNREACHABLE;
     case CURLE_SSL_CONNECT_ERROR:
+        return was_lost_in_handshake(fetch) ? SGI_FETCH_UNREACHABLE : SGI_FETCH_UNTRUSTED;
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_BAD_FUNCTION_ARGUMENT: /* of newer ones, for the client's key */
     case CURLE_SSL_CIPHER:

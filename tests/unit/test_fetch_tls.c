@@ -215,6 +215,35 @@ static void a_client_without_certificate_is_turned_away(void **state)
     tear_down(&t);
 }
 
+/* A server is killed after it has the first bytes of the handshake. Nothing of the
+ * request was sent, and no certificate was refused. */
+static void a_server_that_dies_in_the_handshake_is_not_reached(void **state)
+{
+    (void)state;
+    for (int resets = 0; resets < 2; resets++) {
+        tls_rig t;
+        fetch_seen seen = {0};
+        http_line line = {.fd = -1};
+        set_up(&t, certs.server, false);
+        SSL_CTX *tls = t.rig.peer.tls;
+        t.rig.peer.tls = NULL; /* the peer does not answer the handshake */
+        fetch_connect(&t.rig, &(sgi_fetch_settings){
+                                  .url = t.url, .proxy = "", .ca_file = certs.ca});
+        fetch_start(&t.rig, &seen, "{}");
+        RUN_UNTIL(t.rig.rt, http_peer_accept(&t.rig.peer, &line));
+        RUN_UNTIL(t.rig.rt, http_line_asked(&line) || line.in_len);
+        if (resets)
+            http_line_reset(&line);
+        else
+            http_line_close(&line);
+        RUN_UNTIL(t.rig.rt, seen.dones);
+        if (seen.fault != SGI_FETCH_UNREACHABLE)
+            fail_msg("%d: %s", (int)seen.fault, seen.text);
+        t.rig.peer.tls = tls;
+        tear_down(&t);
+    }
+}
+
 static void what_is_older_than_tls_1_2_is_refused(void **state)
 {
     tls_rig t;
@@ -334,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_client_certificate_is_shown),
         cmocka_unit_test(a_client_key_that_cannot_be_read_is_a_fault),
         cmocka_unit_test(a_client_without_certificate_is_turned_away),
+        cmocka_unit_test(a_server_that_dies_in_the_handshake_is_not_reached),
         cmocka_unit_test(what_is_older_than_tls_1_2_is_refused),
         cmocka_unit_test(a_plain_server_is_no_tls_server),
         cmocka_unit_test(a_tls_connection_is_used_again),
