@@ -83,6 +83,11 @@ bool sgi_store_queue_read_changes(sgi_store_queue *queue)
     sgi_store_slot *slot = queue->slot;
     sgi_change_feed feed;
     int64_t within_ms = -1;
+    /* a worker that is never idle does not come to sgi_store_slot_mark_due_polls */
+    if (queue->news_ms < INT64_MAX && queue->news_ms <= sgi_system_monotonic_ms()) {
+        queue->news_ms = INT64_MAX;
+        queue->news_due = true;
+    }
     if (queue->removed || !queue->news_due)
         return false;
     queue->news_due = false;

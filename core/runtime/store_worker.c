@@ -168,7 +168,7 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     segue_status status = ask(slot->store, q->listener, job);
     sgi_store_slot_lock(slot);
     if (job->status == SEGUE_OK) /* an error that a callback has set stays */
-        job->status = status;
+        job->status = status == SEGUE_E_TIMEOUT ? SEGUE_E_STORE : status;
     job->done(job);
     return true;
 }

@@ -14,14 +14,13 @@
  * the next poll examines everything again (`look`).
  *
  * An owner that dies commits nothing, so the locks of the owners are checked every
- * ORPHANS_MS. ORPHANS_MS is therefore also the longest wait before a take-over. The locks
- * are also checked after each change of the data version, because a release of operations
- * changes the version. */
+ * ORPHANS_MS, and at once when the last other instance is gone. ORPHANS_MS is therefore
+ * the longest wait before a take-over (IDLE_MS from an instance that nobody had noticed).
+ * The locks are also checked after each change of the data version, because a release of
+ * operations changes the version. */
 #include "store/sqlite_store.h"
 
 #include "base/thresholds.h"
-
-#include <time.h>
 
 #include "base/crypto.h"
 
@@ -29,13 +28,6 @@
 #define IDLE_MS SGI_THRESHOLD(sqlite_idle_ms)
 #define ORPHANS_MS SGI_THRESHOLD(sqlite_orphans_ms)
 #define COMMANDS_EACH 64
-
-int64_t sgi_sqlite_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void sgi_sqlite_watch_init(sgi_sqlite_store *store)
 {
@@ -356,8 +348,10 @@ segue_status sgi_sqlite_read_changes(void *self, segue_store_news_fn fn, void *u
     sgi_sqlite_store *store = self;
     sgi_sqlite_watch *watch = &store->watch;
     int64_t now_ms = sgi_sqlite_now_ms(), version = 0;
-    bool busy = !TAILQ_EMPTY(&watch->follows) || sgi_sqlite_others_live(&store->file);
-    *within_ms = busy ? NEWS_MS : IDLE_MS;
+    bool others = sgi_sqlite_others_live(&store->file);
+    bool left_alone = watch->others && !others;
+    watch->others = others;
+    *within_ms = !TAILQ_EMPTY(&watch->follows) || others ? NEWS_MS : IDLE_MS;
     int code = sgi_sqlite_query(store, SGI_SQLITE_DATA_VERSION, &version);
     if (code)
         return sgi_sqlite_status_of(store, code);
@@ -370,7 +364,7 @@ segue_status sgi_sqlite_read_changes(void *self, segue_store_news_fn fn, void *u
         if (!status)
             status = pass_all_commands(store, fn, user);
     }
-    if (!status && (changed || now_ms - watch->orphans_ms >= ORPHANS_MS)) {
+    if (!status && (changed || left_alone || now_ms - watch->orphans_ms >= ORPHANS_MS)) {
         watch->orphans_ms = now_ms;
         sgi_sqlite_look_at_format(&store->file, now_ms);
         status = tell_orphans(store, fn, user);

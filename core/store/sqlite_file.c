@@ -280,6 +280,8 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
         status = apply_settings(&o, durability);
     if (!status)
         status = sgi_sqlite_become_owner(&o);
+    if (!status)
+        sgi_sqlite_turn_init(file, o.busy_ms);
     if (status) {
         /* The refused file must stay as it was. SQLite's checkpoint at close removes
          * the write-ahead log. If the log was missing or empty, the checkpoint only

@@ -8,12 +8,23 @@
 #include "store/format.h"
 #include "store/store.h"
 
+/* The waiting of an instance for its turn to write (sqlite_turn.c). */
+typedef struct sgi_sqlite_turn {
+    int64_t busy_ms;  /* the longest time in ms for which a lock is awaited */
+    int64_t since_ms; /* the time since which a lock is awaited; monotonic clock, ms */
+    bool begins;      /* true = a transaction is about to begin */
+    bool held;        /* true = this instance is the one that writes next */
+    /* until this time, an instance that does not use its turn is passed by */
+    int64_t passes_until_ms;
+} sgi_sqlite_turn;
+
 typedef struct sgi_sqlite_file {
     sqlite3 *db;
     int owners; /* the descriptor of the side file; -1 = not open */
     /* the owner number of this instance, never 0; this instance has locked the byte with
      * this number in the side file */
     int64_t owner;
+    sgi_sqlite_turn turn;
     sgi_store_format format;
 } sgi_sqlite_file;
 
@@ -50,9 +61,15 @@ bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner);
 /* True when any other instance can write to the file, or when the locks cannot be
  * read. */
 bool sgi_sqlite_others_live(const sgi_sqlite_file *file);
+/* Called before and after a transaction is begun. An instance that has waited longer may
+ * begin first. */
+void sgi_sqlite_turn_begin(sgi_sqlite_file *file);
+void sgi_sqlite_turn_end(sgi_sqlite_file *file);
 /* Looks whether the file has a newer format than at the last look. Gives it the newest
  * format when no older instance has lived for format_wait_ms. now_ms: monotonic clock. */
 void sgi_sqlite_look_at_format(sgi_sqlite_file *file, int64_t now_ms);
+/* Returns the time of CLOCK_MONOTONIC in ms. */
+int64_t sgi_sqlite_now_ms(void);
 /* Returns the store's status for a result code of SQLite. error: the value of errno after
  * the failed call. */
 segue_status sgi_sqlite_status(int code, int error);

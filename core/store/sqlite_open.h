@@ -39,6 +39,13 @@ segue_status sgi_sqlite_read_format(sgi_sqlite_opening *o);
 segue_status sgi_sqlite_upgrade(sgi_sqlite_opening *o);
 /* Opens the side file and takes an owner number for this instance. */
 segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o);
+/* Lets the connection wait for locks, each at most busy_ms. The side file is open. */
+void sgi_sqlite_turn_init(sgi_sqlite_file *file, int64_t busy_ms);
+/* Locks or unlocks the byte in the side file that names the instance that writes next.
+ * Returns true when this instance has the lock afterwards. */
+bool sgi_sqlite_lock_turn(const sgi_sqlite_file *file, bool on);
+/* True when another instance has this lock. */
+bool sgi_sqlite_turn_is_taken(const sgi_sqlite_file *file);
 /* True when an instance lives that cannot read this format, or when the locks cannot be
  * read. */
 bool sgi_sqlite_older_lives(const sgi_sqlite_file *file, int format);

@@ -14,6 +14,9 @@
  * locks. If the byte of a new number is already locked, the lock belongs to a user of an
  * earlier file with this name, and the next number is tried. Number 0 means no owner.
  *
+ * The first byte, which is no owner's, belongs to the instance that writes next
+ * (sqlite_turn.c).
+ *
  * An instance that reads format 3 also locks the byte of its number in a second range, so
  * that others see which formats a living instance reads.
  *
@@ -36,10 +39,14 @@
 
 _Static_assert(SGI_SQLITE_FORMAT < 128, "the ranges of formats end at 2^63");
 
+/* The byte of the instance that writes next (sqlite_turn.c). No owner has this number. */
+#define TURN 0
+
+/* *type is the lock that is set, and then the one that was found. */
 static int lock_byte(int descriptor, int command, int64_t byte, short *type)
 {
     struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+        .l_type = *type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
     int result = fcntl(descriptor, command, &lock);
     *type = lock.l_type;
     return result;
@@ -47,7 +54,7 @@ static int lock_byte(int descriptor, int command, int64_t byte, short *type)
 
 bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner)
 {
-    short type;
+    short type = F_WRLCK;
     if (!owner)
         return false;
     if (owner == file->owner || lock_byte(file->owners, F_OFD_GETLK, owner, &type))
@@ -63,11 +70,23 @@ bool sgi_sqlite_others_live(const sgi_sqlite_file *file)
     return fcntl(file->owners, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+bool sgi_sqlite_lock_turn(const sgi_sqlite_file *file, bool on)
+{
+    short type = on ? F_WRLCK : F_UNLCK;
+    return !lock_byte(file->owners, F_OFD_SETLK, TURN, &type) && on;
+}
+
+bool sgi_sqlite_turn_is_taken(const sgi_sqlite_file *file)
+{
+    short type = F_WRLCK;
+    return !lock_byte(file->owners, F_OFD_GETLK, TURN, &type) && type != F_UNLCK;
+}
+
 /* True when the instance with this owner number locked its byte in the range of the
  * format. */
 static bool reads_format(const sgi_sqlite_file *file, int64_t owner, int format)
 {
-    short type;
+    short type = F_WRLCK;
     return !lock_byte(file->owners, F_OFD_GETLK, RANGE * format + owner, &type) &&
            type != F_UNLCK;
 }
@@ -134,7 +153,7 @@ static segue_status take_number(sgi_sqlite_opening *o)
 {
     for (;;) {
         int64_t number = 0;
-        short type;
+        short type = F_WRLCK;
         segue_status status = next_number(o, &number);
         if (status)
             return status;

@@ -162,7 +162,11 @@ static unsigned data_version(sgi_sqlite_store *store)
 
 segue_status sgi_sqlite_begin_transaction(sgi_sqlite_store *store)
 {
+    sgi_sqlite_turn_begin(&store->file);
     int code = sgi_sqlite_run(store, SGI_SQLITE_BEGIN);
+    sgi_sqlite_turn_end(&store->file);
+    if ((code & 0xff) == SQLITE_BUSY)
+        return SEGUE_E_TIMEOUT;
     if (code)
         return sgi_sqlite_status_of(store, code);
     if (data_version(store) != store->version)

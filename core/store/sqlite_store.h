@@ -108,6 +108,7 @@ typedef struct sgi_sqlite_watch {
     /* the time of the last search for operations without a living owner; monotonic clock,
      * ms */
     int64_t orphans_ms;
+    bool others; /* true = another instance lived at the last poll */
     bool orphans_reported;
 } sgi_sqlite_watch;
 
@@ -223,7 +224,5 @@ segue_status sgi_sqlite_post_command(void *self, const uint8_t *id, const char *
                                      size_t len);
 segue_status sgi_sqlite_read_changes(void *self, segue_store_news_fn fn, void *user,
                                      int64_t *within_ms);
-/* Returns the time of CLOCK_MONOTONIC in ms. */
-int64_t sgi_sqlite_now_ms(void);
 
 #endif

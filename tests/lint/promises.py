@@ -12,7 +12,7 @@ import lint
 
 PAGE = "core/docs/promises.md"
 FAULTS = ["Client cut", "Client killed", "Server killed", "Power lost", "Disk full",
-          "Disk error", "Store restarted", "Store failed over", "Partition",
+          "Disk error", "Store held", "Store restarted", "Store failed over", "Partition",
           "Clock jump", "Two owners", "Version upgrade and downgrade"]
 STORES = ["Memory", "SQLite full", "SQLite normal", "Redis always", "Redis everysec",
           "Redis replica", "PostgreSQL sync", "PostgreSQL async"]
@@ -47,7 +47,7 @@ def has_test(test, read):
     if re.fullmatch(r"\w+", name):
         if "store_suite_run" in text or "news_suite_run" in text:
             text += "".join(read(shared) or "" for shared in SHARED_CASES)
-        return re.search(rf"cmocka_unit_test\w*\(\s*{name}\b", text) is not None
+        return re.search(rf"(?:cmocka_unit_test\w*|CASE)\(\s*{name}\b", text) is not None
     return re.search(rf'"(?:(?:AS|R|C)-[^" ]+,? )*{re.escape(name)}"', text) is not None
 
 

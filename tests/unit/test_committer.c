@@ -118,6 +118,33 @@ static void a_store_with_leases_is_waited_for(void **state)
     sgi_op_unref(op);
 }
 
+/* The store was not free, so nothing was written, and nothing is wrong with one of the
+ * operations. They stay together. */
+static void a_commit_that_timed_out_comes_again(void **state)
+{
+    (void)state;
+    sgi_op *ops[2];
+    fake_store_settle(&log_host);
+    for (int i = 0; i < 2; i++) {
+        ops[i] = fake_task_new(log_server);
+        log_say(ops[i], "1");
+    }
+    for (int i = 0; i < 500; i++) {
+        assert_true(fake_store_commit(&log_host, SEGUE_E_TIMEOUT));
+        assert_false(fake_store_commit(&log_host, SEGUE_E_TIMEOUT)); /* not at once */
+        log_say(ops[0], "2");
+        fake_host_advance(&log_host, 250);
+    }
+    assert_true(fake_store_take(&log_host));
+    assert_int_equal(log_host.batch.op_count, 2);
+    fake_store_done(&log_host, SEGUE_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sgi_op_state(ops[i]), SGI_STATE_WORKING);
+        assert_int_equal(ops[i]->durable, i ? 1 : 501);
+        sgi_op_unref(ops[i]);
+    }
+}
+
 /* When the server is fenced, writes that were not stored are taken back. */
 static void who_is_fenced_takes_back_what_is_not_stored(void **state)
 {
@@ -621,6 +648,7 @@ int main(void)
         CASE(the_end_is_written_behind_the_final_entry),
         CASE(a_very_long_log_is_written_in_several_commits),
         CASE(a_store_with_leases_is_waited_for),
+        CASE(a_commit_that_timed_out_comes_again),
         CASE(who_is_fenced_takes_back_what_is_not_stored),
         CASE(a_deletion_during_a_commit_comes_with_the_next),
         CASE(a_doubt_during_a_commit_is_cleared_by_the_next),

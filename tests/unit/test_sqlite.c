@@ -71,7 +71,7 @@ static void settings_are_those_of_the_options(void **state)
                          durability ? 2 : 1);
         assert_int_equal(test_query_int(file.db, "PRAGMA journal_size_limit"), 16 << 20);
         assert_int_equal(test_query_int(file.db, "PRAGMA wal_autocheckpoint"), 1000);
-        assert_int_equal(test_query_int(file.db, "PRAGMA busy_timeout"), 5000);
+        assert_int_equal(file.turn.busy_ms, 5000);
         sgi_sqlite_file_close(&file);
     }
     const struct {
@@ -509,8 +509,8 @@ static void locked_file_fails_after_the_timeout_and_recovers(void **state)
     sqlite3 *db = test_connect("db");
     test_exec(db, "BEGIN IMMEDIATE");
     assert_int_equal(test_commit_one(store, test_write_append(1, 2, "x", 1)),
-                     SEGUE_E_STORE);
-    assert_int_equal(sgi_store_claim(store, NULL, NULL), SEGUE_E_STORE);
+                     SEGUE_E_TIMEOUT);
+    assert_int_equal(sgi_store_claim(store, NULL, NULL), SEGUE_E_TIMEOUT);
     test_assert_log(store, 1, 1); /* a reader does not wait for the lock */
     assert_int_equal(sgi_store_purge(store, 1, &next),
                      SEGUE_OK); /* a purge with nothing to do does not wait for the

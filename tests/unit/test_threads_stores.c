@@ -281,6 +281,97 @@ static void removing_a_committer_waits_for_its_commits(void **state)
     close_slow(&s);
 }
 
+/* ---- a worker that is never idle ---- */
+
+static atomic_int asked_for_changes;
+
+static void ignore_wake(void *self, void (*wake)(void *user), void *user)
+{
+    (void)self;
+    (void)wake;
+    (void)user;
+}
+
+static segue_status ignore_follow(void *self, const uint8_t *id, int32_t on)
+{
+    (void)self;
+    (void)id;
+    (void)on;
+    return SEGUE_OK;
+}
+
+static segue_status ignore_post(void *self, const uint8_t *id, const char *data,
+                                size_t len)
+{
+    (void)self;
+    (void)id;
+    (void)data;
+    (void)len;
+    return SEGUE_OK;
+}
+
+static segue_status count_asking(void *self, segue_store_news_fn fn, void *user,
+                                 int64_t *within_ms)
+{
+    (void)self;
+    (void)fn;
+    (void)user;
+    atomic_fetch_add(&asked_for_changes, 1);
+    *within_ms = 1;
+    return SEGUE_OK;
+}
+
+static segue_status busy_commit(void *self, const segue_store_write *writes, size_t count)
+{
+    slow_store *s = self;
+    (void)writes;
+    (void)count;
+    atomic_fetch_add(&s->commits, 1);
+    return SEGUE_OK;
+}
+
+#define MANY_COMMITS 3000000
+
+static void dirty_until_asked(fake_committer *committer)
+{
+    if (asked_for_changes < 5 && committer->committed < MANY_COMMITS)
+        fake_committer_put(committer, 1);
+}
+
+/* Each commit leaves something for the next one. The store is asked for changes of other
+ * servers between them. */
+static void a_worker_that_is_never_idle_asks_for_changes(void **state)
+{
+    threads_rig r;
+    slow_store s = {0};
+    fake_committer committer;
+    segue_store_vtable vtable = {.struct_size = sizeof vtable,
+                                 .blocking = 1,
+                                 .commit = busy_commit,
+                                 .find = slow_find,
+                                 .read = slow_read,
+                                 .claim = slow_claim,
+                                 .free = slow_free,
+                                 .set_wake = ignore_wake,
+                                 .follow = ignore_follow,
+                                 .post = ignore_post,
+                                 .news = count_asking};
+    (void)state;
+    threads_begin(&r);
+    asked_for_changes = 0;
+    assert_int_equal(sgi_store_new(&vtable, &s, NULL, &s.store), SEGUE_OK);
+    add_store(&r, &committer, &s);
+    sgi_store_unref(s.store);
+    committer.on_done = dirty_until_asked;
+    fake_committer_dirty(&committer, 1);
+    while (asked_for_changes < 5 && committed(&r, &committer) < MANY_COMMITS)
+        threads_pause();
+    assert_true(committed(&r, &committer) < MANY_COMMITS);
+    remove_store(&r, &committer);
+    threads_end(&r);
+    assert_int_equal(s.frees, 1);
+}
+
 static void remove_itself(fake_committer *committer)
 {
     sgi_runtime_remove_store(committer->base.engine->host.user, &committer->base);
@@ -498,6 +589,7 @@ int main(void)
         cmocka_unit_test(an_answered_job_wakes_an_inline_loop),
         cmocka_unit_test(removing_a_committer_waits_for_its_commits),
         cmocka_unit_test(a_worker_outlives_the_committer_it_removes),
+        cmocka_unit_test(a_worker_that_is_never_idle_asks_for_changes),
         cmocka_unit_test(free_waits_for_the_store),
         cmocka_unit_test(free_goes_on_until_nothing_is_due),
         cmocka_unit_test(a_store_comes_and_goes_many_times),

@@ -6,9 +6,11 @@
  * their writes.
  *
  * A lease is the time for which a silent server stays the owner of its operations. An
- * operation is on the `broken` list when even its end cannot be written, or when a store
- * with leases cannot be reached. Such an operation still counts as dirty and is tried
- * again at intervals. Other operations do not wait for it. A store with leases may have
+ * operation is on the `broken` list when even its end cannot be written, when a store
+ * with leases cannot be reached, or when a commit has timed out. Such an operation still
+ * counts as dirty and is tried again at intervals. A commit that has timed out wrote
+ * nothing, because the store was not free. So it says nothing about its operations, and
+ * they stay together. Other operations do not wait for it. A store with leases may have
  * applied a commit that failed with SEGUE_E_STORE. If the store then refuses to repeat
  * the commit, this refusal does not show that the store lacks the operation. So the
  * operation ends in memory, and its end is written when the store accepts it. */
@@ -407,6 +409,8 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         op->committer->observer->fenced(op);
         return;
     }
+    if (status == SEGUE_E_TIMEOUT && put_off(committer, op))
+        return;
     if (status == SEGUE_E_STORE && committer->leased && put_off(committer, op))
         return;
     if (status == SEGUE_E_STATE && committer->leased && sgi_op_is_created(op) && !again &&
@@ -466,7 +470,7 @@ void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
     if (status == SEGUE_E_STORE && committer->leased)
         for (size_t i = 0; i < batch->op_count; i++)
             sgi_op_on_outcome_unknown(batch->ops[i].op, batch->ops[i].upto);
-    if (status != SEGUE_OK && batch->op_count > 1) {
+    if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT && batch->op_count > 1) {
         try_each(committer, batch);
         batch->op_count = 0;
     }

@@ -624,6 +624,9 @@ typedef struct segue_store_vtable {
     /* 1 = the contents of the store are lost when the process ends. */
     int32_t forgets;
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
+     * SEGUE_E_TIMEOUT: another user of the store did not let it go in time, and nothing
+     * was applied. Such a commit is repeated until it returns another status; until then
+     * no failure is reported to a client.
      * SEGUE_E_EXISTS: the task id or idempotency key of a CREATE exists.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
      * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to an unknown operation, and in
