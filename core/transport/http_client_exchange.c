@@ -7,8 +7,9 @@
  * Only a server of the versions up to 2025-11-25, which begin with initialize, gives its
  * events ids. Therefore only the streams of such a server are resumed here after a cut.
  * In 2026-07-28 the cut is reported to the engine as a loss, and the engine gets the
- * result of the operation by its own requests. No message is posted twice, except a
- * message that the server has refused. When a stream cannot be resumed, the loss is
+ * result of the operation by its own requests. A message is posted again after the
+ * server has refused it, and after a connection that was used before broke without a
+ * response, unless the engine demands `once`. When a stream cannot be resumed, the loss is
  * reported to the engine, which decides what to do.
  *
  * Backpressure: while the engine wants no input, received bytes stay in `held` (at most
