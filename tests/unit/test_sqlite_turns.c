@@ -15,11 +15,9 @@
 #include <cmocka.h>
 
 #ifdef SGI_KNOBS
+
 #define ROUNDS 20
 #define HOUR_MS 3600000
-#else
-#define ROUNDS 1
-#endif
 
 static void pause_shortly(void)
 {
@@ -103,8 +101,6 @@ static void who_waits_writes_before_who_comes(void **state)
     sgi_store_unref(second.store);
 }
 
-#ifdef SGI_KNOBS
-
 static sgi_threshold_values usual;
 
 static int set_up(void **state)
@@ -119,25 +115,6 @@ static int tear_down(void **state)
     (void)state;
     sgi_thresholds = usual;
     return 0;
-}
-
-/* An instance that has taken its turn and does not write holds nobody up for long. */
-static void who_does_not_use_its_turn_is_passed_by(void **state)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    (void)state;
-    sgi_thresholds.sqlite_yield_ms = 1;
-    segue_store *store = test_must_open("db");
-    segue_store *other = test_must_open("db");
-    int owners = open(test_path("db-owners"), O_RDWR | O_CLOEXEC);
-    assert_int_equal(fcntl(owners, F_OFD_SETLK, &lock), 0);
-    test_must_create(store, 1);
-    for (uint64_t seq = 1; seq <= 100; seq++)
-        test_must_append(store, 1, seq);
-    test_assert_log(store, 1, 100);
-    close(owners);
-    sgi_store_unref(store);
-    sgi_store_unref(other);
 }
 
 /* The last other instance dies. The next poll finds its operations, although the next
@@ -161,18 +138,36 @@ static void who_is_left_alone_searches_at_once(void **state)
     sgi_store_unref(store);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#else
-#define CASE(name) cmocka_unit_test_setup(name, test_directory_setup)
 #endif
+
+/* An instance that has taken its turn and does not write holds nobody up for long. */
+static void who_does_not_use_its_turn_is_passed_by(void **state)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    (void)state;
+    segue_store *store = test_must_open("db");
+    segue_store *other = test_must_open("db");
+    int owners = open(test_path("db-owners"), O_RDWR | O_CLOEXEC);
+    assert_int_equal(fcntl(owners, F_OFD_SETLK, &lock), 0);
+    test_must_create(store, 1);
+    for (uint64_t seq = 1; seq <= 100; seq++)
+        test_must_append(store, 1, seq);
+    test_assert_log(store, 1, 100);
+    close(owners);
+    sgi_store_unref(store);
+    sgi_store_unref(other);
+}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(who_waits_writes_before_who_comes),
+        cmocka_unit_test_setup(who_does_not_use_its_turn_is_passed_by,
+                               test_directory_setup),
 #ifdef SGI_KNOBS
-        CASE(who_does_not_use_its_turn_is_passed_by),
-        CASE(who_is_left_alone_searches_at_once),
+        cmocka_unit_test_setup_teardown(who_waits_writes_before_who_comes, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(who_is_left_alone_searches_at_once, set_up,
+                                        tear_down),
 #endif
     };
     if (test_directory_make())
