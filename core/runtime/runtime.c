@@ -24,6 +24,7 @@
 #include "runtime/state.h"
 
 #include "base/thresholds.h"
+#include "runtime/pool.h"
 #include <assert.h>
 #include <errno.h>
 #include <time.h>
@@ -132,6 +133,7 @@ static void destroy(segue_runtime *rt)
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
     sgi_free(&mem, rt, sizeof *rt);
+    sgi_pool_close(&mem);
 }
 
 void sgi_runtime_lock(segue_runtime *rt)
@@ -286,12 +288,18 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
 
 static segue_runtime *make(const segue_runtime_options *options)
 {
-    const sgi_mem *mem = options->allocator ? options->allocator : &sgi_mem_libc;
-    segue_runtime *rt = sgi_zalloc(mem, sizeof *rt);
-    if (!rt)
+    sgi_mem mem;
+    if (options->allocator)
+        mem = *options->allocator;
+    else if (!sgi_pool_open(&mem))
         return NULL;
+    segue_runtime *rt = sgi_zalloc(&mem, sizeof *rt);
+    if (!rt) {
+        sgi_pool_close(&mem);
+        return NULL;
+    }
     rt->magic = SGI_MAGIC_RUNTIME;
-    rt->mem = *mem;
+    rt->mem = mem;
     rt->refs = 1;
     rt->user = options->user;
     rt->log = options->log;

@@ -16,35 +16,18 @@
 
 /* ---- the request ---- */
 
-/* True when the text is a valid header name: a token (RFC 9110, section 5.6.2). */
-static bool is_token(sgi_str text)
+/* True when the name is a token (RFC 9110, section 5.6.2), and no character of the value
+ * can end the line. */
+static bool is_header(sgi_str name, sgi_str value)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        bool alnum =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (!c || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return text.n > 0;
-}
-
-/* True when the text is a valid header value: no character of the text can end the
- * line. */
-static bool is_value(sgi_str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
+    return name.n && sgi_http1_span(name, SGI_HTTP1_TOKEN) == name.n &&
+           sgi_http1_is_value(value);
 }
 
 bool sgi_fetch_request_is_valid(const sgi_fetch_request *request)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (!is_token(request->headers[i].name) || !is_value(request->headers[i].value))
+        if (!is_header(request->headers[i].name, request->headers[i].value))
             return false;
     return request->method == SGI_FETCH_POST || !request->body || !request->body->len;
 }
@@ -52,14 +35,14 @@ bool sgi_fetch_request_is_valid(const sgi_fetch_request *request)
 /* The headers that libcurl adds by itself; a line without value removes such a header.
  * "Expect" is removed because no body waits for "100 Continue". "Content-Type" is removed
  * because the caller sets the type of its body. */
-static const char *const unwanted[] = {"Expect", "Content-Type"};
+static const sgi_str unwanted[] = {SGI_STR_INIT("Expect"), SGI_STR_INIT("Content-Type")};
 
 #define UNWANTED_COUNT (sizeof unwanted / sizeof *unwanted)
 
-static bool is_given(const sgi_fetch_request *request, const char *name)
+static bool is_given(const sgi_fetch_request *request, sgi_str name)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (sgi_http1_same_ignoring_case(request->headers[i].name, sgi_str_of(name)))
+        if (sgi_http1_same_ignoring_case(request->headers[i].name, name))
             return true;
     return false;
 }
@@ -93,7 +76,7 @@ static void put_headers(sgi_fetch *fetch, const sgi_fetch_request *request, char
         if (is_given(request, unwanted[i]))
             continue;
         nodes[count++].data = to;
-        to += sprintf(to, "%s:", unwanted[i]) + 1;
+        to += sprintf(to, "%s:", unwanted[i].p) + 1;
     }
     for (size_t i = 0; i + 1 < count; i++)
         nodes[i].next = &nodes[i + 1];
@@ -150,9 +133,13 @@ void sgi_fetcher_find_route(sgi_fetcher *fetcher)
 /* True when the request has no header that decides how the request is sent. */
 static bool is_plain(const sgi_fetch_request *request)
 {
-    static const char *const special[] = {
-        "Host",   "Content-Length", "Connection",       "User-Agent",
-        "Expect", "Upgrade",        "Transfer-Encoding"};
+    static const sgi_str special[] = {SGI_STR_INIT("Host"),
+                                      SGI_STR_INIT("Content-Length"),
+                                      SGI_STR_INIT("Connection"),
+                                      SGI_STR_INIT("User-Agent"),
+                                      SGI_STR_INIT("Expect"),
+                                      SGI_STR_INIT("Upgrade"),
+                                      SGI_STR_INIT("Transfer-Encoding")};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (is_given(request, special[i]))
             return false;
@@ -175,7 +162,7 @@ static void add_request_head(sgi_buf *head, const sgi_fetcher *fetcher,
     sgi_buf_add_lit(head, " HTTP/1.1\r\nHost: ");
     sgi_buf_add_str(head, fetcher->authority);
     sgi_buf_add_lit(head, "\r\nUser-Agent: segue/" SGI_VERSION "\r\n");
-    if (!is_given(request, "Accept"))
+    if (!is_given(request, SGI_STR("Accept")))
         sgi_buf_add_lit(head, "Accept: */*\r\n");
     for (size_t i = 0; i < request->header_count; i++) {
         sgi_buf_add_str(head, request->headers[i].name);
@@ -201,7 +188,7 @@ static sgi_fetch *make_for_libcurl(const sgi_mem *mem, const sgi_fetch_request *
     for (size_t i = 0; i < request->header_count; i++)
         texts += request->headers[i].name.n + request->headers[i].value.n + sizeof ": ";
     for (size_t i = 0; i < UNWANTED_COUNT; i++)
-        texts += strlen(unwanted[i]) + sizeof ":";
+        texts += unwanted[i].n + sizeof ":";
     size_t url = request->url ? strlen(request->url) + 1 : 0;
     size_t size = sizeof(sgi_fetch) + nodes + texts + url;
     sgi_fetch *fetch = sgi_zalloc(mem, size);

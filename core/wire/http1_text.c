@@ -29,17 +29,27 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* Returns the eight bytes at p with their ASCII letters in lower case. The additions
- * use each byte without its top bit, so that no carry reaches the next byte. */
-static uint64_t lower_block(const char *p)
+/* Returns eight bytes with their ASCII letters in lower case. The additions use each byte
+ * without its top bit, so that no carry reaches the next byte. */
+static uint64_t lower_block(uint64_t block)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-    uint64_t block;
-    memcpy(&block, p, 8);
     uint64_t low = block & ~tops;
     uint64_t from_a = low + ones * (0x80 - 'A'), beyond_z = low + ones * (0x7f - 'Z');
     uint64_t upper = (from_a ^ beyond_z) & ~block & tops;
     return block | upper >> 2;
+}
+
+/* Compares eight bytes. Most blocks are equal as they are, or differ in more than the bit
+ * in which the cases of a letter differ. */
+static bool same_block(const char *a, const char *b)
+{
+    const uint64_t cases = UINT64_C(0x2020202020202020);
+    uint64_t left, right;
+    memcpy(&left, a, 8);
+    memcpy(&right, b, 8);
+    return left == right ||
+           (!((left ^ right) & ~cases) && lower_block(left) == lower_block(right));
 }
 
 bool sgi_http1_same_ignoring_case(sgi_str a, sgi_str b)
@@ -48,12 +58,12 @@ bool sgi_http1_same_ignoring_case(sgi_str a, sgi_str b)
     if (a.n != b.n)
         return false;
     for (; i + 8 <= a.n; i += 8)
-        if (lower_block(a.p + i) != lower_block(b.p + i))
+        if (!same_block(a.p + i, b.p + i))
             return false;
     /* compares the last eight bytes of the texts; some of these bytes were compared
      * before */
     if (i && i < a.n)
-        return lower_block(a.p + a.n - 8) == lower_block(b.p + b.n - 8);
+        return same_block(a.p + a.n - 8, b.p + b.n - 8);
     for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
             return false;

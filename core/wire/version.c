@@ -53,7 +53,8 @@ const sgi_version_facts sgi_versions[] = {
 
 sgi_version sgi_version_parse(sgi_str text)
 {
-    for (int v = SGI_VERSION_2024_11_05; v <= SGI_VERSION_2026_07_28; v++)
+    /* the newest version, which nearly all requests have, is compared first */
+    for (int v = SGI_VERSION_2026_07_28; v >= SGI_VERSION_2024_11_05; v--)
         if (sgi_str_eq(text, sgi_versions[v].name))
             return (sgi_version)v;
     return SGI_VERSION_UNKNOWN;

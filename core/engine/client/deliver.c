@@ -141,12 +141,14 @@ static void void_joined(segue_request *request, sgi_json segments)
 
 void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json result)
 {
-    sgi_json meta = sgi_json_get(result, "_meta");
+    static const sgi_str names[] = {SGI_STR_INIT("dev.segue/replace"),
+                                    SGI_STR_INIT(SGI_SEGMENTS)};
+    sgi_json found[2];
     int64_t voided;
-    if (sgi_json_read_int(sgi_json_get(meta, "dev.segue/replace"), &voided) &&
-        voided > 0 && voided < SGI_COUNT_MAX)
+    sgi_json_pick(sgi_json_get(result, "_meta"), names, 2, found);
+    if (sgi_json_read_int(found[0], &voided) && voided > 0 && voided < SGI_COUNT_MAX)
         sgi_deliver_void_segments(request, (uint64_t)voided);
-    void_joined(request, sgi_json_get(meta, SGI_SEGMENTS));
+    void_joined(request, found[1]);
 }
 
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,

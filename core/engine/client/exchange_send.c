@@ -66,12 +66,15 @@ static const char *name_member(const sgi_exchange *exchange, sgi_str method)
  * message, so the message is well-formed. Returns false when out of memory. */
 static bool read_head(sgi_exchange *exchange)
 {
-    sgi_str body = sgi_buf_str(&exchange->conn->out);
-    sgi_json method = sgi_json_get(body, "method");
-    sgi_json params = sgi_json_get(body, "params");
+    static const sgi_str parts[] = {SGI_STR_INIT("id"), SGI_STR_INIT("method"),
+                                    SGI_STR_INIT("params")};
+    sgi_json found[3];
+    sgi_json_pick(sgi_buf_str(&exchange->conn->out), parts, 3, found);
+    sgi_json method = found[1];
+    sgi_json params = found[2];
     /* without a method, the message is an answer to a question of the server */
     if (!method.n) {
-        sgi_buf_add_str(&exchange->answers, sgi_json_get(body, "id"));
+        sgi_buf_add_str(&exchange->answers, found[0]);
         return !exchange->answers.failed;
     }
     sgi_json_decode(method, &exchange->method);

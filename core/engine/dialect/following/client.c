@@ -55,8 +55,8 @@ static bool is_asked(const segue_request *request)
 
 static bool answer(segue_request *request, sgi_json result)
 {
-    sgi_json type = sgi_json_get(result, "resultType");
-    if (!sgi_json_string_is(type, SGI_STR("task")) || !is_asked(request))
+    if (!is_asked(request) ||
+        !sgi_json_string_is(sgi_json_get(result, "resultType"), SGI_STR("task")))
         return false;
     sgi_task_handle_note_answer(request, result);
     sgi_request_finish(request, result);

@@ -35,9 +35,11 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
  * resultType can be missing (R-2557-5). */
 static bool answer(segue_request *request, sgi_json result)
 {
+    if (!may_be_task(request))
+        return false;
     sgi_json task = sgi_json_get(result, "task");
     sgi_json type = sgi_json_get(result, "resultType");
-    if (!may_be_task(request) || (type.n && !sgi_json_string_is(type, SGI_STR("task"))))
+    if (type.n && !sgi_json_string_is(type, SGI_STR("task")))
         return false;
     if (!type.n && (sgi_json_kind_of(sgi_json_get(task, "taskId")) != SGI_JSON_STRING ||
                     sgi_json_get(result, "content").n))

@@ -198,9 +198,8 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
 
 static bool answer(segue_request *request, sgi_json result)
 {
-    sgi_json type = sgi_json_get(result, "resultType");
     if (!request->is_call || !request->session->server.tasks ||
-        !sgi_json_string_is(type, SGI_STR("task")))
+        !sgi_json_string_is(sgi_json_get(result, "resultType"), SGI_STR("task")))
         return false;
     sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
     return true;
