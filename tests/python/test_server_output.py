@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import math
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    TypedDict,
+    TypeVar,
+)
 
+import jsonschema
 import msgspec
 import pydantic
 import pytest
@@ -18,6 +29,8 @@ from segue.server.output import Output, Unfit
 from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
 
 # ruff: noqa: F811
+
+T = TypeVar("T")
 
 
 class Color(enum.Enum):
@@ -428,3 +441,75 @@ def test_a_misfit_is_logged_and_masked(
     assert caplog.messages == [f"tool 'secret' failed: {why}"]
     world.run(shown, fails)
     assert lines == [told, why]
+
+
+# ---- models whose written form is not the one that they read
+
+
+class Stamped(pydantic.BaseModel):
+    t: Annotated[
+        datetime.datetime,
+        pydantic.PlainSerializer(lambda v: v.timestamp(), return_type=float),
+    ]
+
+
+class Renamed(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
+    first: str = pydantic.Field(
+        validation_alias="in_first", serialization_alias="firstName"
+    )
+
+
+class Square(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    side: int
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def area(self) -> int:
+        return self.side**2
+
+
+class Secret(pydantic.BaseModel):
+    word: pydantic.SecretStr
+
+
+Late = Annotated[
+    datetime.date, pydantic.PlainSerializer(lambda v: v.toordinal(), return_type=int)
+]
+NEW_YEAR = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("tp", "value", "sent"),
+    [
+        (Stamped, Stamped(t=NEW_YEAR), {"t": 1767225600.0}),
+        (Renamed, Renamed(first="a"), {"firstName": "a"}),
+        (Square, Square(side=2), {"side": 2, "area": 4}),
+        (list[Square], [Square(side=1)], {"result": [{"side": 1, "area": 1}]}),
+        (Late, datetime.date(1, 1, 2), {"result": 2}),
+        (dict[str, Late], {"a": datetime.date(1, 1, 2)}, {"a": 2}),
+        (Secret, Secret(word=pydantic.SecretStr("a")), {"word": "**********"}),
+    ],
+)
+def test_the_schema_of_a_result_tells_what_is_written(
+    tp: Any, value: Any, sent: Any
+) -> None:
+    output = Output(tp)
+    raw = output.encode("t", value)
+    assert msgspec.json.decode(raw) == sent
+    jsonschema.validate(sent, output.schema)
+
+
+class Page(pydantic.BaseModel, Generic[T]):
+    items: list[T]
+
+
+def test_an_object_of_a_generic_model_fits_its_declared_form() -> None:
+    output = Output(Page[Square])
+    for page in (Page(items=[Square(side=1)]), Page[Square](items=[Square(side=1)])):
+        assert output.encode("t", page) == b'{"items":[{"side":1,"area":1}]}'
+    with pytest.raises(Unfit):
+        output.encode("t", Page(items=["a"]))
+    with pytest.raises(Unfit):
+        output.encode("t", Square(side=1))

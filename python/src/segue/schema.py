@@ -1,7 +1,7 @@
 """Converts Python types to JSON Schema (2020-12), and checks values against Python types.
 
-msgspec does both tasks. A type that contains a model or a `Field` of pydantic is passed
-to pydantic as a whole. This module imports pydantic only if the program has imported it.
+msgspec does both tasks. A type that contains a type or a constraint of pydantic, or a
+constraint of annotated_types, is passed to pydantic as a whole.
 
 Both follow one rule for JSON: a value is accepted if it has the JSON type that the schema
 says. "5" is not an integer, and 5.0 is one. Types that JSON lacks, such as dates, paths
@@ -11,22 +11,23 @@ and bytes, are strings.
 from __future__ import annotations
 
 import dataclasses
-import sys
+import ipaddress
 import typing
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import PurePath
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_origin
 from urllib.parse import unquote
 
 import msgspec
 
-from .hints import unnamed
+from .readers import uses_pydantic
 from .refine import refine
 
 __all__ = [
     "Header",
     "checker",
+    "composite_members",
     "converter",
     "decoder",
     "encode",
@@ -35,6 +36,7 @@ __all__ = [
     "json_schema",
     "member_names",
     "reason",
+    "uses_pydantic",
     "with_whole_numbers",
 ]
 
@@ -54,34 +56,7 @@ class Header:
     name: str
 
 
-# ---- pydantic, if the program has imported it
-
-
-def uses_pydantic(tp: Any) -> bool:
-    """Returns whether only pydantic, and not msgspec, can read a type."""
-    return "pydantic" in sys.modules and _find_pydantic(tp, set())
-
-
-def _find_pydantic(tp: Any, seen: set[int]) -> bool:
-    tp = unnamed(tp)
-    if id(tp) in seen:
-        return False
-    seen.add(id(tp))
-    import pydantic
-    from pydantic.fields import FieldInfo
-
-    if isinstance(tp, FieldInfo):
-        return True
-    if isinstance(tp, type):
-        if issubclass(tp, pydantic.BaseModel) or hasattr(tp, "__pydantic_validator__"):
-            return True
-        if dataclasses.is_dataclass(tp) or typing.is_typeddict(tp):
-            try:
-                hints = typing.get_type_hints(tp, include_extras=True)
-            except NameError:
-                return False
-            return any(_find_pydantic(hint, seen) for hint in hints.values())
-    return any(_find_pydantic(arg, seen) for arg in get_args(tp))
+# ---- pydantic, if a type needs it (readers.py)
 
 
 def _adapter(tp: Any) -> Any:
@@ -108,15 +83,35 @@ def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
     return get
 
 
+# the types that are strings in JSON, and that msgspec does not know
+_TEXT_FORMATS: dict[type, str] = {
+    PurePath: "path",
+    ipaddress.IPv4Address: "ipv4",
+    ipaddress.IPv6Address: "ipv6",
+    ipaddress.IPv4Network: "ipv4network",
+    ipaddress.IPv6Network: "ipv6network",
+    ipaddress.IPv4Interface: "ipv4interface",
+    ipaddress.IPv6Interface: "ipv6interface",
+}
+
+
+def _text_format(kind: Any) -> str | None:
+    """Returns the format of a class whose objects are strings in JSON, or None."""
+    if not isinstance(kind, type):
+        return None
+    found = [_TEXT_FORMATS[one] for one in kind.__mro__ if one in _TEXT_FORMATS]
+    return found[0] if found else None
+
+
 def _decode_other(tp: Any, value: Any) -> Any:
     """Makes a value of a type that msgspec does not know."""
     kind = get_origin(tp) or tp
     if isinstance(value, kind):
         return value
-    is_path = issubclass(kind, PurePath)
-    if is_path and isinstance(value, str):
+    is_text = _text_format(kind) is not None
+    if is_text and isinstance(value, str):
         return kind(value)
-    wanted = "str" if is_path else kind.__name__
+    wanted = "str" if is_text else kind.__name__
     raise TypeError(f"Expected `{wanted}`, got `{type(value).__name__}`")
 
 
@@ -146,17 +141,27 @@ def _make_converter(tp: Any) -> Callable[[Any], Any]:
 
 def _make_checker(tp: Any) -> Callable[[Any], bytes]:
     if uses_pydantic(tp):
-        return _value_checker(_adapter(tp))
+        return _value_checker(tp)
     return _json_checker(strict_decoder(tp))
 
 
-def _value_checker(adapter: Any) -> Callable[[Any], bytes]:
+def _value_checker(tp: Any) -> Callable[[Any], bytes]:
+    import pydantic
+
+    root: Any = pydantic.RootModel
+    # Dataclasses do not check their fields when they are made, so they are read again.
+    # Bytes are base64, as msgspec has them. Models inside have a config of their own.
+    config = pydantic.ConfigDict(
+        revalidate_instances="always", val_json_bytes="base64", ser_json_bytes="base64"
+    )
+    model: Any = type("Value", (root[tp],), {"model_config": config})
+
     def check(value: Any) -> bytes:
-        made = adapter.validate_python(value)
         # pydantic does not read an object of a model again, but writing it tells whether
         # the fields have their types.
-        adapter.dump_json(made, by_alias=True, warnings="error")
-        return encode(made)
+        made = model.model_validate(value)
+        text: str = made.model_dump_json(by_alias=True, warnings="error")
+        return text.encode()
 
     return check
 
@@ -193,7 +198,7 @@ _converters = _cached(_make_converter)
 
 
 def _encode_other(value: Any) -> Any:
-    if isinstance(value, PurePath):
+    if _text_format(type(value)) is not None:
         return str(value)
     dump = getattr(value, "model_dump", None)
     if dump is not None:
@@ -281,14 +286,16 @@ def json_schema(tp: Any, *, is_read: bool = False) -> JsonSchema:
 
     Args:
         is_read: True = the schema tells all values that are read as the type, such as
-            numbers for a Decimal. False = only those that are written.
+            numbers for a Decimal. False = only those that are written. The names and the
+            types of a model's fields may differ, too.
 
     Raises:
         TypeError: the type has no JSON Schema, such as a class that neither msgspec nor
             pydantic knows.
     """
     if uses_pydantic(tp):
-        made: JsonSchema = _adapter(tp).json_schema(by_alias=True)
+        mode = "validation" if is_read else "serialization"
+        made: JsonSchema = _adapter(tp).json_schema(by_alias=True, mode=mode)
         return _inline_top(made, made.pop("$defs", {}))
     schemas, parts = msgspec.json.schema_components(
         (tp,), ref_template="#/$defs/{name}", schema_hook=_schema_other
@@ -298,10 +305,13 @@ def json_schema(tp: Any, *, is_read: bool = False) -> JsonSchema:
 
 
 def _schema_other(tp: Any) -> JsonSchema:
-    kind = get_origin(tp) or tp
-    if isinstance(kind, type) and issubclass(kind, PurePath):
-        return {"type": "string", "format": "path"}
-    raise NotImplementedError
+    form = _text_format(get_origin(tp) or tp)
+    if form is not None:
+        return {"type": "string", "format": form}
+    raise TypeError(
+        f"JSON has no form of `{getattr(tp, '__name__', tp)}`: use a type of JSON, a "
+        "dataclass, a TypedDict, a Struct of msgspec or a model of pydantic"
+    )
 
 
 def is_object_type(tp: Any) -> bool:
@@ -310,7 +320,7 @@ def is_object_type(tp: Any) -> bool:
     if tp in (None, type(None), Any) or isinstance(tp, (str, TypeVar)):
         return False
     try:
-        return json_schema(tp).get("type") == "object"
+        return json_schema(tp, is_read=True).get("type") == "object"
     except (TypeError, ValueError, RuntimeError):
         return False
 
@@ -340,6 +350,30 @@ def member_names(schema: JsonSchema) -> list[str]:
     return list(names)
 
 
+def composite_members(schema: JsonSchema) -> dict[str, JsonSchema]:
+    """Returns the members of a schema of objects that are always arrays or objects (or
+    null), with their schemas."""
+    return {
+        name: part
+        for name, part in schema.get("properties", {}).items()
+        if _kinds(schema, part) - {"null"} in _COMPOSITES
+    }
+
+
+_COMPOSITES: tuple[set[str], ...] = ({"array"}, {"object"}, {"array", "object"})
+
+
+def _kinds(schema: JsonSchema, part: Any) -> set[str]:
+    """Returns the types of the values of a part of a schema; "" = any type."""
+    if "$ref" in part:
+        part = _part_at(schema, part["$ref"]) or {}
+    options = part.get("anyOf") or part.get("oneOf")
+    if options:
+        return {kind for option in options for kind in _kinds(schema, option)}
+    kind = part.get("type", "")
+    return set(kind) if isinstance(kind, list) else {kind}
+
+
 def _part_at(schema: JsonSchema, place: str) -> Any:
     """Returns the part of a schema to which a reference such as `#/$defs/Point` leads;
     None if it leads nowhere."""
@@ -352,7 +386,7 @@ def _part_at(schema: JsonSchema, place: str) -> Any:
 
 def _find_member(tp: Any, name: str) -> bool:
     try:
-        schema = json_schema(tp)
+        schema = json_schema(tp, is_read=True)
     except (TypeError, ValueError, RuntimeError):
         return False
     return name in member_names(schema)
@@ -432,7 +466,7 @@ def form_schema(tp: Any) -> JsonSchema:
         TypeError: the type has a field that a form cannot have (2025-11-25
             client/elicitation, "Requested Schema").
     """
-    schema = json_schema(tp)
+    schema = json_schema(tp, is_read=True)
     parts = schema.pop("$defs", {})
     if schema.get("type") != "object":
         raise TypeError(f"a form has to be an object type, and {tp!r} is not")
@@ -459,6 +493,8 @@ def _simple(name: str, field: JsonSchema, parts: dict[str, JsonSchema]) -> JsonS
     if kinds and "type" not in field and all(isinstance(one, str) for one in kinds):
         field["type"] = "string"
     kind = field.get("type")
+    if isinstance(kind, list) and field.get("format") == "decimal":
+        kind = field["type"] = "string"  # an answer may still be a number
     is_choice = kind == "array" and {"enum", "anyOf"} & set(field.get("items", {}))
     if kind == "array" and is_choice:
         field["items"].setdefault("type", "string")

@@ -23,7 +23,7 @@ _PREFIX = "pydantic."
 
 
 def _is_field(value: Any) -> bool:
-    if "pydantic" not in sys.modules:
+    if not sys.modules.get("pydantic"):
         return False
     from pydantic.fields import FieldInfo
 

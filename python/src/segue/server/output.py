@@ -130,6 +130,8 @@ class Output:
         self.schema = _wrapped(made) if self.wraps else made
         self._check = schema.checker(tp)
         self._type = tp
+        # pydantic reads the object itself, and knows its class
+        self._by_json = not schema.uses_pydantic(tp)
         self._name = _named(tp)
 
     @classmethod
@@ -159,7 +161,7 @@ class Output:
             Unfit: the value does not fit the declared type.
         """
         try:
-            if not _has_class(value, self._type):
+            if self._by_json and not _has_class(value, self._type):
                 raise TypeError(f"an object is of another class: {value!r:.200}")
             raw = self._check(value)
         except (msgspec.ValidationError, TypeError, ValueError) as error:

@@ -104,6 +104,8 @@ class Signature:
         names: the names of the parameters that are arguments, in order.
         required: the names of the arguments without a default.
         schema: the JSON Schema of all arguments.
+        composites: the arguments that are arrays or objects, with their schemas. Where
+            arguments are strings, such an argument is a JSON text.
         returns: the annotation of the return value; Any when there is none.
         needs: the dependencies, by the parameter's name.
         call: calls the function with the values of the arguments, the context, and the
@@ -164,7 +166,12 @@ class Signature:
             self._fields.append(parameter)
             about = self._about.get(parameter.name)
             hint = models.marked(hint, parameter.default)
-            self.types[parameter.name] = schema.described(hint, about)
+            try:
+                self.types[parameter.name] = schema.described(hint, about)
+                schema.uses_pydantic(hint)
+            except TypeError as error:
+                place = f"{self.shown}: the type of {parameter.name!r}: "
+                raise TypeError(f"{place}{error}") from error
 
     def _use_types(self) -> None:
         """Makes the schema, `decode` and `convert` of the parameters' types."""
@@ -184,6 +191,7 @@ class Signature:
         elif self._is_closed:
             self.schema["additionalProperties"] = False
         self._loose = schema.lax_converter(self._struct(Any) if models else plain)
+        self.composites = schema.composite_members(self.schema)
 
     def _place_of_misfit(self) -> str:
         """Names the first parameter whose type cannot be used."""
@@ -198,12 +206,22 @@ class Signature:
 
     def convert(self, given: dict[str, Any]) -> tuple[Any, ...]:
         """As `decode`, for values that are decoded, or are strings."""
+        given = {name: self._parsed(name, value) for name, value in given.items()}
         values = _values(self._loose(given))
         made = self._models.convert(values) if self._models else values
         if self._extra is None:
             return made
         convert = schema.converter(self._extra_type)
         return (*made, self._extras(given, convert))
+
+    def _parsed(self, name: str, value: Any) -> Any:
+        """Returns a value with a string parsed as JSON if the argument needs that."""
+        if not isinstance(value, str) or name not in self.composites:
+            return value
+        try:
+            return msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"Expected a JSON text ({error}) - at `$.{name}`") from None
 
     def _read(self, params: bytes) -> tuple[Any, ...]:
         values = _values(self._unpack(params).arguments)
@@ -279,7 +297,7 @@ class Signature:
 
     def _tell_extra(self) -> None:
         """Adds the type of `**kwargs` to the schema."""
-        told = schema.json_schema(self._extra_type)
+        told = schema.json_schema(self._extra_type, is_read=True)
         parts = told.pop("$defs", {})
         own = self.schema.setdefault("$defs", {})
         if any(own.get(key, part) != part for key, part in parts.items()):
