@@ -417,12 +417,13 @@ class Session:
     def get_prompt(
         self,
         name: str,
-        arguments: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Any] | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> client.PromptResult:
-        """Gets the messages of a prompt."""
-        return _run(self._session.get_prompt(name, arguments, meta=meta))
+        """Gets the messages of a prompt. Its arguments may be given by name, too."""
+        return _run(self._session.get_prompt(name, arguments, meta=meta, **more))
 
     def complete(
         self,

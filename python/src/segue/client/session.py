@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import _segue, errors
+from ..schema import encode
 from . import items
 from .calls import Calls
 from .changes import Changes, Kind
@@ -96,18 +97,29 @@ class Session(Calls):
     async def get_prompt(
         self,
         name: str,
-        arguments: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Any] | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> items.PromptResult:
-        """Gets the messages of a prompt. Its arguments are strings.
+        """Gets the messages of a prompt: `get_prompt("plan", city="Oslo", days=4)`.
+
+        The arguments of a prompt are strings. Any other value is sent as its JSON text,
+        so 4 is sent as "4".
+
+        Args:
+            arguments: Further arguments, for names that cannot be keywords.
 
         Raises:
             RemoteError: The prompt does not exist, or an argument is missing (-32602).
         """
         params: dict[str, Any] = {"name": name}
-        if arguments:
-            params["arguments"] = arguments
+        given = {**(arguments or {}), **more}
+        if given:
+            params["arguments"] = {
+                key: value if isinstance(value, str) else encode(value).decode()
+                for key, value in given.items()
+            }
         return items.read_prompt(
             await self.request_raw("prompts/get", _with_meta(params, meta))
         )

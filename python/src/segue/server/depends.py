@@ -15,7 +15,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, overload
 
 from ..hints import unnamed
 from . import docstring
@@ -75,17 +75,50 @@ def dependency_of(
     """Returns the mark of a parameter: its default, or a part of its annotation.
 
     Raises:
-        TypeError: the parameter is marked with `Depends` itself, without a function.
+        TypeError: the parameter is marked with `Depends` itself, without a function, or
+            with a mark of another package, so that clients would fill it.
     """
+    where = f"{docstring.named(function)}: {parameter.name!r}"
     for one in (parameter.default, *getattr(unnamed(hint), "__metadata__", ())):
         if isinstance(one, Dependency):
             return one
         if one is Depends:
             raise TypeError(
-                f"{docstring.named(function)}: {parameter.name!r} is marked with "
-                "segue.Depends without a function: write segue.Depends(function)"
+                f"{where} is marked with segue.Depends without a function: write "
+                "segue.Depends(function)"
             )
+        if _is_foreign_mark(one):
+            kind = one if isinstance(one, type) or inspect.isroutine(one) else type(one)
+            raise TypeError(
+                f"{where} is marked with {kind.__name__} of {kind.__module__}, which "
+                "means nothing here, so clients could set it: use "
+                "segue.Depends(function)"
+            )
+    _refuse_foreign_context(where, hint)
     return None
+
+
+def _is_foreign_mark(one: Any) -> bool:
+    """Returns whether a default or an annotation is how another package marks a
+    parameter that clients must not fill, such as `fastapi.Depends`."""
+    is_class = isinstance(one, type)
+    kind = one if is_class or inspect.isroutine(one) else type(one)
+    if str(kind.__module__).partition(".")[0] == "fastapi":
+        return True
+    names = [base.__name__ for base in getattr(kind, "__mro__", (kind,))]
+    return any(name.lstrip("_") in ("Depends", "Dependency") for name in names)
+
+
+def _refuse_foreign_context(where: str, hint: Any) -> None:
+    for one in (hint, *get_args(hint)):
+        kind = get_origin(one) or one
+        for base in getattr(kind, "__mro__", ()):
+            package = base.__module__.partition(".")[0]
+            if base.__name__ == "Context" and package in ("mcp", "fastmcp"):
+                raise TypeError(
+                    f"{where} is annotated with the Context of {package}: use "
+                    "segue.Context"
+                )
 
 
 class _Plan(NamedTuple):

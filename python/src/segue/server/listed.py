@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .. import _segue, errors
+from .. import _segue, errors, schema
 from ..content import Annotations, Icon
 from ..failures import McpError
 from . import layers
@@ -276,6 +276,11 @@ class Prompt(Completing):
     def _argument(self, name: str) -> dict[str, Any]:
         told: dict[str, Any] = {"name": name}
         about = self.signature.schema["properties"].get(name, {}).get("description")
+        own = self.signature.composites.get(name)
+        if own is not None:
+            own = {key: value for key, value in own.items() if key != "description"}
+            hint = f"A JSON text that fits this schema: {schema.encode(own).decode()}"
+            about = f"{about} {hint}" if about else hint
         if about:
             told["description"] = about
         if name in self.signature.required:

@@ -200,7 +200,14 @@ class Server:
             self._add(make(made))
             return made
 
-        return decorate if function is None else decorate(function)
+        if function is None:
+            return decorate
+        if not callable(function):
+            raise TypeError(
+                f"a decorator of a server takes its options by name, not {function!r}: "
+                f"write name={function!r}"
+            )
+        return decorate(function)
 
     # ---- resources, prompts, completion
 
@@ -223,6 +230,11 @@ class Server:
                 whether shared caches may keep the result for other callers, too.
         """
 
+        if not isinstance(uri, str):
+            raise TypeError(
+                "a resource needs its URI, or its template: write "
+                '@server.resource("data://notes"), not @server.resource'
+            )
         return self._decorate(None, lambda made: Resource(made, uri, **options))  # type: ignore[no-any-return]
 
     @overload
