@@ -41,6 +41,12 @@ def picture() -> list[Any]:
 
 
 @SERVER.tool
+async def told(ctx: segue.Context) -> dict[str, int]:
+    await ctx.send("line 0\n", "line 1\n")
+    return {"lines": 2}
+
+
+@SERVER.tool
 def fail() -> str:
     raise segue.ToolError("sold out")
 
@@ -61,6 +67,8 @@ def test_a_call(name: str) -> None:
             assert "a dot" in str(got)
             if name != "pydantic_ai":
                 assert "iVBORw==" in str(got)
+            got = await RUNS[name](session, "told", "c4", {}, [])
+            assert got == 'line 0\nline 1\n{"lines":2}'
             failed = await RUNS[name](session, "fail", "c3", {}, [])
             assert "sold out" in str(failed)
 

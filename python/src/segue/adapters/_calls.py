@@ -8,7 +8,9 @@ import inspect
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
-from .. import errors
+import msgspec
+
+from .. import errors, schema
 from .._segue import Segment
 from ..client.session import Session
 from ..content import Audio, EmbeddedResource, Image, ResourceLink, Result, Text
@@ -21,6 +23,7 @@ __all__ = [
     "missing",
     "standard_blocks",
     "text_of",
+    "value_of",
 ]
 
 OnSegment = Callable[[str, Segment], object]
@@ -102,6 +105,32 @@ def text_of(result: Result) -> str:
         elif isinstance(block, ResourceLink):
             parts.append(f"{block.name}: {block.uri}")
     return "".join(parts)
+
+
+def value_of(result: Result) -> Any:
+    """Returns a result for a model: the structured value, or the text if that says more.
+    The text then ends with the JSON of the structured value."""
+    text, value = text_of(result), result.structured
+    if value is None:
+        return text
+    if not text.strip():
+        return value
+    last = next((one.text for one in result.content[::-1] if isinstance(one, Text)), "")
+    is_told = _is_json_of(value, last)
+    if is_told and text == last:
+        return value
+    return text if is_told else f"{text}\n{schema.encode(value).decode()}"
+
+
+def _is_json_of(value: Any, text: str) -> bool:
+    """Returns whether a text is the JSON of a structured value, or the value inside of
+    `{"result": value}` as a text."""
+    inner = value.get("result") if isinstance(value, dict) and len(value) == 1 else None
+    try:
+        made = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        made = text
+    return made == value or (inner is not None and inner in (made, text))
 
 
 def media_of(result: Result) -> list[Image | Audio]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..client.session import Session
-from ._calls import OnSegment, Tokens, call, media_of, missing, text_of
+from ._calls import OnSegment, Tokens, call, media_of, missing, text_of, value_of
 
 try:
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
@@ -38,10 +38,9 @@ async def tools(
                 tokens=tokens,
                 on_segment=on_segment,
             )
-            text = text_of(result)
             if result.is_error:
-                raise ModelRetry(text)
-            value = text if result.structured is None else result.structured
+                raise ModelRetry(text_of(result))
+            value = value_of(result)
             media = [
                 BinaryContent(block.data, media_type=block.mime_type)
                 for block in media_of(result)
