@@ -111,6 +111,7 @@ def test_a_callback_refuses(world: World) -> None:
         object(),
         {"answer": 1},  # the content of a form, without an action
         segue.ElicitResult("acept", {}),  # type: ignore[arg-type]
+        segue.ElicitResult("accept", {"wrong": 1}),  # does not fit the form
     ],
 )
 def test_a_callback_that_fails(world: World, reply: Any) -> None:
@@ -126,7 +127,7 @@ def test_a_callback_that_fails(world: World, reply: Any) -> None:
 
         async with world.session(on_elicit=on_elicit) as session:
             said = (await session.call("ask_name")).text
-            assert "failed to answer" in said or "cancel" in said
+            assert "cancel" in said
         assert len(reported) == 1
         assert "elicitation/create" in reported.pop()["message"]
         loop.set_exception_handler(None)

@@ -173,3 +173,44 @@ char *sgi_form_defaults_fill_answer(const sgi_form_defaults *defaults, const sgi
     sgi_buf_free(&text);
     return filled;
 }
+
+/* ---- the form of a question ---- */
+
+bool sgi_question_form_store(sgi_question_form *form, const sgi_mem *mem, sgi_str method,
+                             sgi_json params)
+{
+    sgi_json kept = params.n ? params : SGI_STR("{}");
+    *form = (sgi_question_form){0};
+    if (!sgi_str_eq(method, SGI_STR("elicitation/create")))
+        return true;
+    form->text = sgi_text_dup(mem, kept);
+    form->len = kept.n;
+    return form->text != NULL;
+}
+
+void sgi_question_form_free(sgi_question_form *form, const sgi_mem *mem)
+{
+    if (form->text)
+        sgi_free(mem, form->text, form->len + 1);
+    *form = (sgi_question_form){0};
+}
+
+segue_status sgi_question_form_take_answer(const sgi_question_form *form,
+                                           const sgi_form_defaults *defaults,
+                                           const sgi_mem *mem, sgi_json answer,
+                                           char **out, size_t *len)
+{
+    sgi_json params = {form->text, form->len};
+    if (!sgi_answer_is_well_formed(form->text != NULL, answer))
+        return SEGUE_E_INVALID;
+    char *filled = sgi_form_defaults_fill_answer(defaults, mem, answer, len);
+    if (!filled)
+        return SEGUE_E_NOMEM;
+    if (form->text && !sgi_answer_fits_form(sgi_json_get(params, "requestedSchema"),
+                                            (sgi_json){filled, *len}, mem)) {
+        sgi_free(mem, filled, *len + 1);
+        return SEGUE_E_INVALID;
+    }
+    *out = filled;
+    return SEGUE_OK;
+}

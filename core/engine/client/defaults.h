@@ -34,4 +34,23 @@ char *sgi_form_defaults_fill_answer(const sgi_form_defaults *defaults, const sgi
  * question asks a person. */
 bool sgi_answer_is_well_formed(bool elicits, sgi_json answer);
 
+/* The params of a question that asks a person, as JSON text; NULL = any other question. */
+typedef struct sgi_question_form {
+    char *text;
+    size_t len;
+} sgi_question_form;
+
+/* Stores the form of a question. Returns false when out of memory. */
+bool sgi_question_form_store(sgi_question_form *form, const sgi_mem *mem, sgi_str method,
+                             sgi_json params);
+void sgi_question_form_free(sgi_question_form *form, const sgi_mem *mem);
+/* Makes a copy of the application's answer with the defaults filled in; its memory has
+ * len + 1 bytes. Returns SEGUE_E_INVALID when the answer does not fit the form. A server
+ * may ignore such an answer and keep the question open (R-2557-27), while the application
+ * believes that the question is answered. */
+segue_status sgi_question_form_take_answer(const sgi_question_form *form,
+                                           const sgi_form_defaults *defaults,
+                                           const sgi_mem *mem, sgi_json answer,
+                                           char **out, size_t *len);
+
 #endif

@@ -11,8 +11,7 @@ void sgi_question_free(const sgi_mem *mem, sgi_question *question)
         sgi_free(mem, question->answer, question->answer_len + 1);
     sgi_text_free(mem, question->key);
     sgi_form_defaults_free(&question->defaults, mem);
-    if (question->form)
-        sgi_free(mem, question->form, question->form_len + 1);
+    sgi_question_form_free(&question->form, mem);
     sgi_free(mem, question, sizeof *question);
 }
 

@@ -15,7 +15,6 @@
 #include "engine/client/dialects.h"
 #include "engine/input/answer_form.h"
 
-#define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
 
 /* Returns the pause in ms before the request is sent again after an answer that should
@@ -29,42 +28,17 @@ static int64_t pause_ms(int32_t rounds)
 
 /* ---- one question ---- */
 
-static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method,
-                      sgi_json params)
-{
-    sgi_json form = params.n ? params : SGI_STR("{}");
-    if (!sgi_str_eq(method, SGI_STR(ELICIT)))
-        return true;
-    question->form = sgi_text_dup(mem, form);
-    question->form_len = form.n;
-    return question->form != NULL;
-}
-
 /* Stores the application's answer, if it fits the form of the question. Otherwise returns
- * SEGUE_E_INVALID, and nothing is sent. A server may ignore an invalid answer and keep
- * the question open (R-2557-27). Without the check the application would then believe
- * that the question is answered. */
+ * SEGUE_E_INVALID, and nothing is sent. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer)
 {
-    const sgi_mem *mem = sgi_engine_mem(request->engine);
-    size_t len;
-    if (!sgi_answer_is_well_formed(question->form != NULL, answer))
-        return SEGUE_E_INVALID;
-    char *filled = sgi_form_defaults_fill_answer(&question->defaults, mem, answer, &len);
-    if (!filled)
-        return SEGUE_E_NOMEM;
-    if (question->form &&
-        !sgi_answer_fits_form(sgi_json_get((sgi_json){question->form, question->form_len},
-                                           "requestedSchema"),
-                              (sgi_json){filled, len}, mem)) {
-        sgi_free(mem, filled, len + 1);
-        return SEGUE_E_INVALID;
-    }
-    question->answer = filled;
-    question->answer_len = len;
-    question->state = SGI_QUESTION_ANSWERED;
-    return SEGUE_OK;
+    segue_status status = sgi_question_form_take_answer(
+        &question->form, &question->defaults, sgi_engine_mem(request->engine), answer,
+        &question->answer, &question->answer_len);
+    if (status == SEGUE_OK)
+        question->state = SGI_QUESTION_ANSWERED;
+    return status;
 }
 
 bool sgi_question_on_answer_failed(segue_request *request, sgi_question *question,
@@ -110,7 +84,8 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
         question->key = sgi_text_dup(mem, key);
     }
     bool ok =
-        question && question->key && keep_form(mem, question, method, params) &&
+        question && question->key &&
+        sgi_question_form_store(&question->form, mem, method, params) &&
         sgi_form_defaults_store(&question->defaults, request->session, method, params) &&
         tell(request, key, method, params);
     if (ok) {
@@ -171,7 +146,7 @@ static segue_status answer_without_error(segue_request *request, const char *key
         return SEGUE_E_NOT_FOUND;
     if (question->is_unknown)
         return answer_unknown(request, key, error);
-    return question->form
+    return question->form.text
                ? sgi_request_answer(request, key, SGI_STR("{\"action\":\"cancel\"}"))
                : SEGUE_E_UNSUPPORTED;
 }

@@ -29,10 +29,7 @@ typedef struct sgi_question {
     sgi_emitter *updating;
     /* counts the attempts to send tasks/update, which carries the answer */
     sgi_tries tries;
-    /* for a question that asks a person (elicitation): its params (JSON); NULL for any
-     * other question */
-    char *form;
-    size_t form_len;
+    sgi_question_form form;
     /* true when no revision of the protocol defines the question's method */
     bool is_unknown;
 } sgi_question;

@@ -10,6 +10,7 @@ void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_qu
     sgi_text_free(mem, server_question->key);
     sgi_text_free(mem, server_question->related);
     sgi_form_defaults_free(&server_question->defaults, mem);
+    sgi_question_form_free(&server_question->form, mem);
     if (server_question->answer)
         sgi_free(mem, server_question->answer, server_question->answer_len + 1);
     sgi_free(mem, server_question, sizeof *server_question);

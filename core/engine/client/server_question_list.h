@@ -18,6 +18,7 @@ struct sgi_server_question {
      * task */
     char *related;
     sgi_form_defaults defaults;
+    sgi_question_form form;
     char *answer; /* JSON text of the application's answer; NULL = not answered */
     size_t answer_len;
     int32_t wire_session;
@@ -35,7 +36,6 @@ struct sgi_server_question {
     bool carried;
     bool failed;  /* true when the answer is an error object */
     bool refused; /* true when the client has refused the question by itself */
-    bool elicits; /* true when the question asks a person (elicitation) */
     /* the request that has the question in its list; NULL = not yet in a list */
     segue_request *request;
     sgi_timer again; /* fires when the answer has to be sent again */

@@ -171,16 +171,18 @@ static bool add(segue_request *request, sgi_server_question *server_question,
     sgi_buf_add_str(&text, method);
     sgi_buf_add_char(&text, 0);
     sgi_buf_add_str(&text, msg->params.n ? msg->params : SGI_STR("{}"));
-    bool ok = !text.failed &&
-              sgi_form_defaults_store(&server_question->defaults, request->session,
-                                      method, msg->params) &&
-              sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
+    bool ok =
+        !text.failed &&
+        sgi_form_defaults_store(&server_question->defaults, request->session, method,
+                                msg->params) &&
+        sgi_question_form_store(&server_question->form, sgi_engine_mem(request->engine),
+                                method, msg->params) &&
+        sgi_inbox_add_record(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (!ok)
         return false;
     server_question->resumes =
         sgi_cli_is_resumable(request) && server_question->id[0] == '"';
-    server_question->elicits = sgi_str_eq(method, SGI_STR("elicitation/create"));
     append(request, server_question);
     return true;
 }
@@ -389,10 +391,12 @@ segue_status sgi_server_question_answer(segue_request *request, const char *key,
     size_t len;
     if (!server_question)
         return SEGUE_E_NOT_FOUND;
-    if (!sgi_answer_is_well_formed(server_question->elicits, answer))
-        return SEGUE_E_INVALID;
-    char *filled = sgi_form_defaults_fill_answer(
-        &server_question->defaults, sgi_engine_mem(request->engine), answer, &len);
+    char *filled;
+    segue_status status = sgi_question_form_take_answer(
+        &server_question->form, &server_question->defaults,
+        sgi_engine_mem(request->engine), answer, &filled, &len);
+    if (status != SEGUE_OK)
+        return status;
     return give_answer(request->session, server_question, filled, len, false);
 }
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _segue, errors
 from .._waits import Wait
 from ..content import Result
-from .questions import Refused
+from .questions import ELICIT, Refused
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -203,7 +203,7 @@ class Exchange:
                 pass  # the question was withdrawn, or its request has ended
             except Exception as error:
                 self.session.failed(f"the callback that answers {method} failed", error)
-                self._refuse(key, -32603, "The client failed to answer")
+                self._give_up(key, method)
         except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
             pass
         finally:
@@ -219,6 +219,15 @@ class Exchange:
                 f"the answer to {method} does not fit the requested form: "
                 f"{reply.decode()}"
             ) from None
+
+    def _give_up(self, key: str, method: str) -> None:
+        """Answers a question whose callback failed: a form with "cancel", in every
+        revision."""
+        assert self.handle is not None
+        if method == ELICIT:
+            _segue.request_answer(self.handle, key, b'{"action":"cancel"}')
+        else:
+            self._refuse(key, -32603, "The client failed to answer")
 
     def _refuse(self, key: str, code: int, message: str) -> None:
         assert self.handle is not None
