@@ -231,7 +231,7 @@ static void deadline_passed(sgi_timer *timer)
         return;
     give_up_call(request);
     sgi_request_fail(request, SEGUE_E_TIMEOUT,
-                     "the request took longer than its timeout_ms");
+                     "the request took longer than its timeout");
 }
 
 segue_status sgi_request_grant_credit(segue_request *request, int64_t n)

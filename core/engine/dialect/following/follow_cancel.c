@@ -19,7 +19,7 @@ static void end(segue_request *request, const char *text)
 {
     if (request->follow->cancel_status == SEGUE_E_TIMEOUT)
         sgi_request_fail(request, SEGUE_E_TIMEOUT,
-                         "the request took longer than its timeout_ms");
+                         "the request took longer than its timeout");
     else
         sgi_request_fail(request, SEGUE_E_CANCELLED, text);
 }
