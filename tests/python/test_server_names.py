@@ -20,6 +20,9 @@ KNOWN = ["color", "max_results", "to", "n"]
         ("N", "n"),
         ("m", None),
         ("cooler", "color"),
+        ("coolr", "color"),
+        ("ot", None),  # one of two characters differs
+        ("clooer", "color"),
         ("size", None),
         ("", None),
         ("c" * 1000, None),

@@ -70,18 +70,29 @@ function plain(name: string): string {
     return shortened(name).toLowerCase().replaceAll("_", "").replaceAll("-", "");
 }
 
-/** Returns the number of characters to insert, remove or replace to make b of a. */
+/**
+ * Returns the number of characters to insert, remove or replace, and of neighbours to
+ * swap, to make b of a.
+ */
 function distance(a: string, b: string): number {
-    const row = Array.from({ length: b.length + 1 }, (_, at) => at);
+    let before: number[] = [];
+    let row = Array.from({ length: b.length + 1 }, (_, at) => at);
     for (let i = 1; i <= a.length; i++) {
-        let diagonal = i - 1;
-        row[0] = i;
+        const last = row;
+        row = [i];
         for (let j = 1; j <= b.length; j++) {
-            const above = row[j] as number;
-            const replaced = diagonal + (a[i - 1] === b[j - 1] ? 0 : 1);
-            row[j] = Math.min(above + 1, (row[j - 1] as number) + 1, replaced);
-            diagonal = above;
+            const replaced = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+            let least = Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaced);
+            if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+                least = Math.min(least, at(before, j - 2) + 1);
+            }
+            row.push(least);
         }
+        before = last;
     }
-    return row[b.length] as number;
+    return at(row, b.length);
+}
+
+function at(row: readonly number[], place: number): number {
+    return row[place] as number;
 }

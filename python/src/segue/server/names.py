@@ -67,13 +67,15 @@ def _plain(name: str) -> str:
 
 
 def _distance(a: str, b: str) -> int:
-    """Returns the number of characters to insert, remove or replace to make b of a."""
-    row = list(range(len(b) + 1))
+    """Returns the number of characters to insert, remove or replace, and of neighbours to
+    swap, to make b of a."""
+    before, row = [0], list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        diagonal, row[0] = row[0], i
+        last, row, older = row, [i], before
         for j, y in enumerate(b, 1):
-            diagonal, row[j] = (
-                row[j],
-                min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y)),
-            )
+            least = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                least = min(least, older[j - 2] + 1)
+            row.append(least)
+        before = last
     return row[-1]
