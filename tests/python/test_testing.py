@@ -84,6 +84,10 @@ class TestOptions:
         for _ in range(times):
             assert (await segue_session.call("ask")).text == "Ada"
 
+    async def test_a_question_over_http(self, segue_served):
+        session = await segue_served.connect()
+        assert (await session.call("ask")).text == "Ada"
+
 async def test_two_servers(segue_lab):
     one = await segue_lab.connect(server)
     two = await segue_lab.connect(segue.Server("other"))
@@ -126,7 +130,7 @@ def run(suite: str, place: Path, *options: str) -> str:
 
 def test_a_suite_of_a_user(tmp_path: Path) -> None:
     said = run(SUITE, tmp_path)
-    assert "8 passed" in said and "failed" not in said, said
+    assert "9 passed" in said and "failed" not in said, said
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def segue_server() -> Server:
 
 @pytest.fixture
 def segue_options() -> ConnectOptions:
-    """The options of `segue_session`."""
+    """The options of `segue_session`, and of the sessions of `segue_served`."""
     return {}
 
 
@@ -130,10 +130,15 @@ def segue_session(
 
 @pytest.fixture
 def segue_served(
-    request: pytest.FixtureRequest, segue_lab: Lab, segue_server: Server
+    request: pytest.FixtureRequest,
+    segue_lab: Lab,
+    segue_server: Server,
+    segue_options: ConnectOptions,
 ) -> Served:
     """The server over HTTP, behind a wire."""
-    return _runner(request).run(segue_lab.serve(segue_server))
+    served: Served = _runner(request).run(segue_lab.serve(segue_server))
+    served._client_options = segue_options
+    return served
 
 
 @pytest.fixture

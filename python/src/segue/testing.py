@@ -211,11 +211,13 @@ class Served:
         self._lab = lab
         self._wire = wire
         self._options = options
+        self._client_options: ConnectOptions = {}
         self._serving: Serving | None = None
 
     async def connect(self, **options: Unpack[ConnectOptions]) -> Session:
-        """Connects a client. The session is closed with the lab."""
-        return await self._lab._opened(self.url, options)
+        """Connects a client. The session is closed with the lab. With the fixture
+        `segue_served`, the options of the fixture `segue_options` hold, too."""
+        return await self._lab._opened(self.url, {**self._client_options, **options})
 
     def cut(self) -> None:
         """Breaks all connections, as a network does. New ones can be made at once."""
