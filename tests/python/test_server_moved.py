@@ -165,3 +165,131 @@ def test_the_blocking_client_makes_texts_too() -> None:
             assert prompt.messages[0].content.text.startswith("(4, [1], Model(n=1)")
 
     asyncio.run(work())
+
+
+# ---- questions
+
+
+def test_a_question_may_have_no_form_or_a_list_of_choices(world: ServerWorld) -> None:
+    server = segue.Server("questions")
+
+    @server.tool
+    async def ask(ctx: segue.Context) -> str:
+        sure = await ctx.elicit("Sure?", None)
+        color = await ctx.ask("Which?", ["red", "blue"])
+        several = await ctx.elicit("Which ones?", [["a", "b", "c"]])
+        with pytest.raises(TypeError, match="a choice has to be a list of str"):
+            await ctx.elicit("Which?", [])
+        return f"{sure.accepted} {sure.content} {color} {several.content}"
+
+    @server.tool
+    def ask_from_thread(ctx: segue.SyncContext) -> str:
+        return f"{ctx.elicit('Sure?', None).accepted} {ctx.ask('?', ['red', 'blue'])}"
+
+    def on_elicit(request: segue.ElicitRequest) -> segue.ElicitResult:
+        assert request.schema is not None
+        field = request.schema["properties"].get("value")
+        if field is None:
+            return segue.ElicitResult("accept", {})
+        if field["type"] == "string":
+            assert field["enum"] == ["red", "blue"]
+            return segue.ElicitResult("accept", {"value": "blue"})
+        assert field["items"]["enum"] == ["a", "b", "c"]
+        return segue.ElicitResult("accept", {"value": ["a", "c"]})
+
+    async def work(session: Any) -> None:
+        assert (await session.call("ask")).text == "True None blue ['a', 'c']"
+        assert (await session.call("ask_from_thread")).text == "True blue"
+
+    world.run(server, work, on_elicit=on_elicit)
+
+
+# ---- mistakes that are told
+
+
+def test_an_async_function_cannot_have_the_context_of_plain_ones() -> None:
+    async def handler(ctx: segue.SyncContext) -> str: ...  # type: ignore[empty-body]
+
+    async def factory(ctx: segue.SyncContext) -> int: ...  # type: ignore[empty-body]
+
+    def needing(x: Any = segue.Depends(factory)) -> None: ...
+
+    async def either(ctx: segue.Context | segue.SyncContext) -> None: ...
+
+    server = segue.Server("s")
+    with pytest.raises(TypeError, match=r"^handler: 'ctx' is annotated with SyncContext"):
+        server.tool(handler)
+    with pytest.raises(TypeError, match=r"^factory: 'ctx' is annotated with SyncContext"):
+        server.tool(needing)
+    server.tool(either)
+
+
+def test_a_restartable_generator_that_cannot_continue_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = segue.Server("s")
+
+    async def again() -> Any:
+        yield "a"
+
+    async def goes_on(ctx: segue.Context) -> Any:
+        yield "a"
+
+    server.tool(restartable=True)(goes_on)
+    assert not caplog.records
+    server.tool(restartable=True)(again)
+    assert "the tool 'again' is restartable, but takes no segue.Context" in caplog.text
+
+
+def test_a_middleware_that_loses_a_segment_fails(world: ServerWorld) -> None:
+    server = segue.Server("s", expose_errors=True)
+
+    @server.use
+    async def loses(call: segue.Call, proceed: segue.Proceed) -> Any:
+        call.on_segment(lambda value: None)
+        return await proceed()
+
+    @server.tool
+    async def speak() -> Any:
+        yield "a"
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.ToolError, match="of on_segment has returned None"):
+            await session.call("speak")
+
+    world.run(server, work)
+
+
+def test_a_limited_rate_says_that_the_call_may_be_repeated(world: ServerWorld) -> None:
+    server = segue.Server("s")
+    server.use(segue.middleware.limit_rate(0.001, burst=1))
+
+    @server.tool
+    def ping() -> str:
+        return "pong"
+
+    async def work(session: Any) -> None:
+        assert (await session.call("ping")).text == "pong"
+        with pytest.raises(segue.RemoteError) as caught:
+            await session.call("ping")
+        assert caught.value.retryable and caught.value.data["retryAfterMs"] > 0
+
+    world.run(server, work)
+
+
+def test_a_task_is_a_context_that_does_not_end_it(world: ServerWorld) -> None:
+    server = segue.Server("s")
+    go = asyncio.Event()
+
+    @server.tool(task="must")
+    async def wait() -> str:
+        await go.wait()
+        return "done"
+
+    async def work(session: Any) -> None:
+        async with await session.start("wait") as task:
+            token = task.token
+        go.set()
+        assert (await session.resume(token).result()).text == "done"
+
+    world.run(server, work)

@@ -468,6 +468,8 @@ def make(
 ) -> Error:
     """Makes the exception of a status. An unknown status becomes an :class:`Error`."""
     kind = BY_STATUS.get(status, Error)
+    if not retryable and data is not None and b'"retryAfterMs"' in data:
+        retryable = True  # the peer says when the call may be repeated
     if kind is RemoteError and data is not None and b'"reason"' in data:
         kind = _by_reason(data)
     return kind(message, code=code, data=data, retryable=retryable)

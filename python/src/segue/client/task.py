@@ -15,6 +15,8 @@ from .items import decode
 from .stream import Reader
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .conversation import Conversation
 
 __all__ = ["Task", "TaskStatus"]
@@ -179,6 +181,14 @@ class Task(Reader):
 
     def __await__(self) -> Generator[Any, None, Result]:
         return self.result().__await__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Stops reading. The task continues; only `cancel` ends it."""
+        if self._flow is not None:
+            await self._flow.leave(detach=True)
 
     async def status(self) -> TaskStatus:
         """Asks the server for the status of a task or of a resumable call.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import concurrent.futures
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -418,14 +418,19 @@ class Context:
     async def ask(self, message: str, type: type[T], *, key: str | None = None) -> T: ...
     @overload
     async def ask(self, message: str, *, key: str | None = None) -> str: ...
+    @overload
+    async def ask(
+        self, message: str, type: Sequence[str], *, key: str | None = None
+    ) -> str: ...
 
     async def ask(self, message: str, type: Any = str, *, key: str | None = None) -> Any:
         """Asks the user and returns the user's input.
 
         Args:
             message: the text that the user reads.
-            type: the wanted input: str, int, float, bool, an Enum or a Literal, or a flat
-                Struct, dataclass or model, whose fields are those of the form.
+            type: the wanted input: str, int, float, bool, an Enum, a Literal or a list of
+                strings to choose from, or a flat Struct, dataclass or model, whose fields
+                are those of the form. Other types make a form with one field, `value`.
             key: see `request`.
 
         Raises:
@@ -439,7 +444,8 @@ class Context:
         self, message: str, type: Any, *, key: str | None = None
     ) -> ElicitResult[Any]:
         """Asks the user as `ask` does, and returns a refusal as `action` instead of
-        raising. If `type` is a JSON Schema, the answer is a dict."""
+        raising. If `type` is a JSON Schema, the answer is a dict. With None the form has
+        no fields, `[["a", "b"]]` is a choice of several strings."""
         form, params = _form(message, type)
         return _elicited(await self._ask(forms.ELICIT, params, key), form)
 
@@ -531,6 +537,10 @@ class SyncContext(Context):
     def ask(self, message: str, type: type[T], *, key: str | None = None) -> T: ...
     @overload
     def ask(self, message: str, *, key: str | None = None) -> str: ...
+    @overload
+    def ask(
+        self, message: str, type: Sequence[str], *, key: str | None = None
+    ) -> str: ...
 
     def ask(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, message: str, type: Any = str, *, key: str | None = None

@@ -98,6 +98,21 @@ def dependency_of(
     return None
 
 
+def check_context(function: Factory, name: str, hint: Any) -> None:
+    """Refuses an async function that is annotated with the context of plain functions,
+    because it gets the other one, whose methods are coroutines."""
+    from .context import SyncContext
+    from .item import Kind
+
+    kinds = [one for one in (hint, *get_args(hint)) if isinstance(one, type)]
+    is_plain = any(issubclass(one, SyncContext) for one in kinds)
+    if is_plain and len(kinds) == 1 and Kind(function).is_async:
+        raise TypeError(
+            f"{docstring.named(function)}: {name!r} is annotated with SyncContext, which "
+            "only plain functions get: use segue.Context in an async function"
+        )
+
+
 def _is_foreign_mark(one: Any) -> bool:
     """Returns whether a default or an annotation is how another package marks a
     parameter that clients must not fill, such as `fastapi.Depends`."""
@@ -153,6 +168,8 @@ def _plan_of(function: Factory) -> _Plan:
         if found is not None:
             needs[parameter.name] = found
         elif is_context(hint):
+            if kind is not None:
+                check_context(function, parameter.name, hint)
             contexts.append(parameter.name)
         elif parameter.default is parameter.empty and parameter.kind not in (
             parameter.VAR_POSITIONAL,

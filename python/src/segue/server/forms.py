@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -37,13 +37,21 @@ class Misfit(msgspec.ValidationError):
 class Form(Generic[T]):
     """The form of a question, made from a type. A simple type or a choice becomes a form
     with one field, `value`. A dict is used as the JSON Schema of the form, or of that
-    field if it is not the schema of an object.
+    field if it is not the schema of an object. A list of strings is a choice of one of
+    them, a list with such a list a choice of several. None is a form without fields.
     """
 
     def __init__(self, tp: Any) -> None:
         self._wraps = False
         self.schema: dict[str, Any]
         self._decode: Callable[[bytes], Any]
+        if tp is None:  # a question without fields: yes or no
+            tp = {"type": "object", "properties": {}}
+            self.schema = tp
+            self._decode = lambda content: None
+            return
+        if isinstance(tp, (list, tuple)):
+            tp = _choice_of(tp)
         if isinstance(tp, dict):
             self._wraps = "properties" not in tp and tp.get("type") != "object"
             self.schema = _wrapped(tp) if self._wraps else tp
@@ -65,6 +73,20 @@ class Form(Generic[T]):
         if not self._wraps:
             return made  # type: ignore[no-any-return]
         return made["value"] if isinstance(made, dict) else made.value  # type: ignore[no-any-return]
+
+
+def _choice_of(options: Sequence[Any]) -> Any:
+    """Returns the type of a choice: one of the options, or several of them if they are
+    in a list of their own."""
+    is_several = len(options) == 1 and isinstance(options[0], (list, tuple))
+    names = tuple(options[0] if is_several else options)
+    if not names or not all(isinstance(one, str) for one in names):
+        raise TypeError(
+            "a choice has to be a list of str, or a list of one such list, not "
+            f"{options!r}"
+        )
+    choice: Any = Literal[names]
+    return list[choice] if is_several else choice
 
 
 # ---- the JSON Schema of a form

@@ -109,11 +109,18 @@ class Call:
         value of `proceed`.
         """
         context, before = self.context, self.context._change
-        if before is None:
-            context._change = change
-        else:
+
+        def changed(value: Any) -> Any:
+            made = change(value)
+            if made is None and value is not None:
+                raise TypeError(
+                    f"the function {docstring.named(change)} of on_segment has returned "
+                    "None: it has to return the value that is sent"
+                )
             # The middleware that registers later is nearer to the handler.
-            context._change = lambda value: before(change(value))
+            return made if before is None else before(made)
+
+        context._change = changed
 
     # ---- the handler
 

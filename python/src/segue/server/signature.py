@@ -157,6 +157,7 @@ class Signature:
         elif is_context(hint):
             self.wants_context = True
             self._context_name = parameter.name
+            depends.check_context(self.function, parameter.name, hint)
             is_keyword = parameter.kind is _KEYWORD
             self._context_at = -1 if is_keyword else len(self._fields)
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:

@@ -108,6 +108,14 @@ class Tool(Item):
                 f"task has to be one of {', '.join(_POLICIES)}, not {task!r}"
             )
         self.key = name or named(function)
+        reads = self.signature.wants_context or self.signature.needs
+        if restartable and self.kind.streams and not reads:
+            log.warning(
+                "the tool %r is restartable, but takes no segue.Context: after a crash "
+                "it begins again, and its callers get segments twice; ctx.resumed says "
+                "where to continue",
+                self.key,
+            )
         self._known = _known_names(input_schema, forbid_extra)
         self._output = Output.of(self._value_type(), structured)
         if output_schema and structured is None and self._output and self._output.wraps:
