@@ -17,6 +17,9 @@ const CASES: [name: string, meant: string | undefined][] = [
     ["N", "n"],
     ["m", undefined],
     ["cooler", "color"],
+    ["coolr", "color"],
+    ["ot", undefined], // one of two characters differs
+    ["clooer", "color"],
     ["size", undefined],
     ["", undefined],
     ["c".repeat(1000), undefined],

@@ -76,7 +76,7 @@ function plain(name: string): string {
  */
 function distance(a: string, b: string): number {
     let before: number[] = [];
-    let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+    let row = Array.from({ length: b.length + 1 }, (_, place) => place);
     for (let i = 1; i <= a.length; i++) {
         const last = row;
         row = [i];
