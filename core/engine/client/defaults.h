@@ -34,7 +34,8 @@ char *sgi_form_defaults_fill_answer(const sgi_form_defaults *defaults, const sgi
  * question asks a person. */
 bool sgi_answer_is_well_formed(bool elicits, sgi_json answer);
 
-/* The params of a question that asks a person, as JSON text; NULL = any other question. */
+/* The params of a question that asks a person, as JSON text; NULL for any other
+ * question. */
 typedef struct sgi_question_form {
     char *text;
     size_t len;
