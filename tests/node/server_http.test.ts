@@ -218,6 +218,17 @@ test("who a caller is", { timeout }, async () => {
     await server.close();
 });
 
+test("one name for all callers", { timeout }, async () => {
+    const server = simple({ principal: "ada" });
+    const { url } = await server.listenHttp();
+    const found = await answer(
+        await post(url, "tools/call", { name: "who", arguments: {} }),
+    );
+    assert.equal(found.result.content[0].text, "ada");
+    await server.close();
+    assert.throws(() => simple({ principal: "" }), /not empty/);
+});
+
 const AUTH: BearerAuth = {
     issuer: "https://as.example.org",
     scopesSupported: ["notes:read"],

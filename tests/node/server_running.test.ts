@@ -85,6 +85,8 @@ test("nothing but messages on standard output", { timeout }, async () => {
     const hello = JSON.parse((await line()) ?? "");
     const answer = JSON.parse((await line()) ?? "");
     assert.equal(hello.result.serverInfo.name, "program");
+    // standard input has one caller, so tasks are listed without a principal
+    assert.deepEqual(hello.result.capabilities.tasks.list, {});
     assert.equal(answer.result.content[0].text, "hé ");
     child.stdin.end();
     // Afterwards the program can use standard output again.

@@ -54,6 +54,22 @@ static void lists_own_tasks(world *w)
     assert_at(legacy_task(c, "2", "tasks/get", id, NULL), "result", shown);
 }
 
+static void without_principals(segue_server_options *options)
+{
+    options->principal = NULL;
+}
+
+/* Standard input and output have one caller, so no principal function is needed. */
+static void lists_over_stdio_without_principals(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *r = legacy_hello(c, "2025-11-25", NULL);
+    assert_at(r, "result.capabilities.tasks.list", "{}");
+    wire_notify(c, "notifications/initialized", NULL);
+    const char *id = legacy_make_task(c, "1", "hang", NULL, NULL);
+    assert_task(list(c, NULL), 0, id);
+}
+
 static void two_per_page(segue_server_options *options)
 {
     options->page_size = 2;
@@ -295,6 +311,8 @@ static void looking_is_bounded(world *w)
 
 static const scenario scenarios[] = {
     {"tasks/list shows own tasks", lists_own_tasks, 0, NULL},
+    {"tasks/list needs no principal over standard input",
+     lists_over_stdio_without_principals, ONLY_STDIO | ONE_DRIVE, without_principals},
     {"tasks/list goes page by page, newest first", goes_page_by_page,
      ONLY_HERE | ONE_DRIVE, two_per_page},
     {"tasks/list has each task once", has_each_task_once, ONE_DRIVE, two_per_page},

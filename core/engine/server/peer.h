@@ -231,11 +231,13 @@ void sgi_in_flight_init(sgi_in_flight *in_flight, sgi_engine *engine);
  * valid until the next call of this function. */
 sgi_str sgi_peer_canonical_id(sgi_peer *peer, sgi_json id);
 
-/* True when the caller can list its tasks. Only a principal with a name can list tasks:
- * all callers without a name share one principal and would see each other's tasks. */
+/* True when the caller can list its tasks. Without a principal function all callers share
+ * one principal and would see each other's tasks. Over the standard input and output of
+ * this process there is one caller: the user who runs the process and owns its store. */
 static inline bool sgi_peer_may_list_tasks(const sgi_peer *peer)
 {
-    return peer->server->lists && (peer->server->options.principal || peer->grant);
+    return peer->server->lists &&
+           (peer->server->options.principal || peer->grant || peer->conn->sole);
 }
 
 /* True when the server ensures that a call with an idempotency key runs only once. The

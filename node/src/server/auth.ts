@@ -109,6 +109,12 @@ export function joined(
 
 /** Makes the hook that the library calls to get the principal of each caller. */
 export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Principal {
+    if (ask === "") {
+        throw new TypeError(
+            "principal has to be a name that is not empty, or a function",
+        );
+    }
+    if (typeof ask === "string") return () => ask;
     return (transport) =>
         ask({
             address: native.transportPeer(transport),

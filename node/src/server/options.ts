@@ -69,11 +69,12 @@ export interface ServerOptions<Life = unknown>
      */
     maxCalls?: number | undefined;
     /**
-     * Returns the principal of a caller, from data of the connection. To refuse the
-     * caller, the function throws. The function runs for each request and must be quick.
-     * The option cannot be combined with `auth`.
+     * The name of all callers, for a server with one user; or a function that returns the
+     * principal of a caller, from data of the connection. To refuse the caller, the
+     * function throws. The function runs for each request and must be quick. The option
+     * cannot be combined with `auth`.
      */
-    principal?: ((peer: Caller) => string | null | undefined) | undefined;
+    principal?: string | ((peer: Caller) => string | null | undefined) | undefined;
     /**
      * Called with an exception of a handler that the caller should not see. By default
      * the exception is printed to standard error.

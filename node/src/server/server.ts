@@ -144,7 +144,7 @@ export class Server<Life = any> {
         this.#store = store;
         this.#onError = onError ?? printError;
         this.life = lifespan && new Lifetime(this, lifespan);
-        this.principalHook = principal ? principalHook(principal) : null;
+        this.principalHook = principal === undefined ? null : principalHook(principal);
         this.nativeOptions = compact({
             ...rest,
             version: this.version,

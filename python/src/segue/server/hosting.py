@@ -60,7 +60,11 @@ class Hosting:
     """
 
     def __init__(
-        self, server: Server, runtime: _runtime.Runtime, store: _segue.Store | None
+        self,
+        server: Server,
+        runtime: _runtime.Runtime,
+        store: _segue.Store | None,
+        own: object = None,
     ) -> None:
         self.server = server
         self.runtime = runtime
@@ -74,7 +78,7 @@ class Hosting:
         self.refuses = False
         self.users = 0
         self.store: object = None  # keeps the store open as long as this object exists
-        self.own: object = None
+        self.own = own
         self.on_idle: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._abandoned: list[_segue.Call] = []
@@ -88,7 +92,10 @@ class Hosting:
         if store is not None:
             options["store"] = store
         self.handle = _segue.server_new(
-            runtime.handle, options, self._on_event, server._principal_hook()
+            runtime.handle,
+            options,
+            self._on_event,
+            server._principal_hook(has_one_caller=own is not None),
         )
         _segue.server_watch_clients(self.handle, self._on_event)
         self._listers = Listers(server)

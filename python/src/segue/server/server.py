@@ -62,10 +62,11 @@ class Server:
             the URL of a Redis server (`redis://`, `rediss://`, `unix://`) or of a
             PostgreSQL database (`postgresql://`), which servers may share, or a `Store`
             with further options. None: in memory.
-        principal: a function that returns the principal of a caller, from data of the
-            connection. With None the caller is anonymous. To refuse the caller, the
-            function raises an exception. The function runs for each request and must be
-            quick. It cannot be combined with `BearerAuth`.
+        principal: the name of all callers, for a server with one user; or a function that
+            returns the principal of a caller, from data of the connection. With None the
+            caller is anonymous. To refuse the caller, the function raises an exception.
+            The function runs for each request and must be quick. It cannot be combined
+            with `BearerAuth`.
         list_ttl: how long clients may cache lists, in seconds (2026-07-28).
         list_scope: whether shared caches may use a cached list for other callers, too.
         lifespan: a function that returns an async context manager, such as one of
@@ -93,13 +94,17 @@ class Server:
         max_calls: int = 16384,
         threads: int = 32,
         store: StoreLike | None = None,
-        principal: Callable[[Peer], str | None] | None = None,
+        principal: str | Callable[[Peer], str | None] | None = None,
         list_ttl: float | None = None,
         list_scope: Literal["private", "public"] = "private",
         lifespan: Lifespan | None = None,
         expose_errors: bool = False,
         options: _segue.ServerOptions | None = None,
     ) -> None:
+        if principal == "":
+            raise ValueError(
+                "principal has to be a name that is not empty, or a function"
+            )
         if max_calls < 1 or threads < 1:
             raise ValueError("max_calls and threads have to be at least 1")
         self.name = name
@@ -626,8 +631,19 @@ class Server:
         made = {key: value for key, value in told.items() if value is not None}
         return {**made, **self._options}  # type: ignore[typeddict-item]
 
-    def _principal_hook(self) -> Callable[[_segue.Transport], str | None] | None:
-        return None if self.principal is None else principal_hook(self.principal)
+    def _principal_hook(
+        self, has_one_caller: bool
+    ) -> Callable[[_segue.Transport], str | None] | None:
+        """Returns the function that names the callers of a native server (hosting).
+
+        Args:
+            has_one_caller: True = it serves standard input and output. Its caller may
+                list tasks also without a name.
+        """
+        name = self.principal
+        if callable(name):
+            return principal_hook(name)
+        return (lambda _: name) if name is not None or has_one_caller else None
 
     def _all_lives(self) -> Lives:
         """Returns the lifespans of this server and of those that are mounted in it."""
@@ -656,9 +672,8 @@ class Server:
         host = self._hosts.get(key)
         if host is None or host.runtime is not runtime or host.is_closed:
             kept = self._open(wanted)
-            host = Hosting(self, runtime, kept.handle if kept else None)
+            host = Hosting(self, runtime, kept.handle if kept else None, own)
             host.store = kept
-            host.own = own
             self._hosts[key] = host
             runtime.before_close(lambda: self._drop(host))
         return host
