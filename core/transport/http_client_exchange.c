@@ -9,8 +9,8 @@
  * In 2026-07-28 the cut is reported to the engine as a loss, and the engine gets the
  * result of the operation by its own requests. A message is posted again after the
  * server has refused it, and after a connection that was used before broke without a
- * response, unless the engine demands `once`. When a stream cannot be resumed, the loss is
- * reported to the engine, which decides what to do.
+ * response, unless the engine demands `once`. When a stream cannot be resumed, the loss
+ * is reported to the engine, which decides what to do.
  *
  * Backpressure: while the engine wants no input, received bytes stay in `held` (at most
  * one block of libcurl) and the exchange is paused.
