@@ -122,7 +122,8 @@ static void add_type(const head_out *to, const sgi_http_answer_head *head)
     put(to, SGI_STR("Content-Type"), types[head->type]);
     if (head->type != SGI_HTTP_EVENTS)
         return;
-    put(to, SGI_STR("Cache-Control"), SGI_STR("no-cache"));
+    /* A middleware or a proxy that compresses would hold events back. */
+    put(to, SGI_STR("Cache-Control"), SGI_STR("no-cache, no-transform"));
     put(to, SGI_STR("X-Accel-Buffering"), SGI_STR("no"));
 }
 

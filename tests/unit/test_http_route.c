@@ -295,7 +295,8 @@ static void heads_say_what_they_should(void **state)
         .status = 200, .type = SGI_HTTP_EVENTS, .chunked = true, .session = "abc"};
     assert_string_equal(head_text(&out, &head),
                         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                        "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+                        "Cache-Control: no-cache, no-transform\r\n"
+                        "X-Accel-Buffering: no\r\n"
                         "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
                         "Transfer-Encoding: chunked\r\nMcp-Session-Id: abc\r\n\r\n");
     head = (sgi_http_answer_head){.status = 204,
