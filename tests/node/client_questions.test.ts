@@ -101,6 +101,7 @@ const noAnswers = [
     [1],
     { answer: 1 }, // the content of a form, without an action
     { action: "acept", content: {} },
+    { action: "accept", content: { name: 7 } }, // does not fit the form
 ];
 for (const reply of noAnswers) {
     const what = reply === LookupFailure ? "throws" : JSON.stringify(reply);
@@ -112,7 +113,7 @@ for (const reply of noAnswers) {
         const found = await uncaught(() =>
             world.session({ onElicit }, async (session) => {
                 const said = (await session.call("ask_name")).text;
-                assert.match(said, /failed to answer|cancel/);
+                assert.match(said, /cancel/);
             }),
         );
         assert.equal(found.length, 1);

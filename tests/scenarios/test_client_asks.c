@@ -62,6 +62,35 @@ static void each_revision_asks(void **state)
     }
 }
 
+/* As in 2026-07-28, an answer that does not fit the form is not sent, and the question
+ * stays open. */
+static void an_answer_fits_its_form(void **state)
+{
+    static const char form[] =
+        ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+        "\"integer\"}},\"required\":[\"n\"]}";
+    static const char fits[] = "{\"action\":\"accept\",\"content\":{\"n\":1}}";
+    char line[512];
+    kit k = {0};
+    (void)state;
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    snprintf(line, sizeof line, ASK("7", "%s"), form);
+    kit_say(&k, line);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_INVALID);
+    assert_int_equal(
+        record_answer(r, NULL, "{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}"),
+        SEGUE_E_INVALID);
+    kit_expect_silence(&k);
+    assert_int_equal(record_answer(r, NULL, fits), SEGUE_OK);
+    assert_answer(&k, "7", "result", fits);
+    kit_say(&k, line);
+    assert_answer(&k, "7", "result", fits);
+    kit_result(&k, call, DONE);
+    kit_end(&k);
+}
+
 /* R-975-16: a question that is sent again has the same id, and gets the same answer. */
 static void a_repeat_gets_the_same_answer(void **state)
 {
@@ -381,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_revision_asks),
+        cmocka_unit_test(an_answer_fits_its_form),
         cmocka_unit_test(a_repeat_gets_the_same_answer),
         cmocka_unit_test(an_id_that_is_used_again_asks_anew),
         cmocka_unit_test(an_error_may_be_the_answer),

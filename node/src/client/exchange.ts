@@ -20,7 +20,7 @@ import {
 } from "../errors.js";
 import { type ErrorInfo, type Handler, Kind, native, type Request } from "../native.js";
 import type { Conversation, LogMessage } from "./conversation.js";
-import { type Answering, Refused } from "./questions.js";
+import { type Answering, ELICIT, Refused } from "./questions.js";
 
 /**
  * The outcome of a request: its status, its result and its error. For a failed request,
@@ -235,21 +235,36 @@ export class Exchange {
             if (error instanceof InvalidError) {
                 error.message = `the answer to ${method} does not fit the requested form`;
             }
-            this.notAnswered(key, error, asked.signal);
+            this.notAnswered(key, method, error, asked.signal);
         } finally {
             if (this.answering.get(key) === asked) this.answering.delete(key);
         }
     }
 
-    private notAnswered(key: string, error: unknown, signal: AbortSignal): void {
+    private notAnswered(
+        key: string,
+        method: string,
+        error: unknown,
+        signal: AbortSignal,
+    ): void {
         // the question was withdrawn, or its request has ended
         if (signal.aborted || isOver(error)) return;
         if (error instanceof Refused) {
             this.refuse(key, error.code, error.message);
             return;
         }
-        this.refuse(key, CANNOT_ANSWER, "The client failed to answer");
+        if (method === ELICIT) this.cancelQuestion(key);
+        else this.refuse(key, CANNOT_ANSWER, "The client failed to answer");
         this.session.failed(error);
+    }
+
+    private cancelQuestion(key: string): void {
+        if (this.handle === null) return;
+        try {
+            native.requestAnswer(this.handle, key, '{"action":"cancel"}');
+        } catch (error) {
+            if (!isOver(error)) throw error;
+        }
     }
 
     private refuse(key: string, code: number, message: string): void {

@@ -19,7 +19,7 @@ import type {
 import { wellFormed } from "../wellformed.js";
 import { isObject } from "./peer.js";
 
-const ELICIT = "elicitation/create";
+export const ELICIT = "elicitation/create";
 const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"];
 const SAMPLE = "sampling/createMessage";
 const ROOTS = "roots/list";
