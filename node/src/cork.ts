@@ -10,6 +10,7 @@
  */
 
 import { native, type Runtime } from "./native.js";
+import { performance } from "./timers.js";
 
 /**
  * The cork checks in one microtask after another whether a new message was sent. Each

@@ -31,6 +31,7 @@ import {
     native,
 } from "./native.js";
 import { readSegments } from "./segment.js";
+import { performance, setImmediate } from "./timers.js";
 
 native.setErrorFactory(makeError);
 

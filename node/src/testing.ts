@@ -101,15 +101,17 @@ export class Served {
 
     /**
      * Ends the server as a crash does: connections break, no call gets an answer, and the
-     * signals of handlers abort. Tasks are left in the store. Clients cannot reach the
-     * server until `start`. Sessions in memory with this server end, too.
+     * signals of handlers abort. A handler that goes on can send nothing more: its sends
+     * and checkpoints throw, and reach neither the store nor a client. Tasks are left in
+     * the store as they are. Clients cannot reach the server until `start`. Sessions in
+     * memory with this server end, too.
      */
     async kill(): Promise<void> {
         this.wire.to = undefined;
         this.wire.cut();
         if (!this.#listener) return;
         this.#listener = undefined;
-        await this.server.close({ drainMs: 0 });
+        await this.server._crash();
     }
 
     /**

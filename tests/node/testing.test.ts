@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Server, TransportError } from "segue-mcp";
+import { type Context, Server, TransportError } from "segue-mcp";
 import { Clock, Lab, withLab } from "segue-mcp/testing";
 import { TREE } from "./tree.js";
 
@@ -62,6 +62,65 @@ test(
     }),
 );
 
+/** Tools whose handlers go on after the server has crashed: they ignore their signals. */
+function stubborn(): { server: Server; late: string[]; done: Promise<void>[] } {
+    const server = new Server({ name: "stubborn" });
+    const late: string[] = [];
+    const done: Promise<void>[] = [];
+    const goOn = async (ctx: Context): Promise<void> => {
+        while (!ctx.signal.aborted) await sleep(1);
+        for (const [name, deed] of [
+            ["send", () => ctx.send("late")],
+            ["checkpoint", () => ctx.checkpoint({ late: true })],
+        ] as const) {
+            await deed().then(
+                () => late.push(name),
+                () => undefined,
+            );
+        }
+        ctx.progress(9);
+    };
+    const run = async (_: unknown, ctx: Context): Promise<string> => {
+        const resumed = ctx.resumed;
+        if (resumed) return `resumed after ${resumed.segments} at ${resumed.data}`;
+        if (await ctx.checkpoint("here")) await ctx.send("early");
+        const going = goOn(ctx);
+        done.push(going);
+        await going;
+        return "late";
+    };
+    server.tool("lost", { task: "must" }, run);
+    server.tool("kept", { task: "must", restartable: true }, run);
+    server.tool("plain", run);
+    return { server, late, done };
+}
+
+for (const era of ["auto", "legacy"] as const)
+    test(
+        `handlers that go on after a crash do nothing more, ${era}`,
+        { timeout: 60_000 },
+        withLab(async (lab) => {
+            const { server, late, done } = stubborn();
+            const served = await lab.serve(server);
+            const session = await served.connect({ era });
+            const calls = ["lost", "kept", "plain"].map(async (name) => {
+                try {
+                    return (await session.call(name)).text;
+                } catch (error) {
+                    return String((error as Error).message);
+                }
+            });
+            while (done.length < 3) await sleep(1);
+            await served.restart();
+            await Promise.all(done);
+            const [lost, kept, plain] = await Promise.all(calls);
+            assert.match(String(lost), /Server restarted/);
+            assert.equal(kept, "earlyresumed after 1 at here");
+            assert.match(String(plain), /Server restarted/);
+            assert.deepEqual(late, []);
+        }),
+    );
+
 test("a lab leaves nothing open", async () => {
     const lab = new Lab();
     const served = await lab.serve(made());
@@ -105,7 +164,7 @@ test("the clock", async () => {
 });
 
 const SUITE = `
-    import { expect, test } from "vitest";
+    import { expect, test, vi } from "vitest";
     import { setTimeout as sleep } from "node:timers/promises";
     import { Server } from "segue-mcp";
     import { withLab } from "segue-mcp/testing";
@@ -123,6 +182,13 @@ const SUITE = `
         const served = await lab.serve(server);
         const session = await served.connect();
         await served.restart();
+        expect((await session.call("fast")).text).toBe("done");
+    }));
+    test("the fake timers of vitest", withLab(async (lab) => {
+        vi.useFakeTimers();
+        const session = await lab.connect(server);
+        expect((await session.call("fast")).text).toBe("done");
+        vi.useRealTimers();
         expect((await session.call("fast")).text).toBe("done");
     }));
     test("fails", withLab(async (lab) => {
@@ -144,7 +210,7 @@ test("a suite of vitest", { timeout: 120_000 }, () => {
         });
         const said = done.stdout + done.stderr;
         assert.match(said, /expected 'done' to be 'slow'/);
-        assert.match(said, /1 failed \| 2 passed/);
+        assert.match(said, /1 failed \| 3 passed/);
     } finally {
         fs.rmSync(place, { recursive: true });
     }

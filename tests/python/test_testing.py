@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,6 +174,86 @@ def test_a_lab_leaves_nothing(nothing_left: None) -> None:
                 await served.connect()
             await served.start()
             assert (await (await served.connect()).call("name")).text == "lab"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_handlers_that_go_on_after_a_crash(era: Any, nothing_left: None) -> None:
+    """A function in a thread, which nobody can stop, and one that catches its
+    cancellation: what they do after the crash reaches neither the store nor the
+    client."""
+    server = segue.Server("stubborn")
+    late: list[str] = []
+    begun = threading.Semaphore(0)
+    dead, done = threading.Event(), threading.Semaphore(0)
+
+    def resumed(ctx: segue.Context | segue.SyncContext) -> str:
+        assert ctx.resumed is not None
+        return f"resumed after {ctx.resumed.segments} at {ctx.resumed.data}"
+
+    def plain(ctx: segue.SyncContext) -> str:
+        if ctx.resumed is not None:
+            return resumed(ctx)
+        ctx.checkpoint("here")
+        ctx.send("early")
+        begun.release()
+        dead.wait()
+        try:
+            for name, deed in (("send", ctx.send), ("checkpoint", ctx.checkpoint)):
+                with contextlib.suppress(segue.Error):
+                    deed("late")
+                    late.append(name)
+        finally:
+            done.release()
+        return "late"
+
+    async def stubborn(ctx: segue.Context) -> str:
+        if ctx.resumed is not None:
+            return resumed(ctx)
+        await ctx.checkpoint("here")
+        await ctx.send("early")
+        begun.release()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            with contextlib.suppress(segue.Error):
+                await ctx.send("late")
+                late.append("send after cancellation")
+        finally:
+            done.release()
+        return "late"
+
+    for name, run in (("thread", plain), ("loop", stubborn)):
+        server.tool(run, name=f"{name}_lost", task="must")
+        server.tool(run, name=f"{name}_kept", task="must", restartable=True)
+
+    async def work() -> None:
+        async with Lab() as lab:
+            served = await lab.serve(server)
+            session = await served.connect(era=era)
+
+            async def told(name: str) -> str:
+                try:
+                    return (await session.call(name)).text
+                except segue.Error as error:
+                    return str(error)
+
+            names = ("thread_lost", "thread_kept", "loop_lost", "loop_kept")
+            calls = [asyncio.ensure_future(told(name)) for name in names]
+            for _ in names:
+                await asyncio.to_thread(begun.acquire)
+            await served.kill()
+            dead.set()
+            for _ in names:
+                await asyncio.to_thread(done.acquire)
+            await served.start()
+            said = await asyncio.gather(*calls)
+            assert "Server restarted" in said[0], said
+            assert said[1] == "earlyresumed after 1 at here", said
+            assert "Server restarted" in said[2], said
+            assert said[3] == "earlyresumed after 1 at here", said
+            assert late == []
 
     asyncio.run(work())
 

@@ -6,6 +6,7 @@
 
 import { RequestCancelledError } from "../errors.js";
 import { type Call, native } from "../native.js";
+import { performance, setImmediate } from "../timers.js";
 import type { Context } from "./context.js";
 import type { Hosting } from "./hosting.js";
 import type { Item } from "./item.js";

@@ -15,6 +15,7 @@ import { Kind } from "../constants.js";
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, InvalidError, LimitError } from "../errors.js";
 import { type Exchange, type Listener as Handle, native } from "../native.js";
+import { setImmediate } from "../timers.js";
 import { bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
 import type { HandlerOptions } from "./options.js";

@@ -25,6 +25,7 @@ import {
     native,
 } from "../native.js";
 import { Runtime } from "../runtime.js";
+import { clearTimeout, setImmediate, setTimeout } from "../timers.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
 import { Listers } from "./lists.js";
@@ -292,6 +293,19 @@ export class Hosting {
         return this.#ending;
     }
 
+    /**
+     * Ends the server as a crash does: the calls that run are freed at once, so whatever
+     * their handlers still do reaches neither the store nor a client.
+     */
+    crash(): void {
+        this.close();
+        for (const context of [...this.running]) {
+            context.leave();
+            this.ended(context);
+            context.abort(reasonOfEnd());
+        }
+    }
+
     async #end(): Promise<void> {
         this.#abort();
         await this.#quietWithin(PATIENCE_MS);
@@ -304,7 +318,11 @@ export class Hosting {
 
     #abort(): void {
         this.close();
-        const reason = new DOMException("The server has ended", "AbortError");
+        const reason = reasonOfEnd();
         for (const context of [...this.running]) context.abort(reason);
     }
+}
+
+function reasonOfEnd(): DOMException {
+    return new DOMException("The server has ended", "AbortError");
 }

@@ -594,6 +594,7 @@ export class Server<Life = any> {
             return this.#leaveLives(lives, serving.host);
         });
         this.#ends.set(serving, end);
+        serving.lives = end;
         return serving;
     }
 
@@ -674,6 +675,15 @@ export class Server<Life = any> {
     }
 
     // ---- for the other parts of the server
+
+    /**
+     * @internal Ends the server as a crash does. Handlers may continue to run, but their
+     * calls do nothing more.
+     */
+    _crash(): Promise<void> {
+        for (const host of [...this.#hosts, ...this.#left]) host.crash();
+        return this.close({ drainMs: 0 });
+    }
 
     /** @internal */
     get items(): Iterable<Item> {

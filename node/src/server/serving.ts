@@ -11,6 +11,7 @@
 import { asyncDispose } from "../dispose.js";
 import { type Listener as Handle, native } from "../native.js";
 import type { ListenOptions as NativeListenOptions } from "../native_options.js";
+import { clearTimeout, performance, setTimeout } from "../timers.js";
 import { type BearerAuth, bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
 import type { ListenOptions, ServeOptions } from "./options.js";
@@ -41,6 +42,8 @@ type Leave = (host: Hosting) => Promise<void>;
 export abstract class Serving {
     /** Resolves when the serving has ended for any reason. */
     readonly closed: Promise<void>;
+    /** @internal The end of the use of the lifespans; set by the server. */
+    lives: Promise<void> | undefined;
     /** @internal */
     readonly host: Hosting;
     /** @internal */
@@ -134,10 +137,14 @@ export abstract class Serving {
     /**
      * Ends the serving. New calls are refused, and running calls may continue for
      * `drainMs`. During this time, clients over HTTP may connect again for their answers.
-     * Tasks continue. The promise resolves when the serving has ended.
+     * Tasks continue. The promise resolves when the serving has ended, and its lifespan,
+     * unless tasks still use it.
      */
     close(options: CloseOptions = {}): Promise<void> {
-        this.#closing ??= this.#close(options.drainMs ?? this.drainMs);
+        this.#closing ??= this.#close(options.drainMs ?? this.drainMs).then(() => {
+            // Tasks that still run need the lifespan, and closing does not wait for them.
+            return this.host.running.size ? undefined : this.lives;
+        });
         return this.#closing;
     }
 

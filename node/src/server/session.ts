@@ -9,6 +9,7 @@
  */
 
 import type { Implementation } from "../client/peer.js";
+import { clearTimeout, setTimeout } from "../timers.js";
 
 /**
  * What handlers keep for a session. An application may declare the types of its members:

@@ -225,14 +225,16 @@ class Served:
 
     async def kill(self) -> None:
         """Ends the server as a crash does: connections break, no call gets an answer, and
-        handlers are cancelled. Tasks are left in the store. Clients cannot reach the
-        server until `start`."""
+        handlers are cancelled. A handler that goes on, such as a function in a thread,
+        can send nothing more: its sends and checkpoints raise, and reach neither the
+        store nor a client. Tasks are left in the store as they are. Clients cannot reach
+        the server until `start`."""
         serving, self._serving = self._serving, None
         self._wire.to = None
         self._wire.cut()
         if serving is not None:
             with self._lab._real_time():
-                await serving.aclose(drain=0)
+                await serving._crash()
 
     async def start(self) -> None:
         """Starts the server again, with the same URL and the same store. Tasks of

@@ -259,6 +259,13 @@ class Hosting:
             self.dismiss(context)
         self.sessions.close()
 
+    def crash(self) -> None:
+        """Ends the server as a crash does: the calls that run are freed at once, so
+        whatever their handlers still do reaches neither the store nor a client."""
+        self.close()
+        for context in list(self.running):
+            context._leave()
+
     async def cancel(self, patience: float = 1.0) -> None:
         """Cancels the handlers that still run after `close`, and waits up to `patience`
         seconds for them. Handlers that still run after that time, and plain functions,

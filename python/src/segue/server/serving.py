@@ -325,6 +325,13 @@ class Serving:
                 finally:
                     self._restore()
 
+    async def _crash(self) -> None:
+        """Ends the serving as a crash does. Handlers are cancelled; those that continue
+        can do nothing more to their calls."""
+        if self._host is not None:
+            self._host.crash()
+        await self.aclose(0)
+
     async def _drained(self, host: Hosting) -> None:
         await host.drain(refuses=self._listener is None)
         if self._listener is not None and self._left is not None:
