@@ -1,7 +1,7 @@
 // Compiles the package: build.mjs DIRECTORY. The implementation is CommonJS. For ES
 // modules, each entry gets a wrapper that names the same exports. So programs of both
 // module systems use the same classes and the same runtime.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -56,10 +56,13 @@ function wrap(directory, entry, names) {
     const wrapper = `import module from "./${base}.js";\n
 export const {\n${names.map((name) => `    ${name},\n`).join("")}} = module;\n`;
     writeFileSync(path.join(directory, `${entry}.mjs`), wrapper);
-    writeFileSync(
-        path.join(directory, `${entry}.d.mts`),
-        `export * from "./${base}.js";\n`,
-    );
+    // The types of a framework differ between its two module systems. So an entry that
+    // names them has the same declarations for each. Two declarations of a class would be
+    // two classes.
+    const own = readFileSync(path.join(directory, `${entry}.d.ts`), "utf8");
+    const isCopied = /\bfrom "[^.]/.test(own) && !/\bclass\b/.test(own);
+    const types = isCopied ? own : `export * from "./${base}.js";\n`;
+    writeFileSync(path.join(directory, `${entry}.d.mts`), types);
 }
 
 function main() {

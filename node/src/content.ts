@@ -92,12 +92,16 @@ export interface EmbeddedResource extends BlockOptions {
 
 /**
  * A block of a type that this version does not know. The members of the block are kept
- * unchanged.
+ * unchanged. A server may send such blocks, although the type {@link Content} does not
+ * list them. So `isBlock(block)` may be false: `const other: UnknownContent = block`.
  */
 export interface UnknownContent {
     type: string;
     [member: string]: unknown;
 }
+
+/** A block that a program makes, also of a type that this version does not know. */
+export type GivenContent = Block | UnknownContent;
 
 /** The blocks that the specification names. */
 export type Block =
@@ -107,8 +111,11 @@ export type Block =
     | ResourceLink
     | EmbeddedResource;
 
-/** Any block, including blocks of a type that this version does not know. */
-export type Content = Block | UnknownContent;
+/**
+ * A block of a result or message. `block.type` tells which block it is: a block whose
+ * type is "text" has a `text`. See {@link UnknownContent} for blocks of other types.
+ */
+export type Content = Block;
 
 /** A message of a prompt. `role` is the speaker. */
 export interface PromptMessage {
@@ -195,17 +202,17 @@ export function contentsOf(
 }
 
 /** Makes a prompt message of the user. A string becomes a block of text. */
-export function user(content: string | Content): PromptMessage {
+export function user(content: string | GivenContent): PromptMessage {
     return { role: "user", content: asBlock(content) };
 }
 
 /** Makes a prompt message of the model. A string becomes a block of text. */
-export function assistant(content: string | Content): PromptMessage {
+export function assistant(content: string | GivenContent): PromptMessage {
     return { role: "assistant", content: asBlock(content) };
 }
 
-function asBlock(content: string | Content): Content {
-    return typeof content === "string" ? text(content) : content;
+function asBlock(content: string | GivenContent): Content {
+    return typeof content === "string" ? text(content) : (content as Content);
 }
 
 /** The member that a block must have, by the type of the block. */
@@ -226,7 +233,7 @@ export function isBlock(value: unknown): value is Block {
 }
 
 /** Joins the texts of all text blocks. Other blocks are ignored. */
-export function textOf(content: Content | readonly Content[] | string): string {
+export function textOf(content: GivenContent | readonly GivenContent[] | string): string {
     if (typeof content === "string") return content;
     let made = "";
     for (const block of Array.isArray(content) ? content : [content]) {
@@ -320,7 +327,7 @@ export class Result<T = unknown> {
     #parts: Parts<T> | undefined;
 
     constructor(
-        content: string | Content | readonly (string | Content)[] = [],
+        content: string | GivenContent | readonly (string | GivenContent)[] = [],
         options: ResultOptions<T> = {},
     ) {
         this.raw = (options as { raw?: string }).raw;
@@ -328,7 +335,7 @@ export class Result<T = unknown> {
         const { structured, isError = false, meta } = options;
         const all = (Array.isArray(content) ? content : [content]) as (
             | string
-            | Content
+            | GivenContent
         )[];
         this.#parts = { content: all.map(asBlock), structured, isError, meta };
     }

@@ -39,6 +39,25 @@ export class Declined extends ToolError {
     }
 }
 
+/** The codes from -32099 to -32000 that the protocol defines and a handler may use. */
+const DEFINED: readonly number[] = [-32002, -32020, -32021, -32022];
+const MOST_CODE = 2 ** 31;
+
+/**
+ * Refuses a code that cannot be sent. The protocol reserves -32099 to -32000
+ * (2026-07-28).
+ */
+function checkCode(code: number): void {
+    if (!Number.isInteger(code) || code < -MOST_CODE || code >= MOST_CODE) {
+        throw new RangeError(`the code of an RpcError has to be an integer, not ${code}`);
+    }
+    if (code < -32099 || code > -32000 || DEFINED.includes(code)) return;
+    throw new RangeError(
+        `the protocol reserves the error code ${code}: an RpcError of your own needs a ` +
+            "code outside of -32099 to -32000, such as 1",
+    );
+}
+
 /** A JSON-RPC error, such as -32602 for wrong parameters. */
 export class RpcError extends RemoteError {
     override readonly name = "RpcError";
@@ -48,9 +67,18 @@ export class RpcError extends RemoteError {
      * `code` is the name of the error, as everywhere in Node.
      * @param message - the text of the error, in one line.
      * @param data - any value that JSON can represent.
+     * @throws RangeError when the code is no integer, or the protocol reserves it (-32099
+     * to -32000).
      */
     constructor(code: number, message: string, data?: unknown) {
+        checkCode(code);
         const dataJson = data === undefined ? null : wellFormed(JSON.stringify(data));
         super(message, { rpcCode: code, dataJson });
+    }
+    /** @internal Makes the error with which a peer answered. Its code is not checked. */
+    static from(code: number, message: string, data?: unknown): RpcError {
+        const made = new RpcError(-32603, message, data);
+        Object.defineProperty(made, "rpcCode", { value: code, enumerable: true });
+        return made;
     }
 }

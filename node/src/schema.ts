@@ -203,17 +203,62 @@ function jsonOf(
     const props = given["~standard"];
     let made: JsonSchema | undefined;
     const tell = props.jsonSchema?.[side];
-    if (typeof tell === "function") {
-        made = tell({ target: "draft-2020-12" }) as JsonSchema;
-    } else if (typeof (given as { toJSONSchema?: unknown }).toJSONSchema === "function") {
-        const zod = given as unknown as { toJSONSchema(options: object): JsonSchema };
-        made = zod.toJSONSchema({ io: side });
+    try {
+        if (typeof tell === "function") {
+            made = tell({ target: "draft-2020-12" }) as JsonSchema;
+        } else if (canConvert(given)) {
+            made = given.toJSONSchema({ io: side });
+        }
+    } catch (error) {
+        throw inconvertible(given, side, what, error);
     }
     if (!made) throw new TypeError(`${what}: ${advice(props.vendor)}`);
     if (made.$schema !== DIALECT && "$schema" in made) return { ...made };
     const { $schema: _, ...rest } = made;
     return rest;
 }
+
+interface Convertible {
+    toJSONSchema(options: object): JsonSchema;
+}
+
+function canConvert(given: object): given is Convertible {
+    return typeof (given as Partial<Convertible>).toJSONSchema === "function";
+}
+
+/**
+ * Makes the error of a schema that has no JSON Schema. The error names the member, if
+ * the schema tells its members, as zod does.
+ */
+function inconvertible(
+    given: StandardSchema,
+    side: "input" | "output",
+    what: string,
+    cause: unknown,
+): unknown {
+    if (cause instanceof TypeError && cause.message.startsWith(what)) return cause;
+    const { shape = {} } = given as { shape?: Record<string, unknown> };
+    for (const [name, one] of Object.entries(shape)) {
+        if (!isStandard(one)) continue;
+        try {
+            jsonOf(one, side, `${what}, ${name}`);
+        } catch (error) {
+            return error;
+        }
+    }
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const dates = /\bdate\b/i.test(why)
+        ? `; JSON has no dates: ${DATES[side]}`
+        : "; or pass { schema, jsonSchema }";
+    return new TypeError(`${what}: ${why}${dates}`, { cause });
+}
+
+const DATES = {
+    input: "use z.iso.datetime(), a codec of it, or pass { schema, jsonSchema }",
+    output:
+        "use z.iso.datetime(), or z.date().transform((date) => date.toISOString())" +
+        ".pipe(z.iso.datetime()), or pass { schema, jsonSchema }",
+} as const;
 
 function advice(vendor: string): string {
     const begin = `the library "${vendor}" made no JSON Schema of the schema`;

@@ -87,11 +87,16 @@ class Home {
     }
 
     install(...words: string[]): Done {
+        return this.run(["install", ...words]);
+    }
+
+    run(words: readonly string[], more: Record<string, string> = {}): Done {
         const command = path.join(PACKAGE, "bin", "segue-mcp");
-        const done = spawnSync(command, ["install", ...words], {
+        const { PATH } = process.env;
+        const done = spawnSync(command, words, {
             encoding: "utf8",
             cwd: this.root,
-            env: { PATH: process.env["PATH"], HOME: this.root, COPIED: "from here" },
+            env: { PATH, HOME: this.root, COPIED: "from here", ...more },
         });
         return { out: done.stdout, err: done.stderr, code: done.status };
     }
@@ -150,6 +155,33 @@ test("install enters a server, and the host can start it", async () => {
         assert.deepEqual(now.env, env);
         const store = path.join(fs.realpathSync(home.root), "t.db");
         assert.deepEqual(now.args.slice(-4), ["--store", store, "--", "-x"]);
+    } finally {
+        home.end();
+    }
+});
+
+test("install keeps the modules that Node loads first", async () => {
+    const home = new Home();
+    try {
+        fs.mkdirSync(path.join(home.root, "node_modules", "hook"));
+        const hook = path.join(home.root, "node_modules", "hook", "index.js");
+        fs.writeFileSync(hook, "globalThis.hooks = (globalThis.hooks ?? 0) + 1;");
+        fs.writeFileSync(path.join(home.root, "own.mjs"), "globalThis.hooks += 10;");
+        home.write(
+            'const { Server } = require("segue-mcp");' +
+                'exports.server = new Server({ name: "hooks " + globalThis.hooks });',
+        );
+        const options = '--max-old-space-size=512 --require=hook --import "./own.mjs"';
+        const words = ["cursor", "server.cjs", "--name", "it", "--env", "NODE_OPTIONS"];
+        const done = home.run(["install", ...words], { NODE_OPTIONS: options });
+        assert.equal(done.code, 0, done.err);
+        const config = path.join(home.root, ".cursor", "mcp.json");
+        const entry = JSON.parse(fs.readFileSync(config, "utf8")).mcpServers.it;
+        assert.deepEqual(entry.env, { NODE_OPTIONS: "--max-old-space-size=512" });
+        const session = await connect([entry.command, ...entry.args], { cwd: "/" });
+        assert.equal(session.peer.server.name, "hooks 11");
+        await session.close();
+        assert.match(home.run(["--version"]).out, /^\d+\.\d+\.\d+\n$/);
     } finally {
         home.end();
     }

@@ -184,9 +184,10 @@ test("AS-71: detached, and resumed in another session", async () => {
     const numbers = (await all<Segment>(again)).map((one) => one.number);
     assert.deepEqual(numbers, [4, 5, 6, 7, 8]);
     assert.equal((await again.result()).text, story(1, 8).join(""));
+    // the task's session has ended with it, and its status is kept
+    assert.equal((await again.status()).status, "completed");
     await again.close();
-    // the task's session has ended with it
-    await assert.rejects(again.status(), ClosedError);
+    assert.equal((await again.status()).status, "completed");
     await assert.rejects(resume(`${token.slice(0, -1)}?`, command), InvalidError);
     await world.end();
 });
@@ -402,4 +403,18 @@ test("R-E-7: events of a stream that was left are none of the next one", async (
     assert.equal((await second.result()).text, "1 2 3 4 5 ");
     clearInterval(looking);
     await session.close();
+});
+
+serverTest("a resumed task that has ended tells its status", async (server) => {
+    const first = await connect(server.url);
+    const { token } = await first.start("slow_compute", { ms: 50, label: "x" });
+    await first.close();
+    assert.ok(token);
+    const again = await resume(token, server.url);
+    assert.equal((await again.result()).text, "Computed: x");
+    const told = await again.status();
+    assert.deepEqual([told.status, told.isFinal], ["completed", true]);
+    assert.equal(told.id, again.id);
+    await again.close();
+    assert.deepEqual(await again.status(), told);
 });

@@ -7,6 +7,8 @@ import type { AddressInfo } from "node:net";
 import net from "node:net";
 import { test } from "node:test";
 import { serve } from "@hono/node-server";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import compression from "compression";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
@@ -116,6 +118,34 @@ for (const [name, host] of Object.entries(hosts))
             await close();
             await server.close();
         });
+
+test("events pass a middleware that compresses", { timeout }, async () => {
+    const server = new Server({ name: "web" });
+    const heard: { resolve?: () => void } = {};
+    const isHeard = new Promise<void>((resolve) => {
+        heard.resolve = resolve;
+    });
+    server.tool("work", async (_, ctx) => {
+        ctx.progress(1, 2);
+        await isHeard; // for ever, if the event waits for the end of the call
+        return "x".repeat(5000);
+    });
+    const app = express();
+    app.use(compression());
+    app.use("/mcp", server.handler());
+    const { port, close } = await opened(http.createServer(app));
+    const client = new Client({ name: "official", version: "1" });
+    const url = new URL(`http://127.0.0.1:${port}/mcp`);
+    await client.connect(new StreamableHTTPClientTransport(url));
+    const result = await client.callTool(
+        { name: "work", arguments: {} },
+        { onprogress: () => heard.resolve?.() },
+    );
+    assert.equal((result.content as { text: string }[])[0]?.text.length, 5000);
+    await client.close();
+    await server.close();
+    await close();
+});
 
 /** Returns a call of 2026-07-28 by fetch alone. */
 function call(
@@ -233,6 +263,14 @@ test("a client that reads slowly gets all", { timeout }, async () => {
 
 test("the application says who calls", { timeout }, async () => {
     const server = simple();
+    // the type of the request may be that of the framework
+    const typed = {
+        express: (req: express.Request) => req.get("x-name"),
+        node: (req: http.IncomingMessage) => req.headers.authorization,
+        web: (req: Request) => req.headers.get("x-name"),
+    };
+    for (const principal of Object.values(typed))
+        await simple().handler({ principal }).close();
     const mcp = server.handler({
         principal: async (req) =>
             req instanceof Request

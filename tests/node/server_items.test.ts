@@ -18,6 +18,51 @@ import { Gate, inEachWorld, serve } from "./server_worlds.js";
 const parse = (value: unknown): Record<string, never> =>
     JSON.parse(JSON.stringify(value));
 
+test("a template has only {name} and {+name}", () => {
+    const server = new Server({ name: "templates" });
+    for (const uri of ["a://{x}/y{?z}", "a://{/x}", "a://{x,y}", "a://{}"])
+        assert.throws(
+            () => server.resource(uri, () => ""),
+            /a template cannot have \{.*\}, only \{name\} and \{\+name\}/,
+        );
+    server.resource("a://{x}/{+path}", ({ x, path }) => `${x} ${path}`);
+});
+
+test("an argument of a prompt takes a string", () => {
+    const server = new Server({ name: "prompts" });
+    for (const input of [{ n: z.number() }, z.object({ n: z.boolean().optional() })])
+        assert.throws(
+            () => server.prompt("p", { input }, () => ""),
+            /prompt p, input, n: the arguments of a prompt are strings/,
+        );
+    const input = { n: z.coerce.number(), on: z.stringbool(), at: z.iso.date() };
+    server.prompt("q", { input }, ({ n, on, at }) => `${n} ${on} ${at}`);
+});
+
+test("a schema without a JSON Schema names its owner and member", () => {
+    const server = new Server({ name: "dates" });
+    for (const input of [
+        { at: z.coerce.date() },
+        z.object({ n: z.number(), at: z.coerce.date() }),
+    ])
+        assert.throws(
+            () => server.tool("plan", { input }, () => ""),
+            /tool plan, input, at: .*JSON has no dates: use z\.iso\.datetime\(\)/,
+        );
+    const told = z.date().transform((date) => date.toISOString());
+    const output = { at: told.pipe(z.iso.datetime()) };
+    server.tool("now", { output }, () => ({ at: new Date(0) }));
+});
+
+test("names of the official SDK get advice", () => {
+    const server = new Server({ name: "official" });
+    const options = { inputSchema: { n: z.number() } } as object;
+    assert.throws(
+        () => server.tool("x2", options, () => ""),
+        /tool x2 has no option "inputSchema": its name here is "input"/,
+    );
+});
+
 inEachWorld("R-776-31: a long list is whole", async (world) => {
     const server = new Server({ name: "long" });
     const uris = Array.from({ length: 600 }, (_, i) => `test://item${i}`);

@@ -54,6 +54,19 @@ inEachWorld("handlers have the value", async (world) => {
     assert.deepEqual(shop.lines, ["begin shop", "end shop"]);
 });
 
+test("closing a listener or a handler waits for its end", LONG, async () => {
+    for (const open of [
+        (shop: Shop) => shop.server.listenHttp({ drainMs: 0 }),
+        async (shop: Shop) => shop.server.handler(),
+    ]) {
+        const shop = new Shop();
+        const serving = await open(shop);
+        await serving.close();
+        assert.deepEqual(shop.lines, ["begin shop", "end shop"]);
+        await shop.server.close();
+    }
+});
+
 test("without a lifespan the value is undefined", LONG, async () => {
     const server = new Server({ name: "bare" });
     server.tool("name", (_, { lifespan }) => String(lifespan));

@@ -172,7 +172,7 @@ inEachWorld("a middleware answers itself or fails", async (world) => {
         ran.push(call.name);
         if (call.name === "add") throw new ToolError("not today");
         if (call.name === "note://1") throw new Error("secret");
-        if (call.name === "review") throw new RpcError(-32001, "who are you?");
+        if (call.name === "review") throw new RpcError(1001, "who are you?");
         return "cached";
     });
     await serve(world, server, async (session) => {

@@ -349,6 +349,51 @@ inEachWorld("results that are checked", async (world) => {
     assert.deepEqual(rest, []); // the tool reports its failure itself
 });
 
+test("an RpcError has a code that can be sent", () => {
+    for (const code of [-32099, -32050, -32042, -32001, -32000])
+        assert.throws(() => new RpcError(code, "why"), /reserves the error code -32/);
+    for (const code of [1.5, Number.NaN, 2 ** 31, -(2 ** 31) - 1])
+        assert.throws(() => new RpcError(code, "why"), /has to be an integer/);
+    for (const code of [1, -1, -32100, -31999, -32602, -32002, -32022])
+        assert.equal(new RpcError(code, "why").rpcCode, code);
+});
+
+inEachWorld("a structured result of a generator is a text, too", async (world) => {
+    const server = new Server({ name: "structured" });
+    const output = { n: z.number() };
+    server.tool("yields", { output }, async function* () {
+        yield "a";
+        return { n: 1 };
+    });
+    server.tool("sends", { output }, async (_, ctx) => {
+        await ctx.send("a");
+        return { n: 1 };
+    });
+    server.tool("result", { output }, async function* () {
+        yield "a";
+        return new Result(["b"], { structured: { n: 1 } });
+    });
+    server.tool("yields_result", { output }, async function* () {
+        yield new Result(["a"], { structured: { n: 1 } });
+    });
+    server.tool("misfit", { output }, async function* () {
+        yield "a";
+        return { n: "x" } as unknown as { n: number };
+    });
+    await serve(world, server, async (session) => {
+        const told = async (name: string): Promise<unknown> => {
+            const { content, structured } = await session.call(name);
+            assert.deepEqual(structured, { n: 1 }, name);
+            return content.map((one) => one.type === "text" && one.text);
+        };
+        assert.deepEqual(await told("yields"), ["a", '{"n":1}']);
+        assert.deepEqual(await told("sends"), ["a", '{"n":1}']);
+        assert.deepEqual(await told("result"), ["a", "b"]);
+        assert.deepEqual(await told("yields_result"), ["a"]);
+        await assert.rejects(session.call("misfit"), /does not fit its output schema/);
+    });
+});
+
 inEachWorld("failures", async (world) => {
     const failures: [string, string][] = [];
     const server = new Server({
@@ -360,7 +405,7 @@ inEachWorld("failures", async (world) => {
         exception: new RangeError("secret /etc/passwd"),
         text: "a string",
         rpc: new RpcError(4711, "wrong", { why: [1] }),
-        reserved: new RpcError(-32001, "not one of the protocol's"),
+        reserved: new RemoteError("not one of the protocol's", { rpcCode: -32001 }),
         result: new ToolError("?", new Result(["a", "b"], { structured: { n: 1 } })),
     };
     for (const [name, error] of Object.entries(thrown)) {

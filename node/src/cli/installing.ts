@@ -9,6 +9,7 @@ import { Exit, UsageError } from "./codes.js";
 import { HOSTS, type Host, placeOf, RESTART } from "./hosts.js";
 import { getMember, setMember, TextError } from "./jsontext.js";
 import { load, type Source, showFailure } from "./loading.js";
+import { loaders, withoutLoaders } from "./node_options.js";
 
 /** What to install: the options of the command line. */
 export interface Wish {
@@ -100,7 +101,8 @@ function variable(text: string): [string, string] {
     if (value === undefined) {
         throw new UsageError(`--env ${name}: there is no such environment variable here`);
     }
-    return [name, value];
+    // The command has the modules that are loaded first, with their whole paths.
+    return [name, name === "NODE_OPTIONS" ? withoutLoaders(value) : value];
 }
 
 /** Returns the file to change. If it is a link, this is the file to which it leads. */
@@ -128,7 +130,8 @@ function nameOf(server: Server): string {
  */
 function commandOf(wish: Wish): string[] {
     const { file, name } = wish.source;
-    const command = [process.execPath, path.join(__dirname, "main.js"), "run"];
+    const main = path.join(__dirname, "main.js");
+    const command = [process.execPath, ...loaders(), main, "run"];
     command.push(name === undefined ? file : `${file}:${name}`);
     if (wish.store !== undefined) {
         const isUrl = wish.store.includes("://");

@@ -17,6 +17,8 @@ import { isObject } from "./peer.js";
 import { Reader, type Source } from "./stream.js";
 
 const TOKEN = "sg1.";
+/** How long the end of a session waits for the last status of its task. */
+const LAST_STATUS_MS = 5000;
 const FINAL = ["completed", "failed", "cancelled"];
 
 /** The answer to `tasks/get`, or to `requests/getStatus` for a resumable call. */
@@ -161,6 +163,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
     private lastStatus: TaskStatus | undefined;
+    /** The status at the end of a task that owns its session. */
+    private kept: Promise<TaskStatus> | undefined;
 
     /** @internal */
     constructor(session: Conversation, source: Source, name?: string) {
@@ -188,11 +192,21 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     own(session: Conversation): void {
         const flow = this.begun();
         const { onEnd } = flow;
-        flow.onEnd = () => {
+        const weak = new WeakRef(this); // the flow does not keep its task
+        flow.onEnd = async () => {
             onEnd?.();
-            return session.close();
+            await weak.deref()?.keepStatus();
+            await session.close();
         };
         this.closing = () => session.close();
+    }
+
+    /** Asks for the status before the session closes, for the calls of `status` after
+     * that. */
+    private async keepStatus(): Promise<void> {
+        const signal = AbortSignal.timeout(LAST_STATUS_MS);
+        this.kept = this.asked(signal);
+        await this.kept.catch(() => undefined); // `status` throws the error
     }
 
     /**
@@ -247,7 +261,12 @@ export class Task extends Reader implements AsyncIterable<Segment> {
      * @throws RemoteError: the server does not know the task.
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
-        const told = readStatus(await this.ask(native.taskGet, options.signal));
+        options.signal?.throwIfAborted();
+        return this.kept ?? this.asked(options.signal);
+    }
+
+    private async asked(signal?: AbortSignal): Promise<TaskStatus> {
+        const told = readStatus(await this.ask(native.taskGet, signal));
         if (this.lastStatus !== undefined && told.status !== this.lastStatus.status) {
             // A status that arrives after the final status is outdated or wrong.
             return this.lastStatus;

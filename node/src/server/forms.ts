@@ -197,5 +197,5 @@ export function refusal(status: number, answer: string | null): Error {
         message?: string;
         data?: unknown;
     };
-    return new RpcError(told.code ?? -32603, String(told.message ?? ""), told.data);
+    return RpcError.from(told.code ?? -32603, String(told.message ?? ""), told.data);
 }

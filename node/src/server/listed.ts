@@ -136,6 +136,23 @@ function attempt(deed: () => void): void {
 // ---- resources
 
 const VARIABLE = /\{\+?([^{}]*)\}/g;
+/** The letters of the name of a variable (core/wire/uri_template.c). */
+const NAME = /^[A-Za-z0-9_.%]+$/;
+
+/**
+ * Returns the variables of a URI template.
+ *
+ * @throws TypeError when the template has another expression than {name} and {+name}.
+ */
+function variablesOf(uri: string): string[] {
+    return [...uri.matchAll(VARIABLE)].map(([whole, name = ""]) => {
+        if (NAME.test(name)) return name;
+        throw new TypeError(
+            `resource "${uri}": a template cannot have ${whole}, only {name} and ` +
+                "{+name}, whose value may have slashes",
+        );
+    });
+}
 
 /** A resource, or a template of resources if its URI has variables. */
 export class Resource extends Completing {
@@ -154,7 +171,7 @@ export class Resource extends Completing {
         super(uri, run);
         this.#given = given;
         checkOptions("resource", uri, given);
-        this.#variables = [...uri.matchAll(VARIABLE)].map((found) => found[1] ?? "");
+        this.#variables = variablesOf(uri);
         const isTemplate = this.#variables.length > 0;
         this.kind = isTemplate ? Sort.RESOURCE_TEMPLATE : Sort.RESOURCE;
         this.#mimeType = given.mimeType;
@@ -252,6 +269,7 @@ export class Prompt extends Completing {
         const { input, complete, forbidExtra, scopes, title, description, icons, _meta } =
             given;
         this.#input = argumentsOf(input, forbidExtra, `prompt ${name}, input`, "prompt");
+        checkStrings(this.#input, `prompt ${name}, input`);
         const properties = (this.#input.json.properties ?? {}) as Record<
             string,
             JsonSchema
@@ -295,6 +313,44 @@ export class Prompt extends Completing {
 
     override explain(error: unknown, isExposed: boolean): SegueError {
         return rpcError(error, isExposed);
+    }
+}
+
+/** Texts of which an argument of a prompt has to take one. */
+const SAMPLES = ["1", "", "true", "null", "{}", "[]", "2026-01-31", "https://a.example/"];
+
+/**
+ * Refuses an argument that no text fits: clients send the arguments of prompts as
+ * strings.
+ *
+ * @throws TypeError: the JSON Schema of the argument allows no string, and its check
+ * takes none.
+ */
+function checkStrings(input: Schema, what: string): void {
+    for (const [name, { type }] of Object.entries(input.json.properties ?? {})) {
+        const types = [type ?? "string"].flat();
+        if (types.includes("string") || SAMPLES.some((one) => takes(input, name, one)))
+            continue;
+        throw new TypeError(
+            `${what}, ${name}: the arguments of a prompt are strings, and no string fits ` +
+                `a schema of type ${types.join(", ")}: convert a string, as ` +
+                "z.coerce.number() does",
+        );
+    }
+}
+
+function takes(input: Schema, name: string, value: string): boolean {
+    try {
+        const verdict = input.check({ [name]: value });
+        if (verdict instanceof Promise) {
+            verdict.catch(() => undefined);
+            return true; // the first call tells
+        }
+        return !verdict.issues?.some(({ path: [step] = [] }) => {
+            return (typeof step === "object" ? step.key : step) === name;
+        });
+    } catch {
+        return true;
     }
 }
 

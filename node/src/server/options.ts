@@ -13,6 +13,7 @@ import type {
     Bytes,
     Content,
     EmbeddedResource,
+    GivenContent,
     Icon,
     Meta,
     PromptMessage,
@@ -221,7 +222,20 @@ export type Sendable =
 export type ToolReturn<Out> = [Out] extends [never]
     ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
       Sendable | void
-    : SchemaInput<Out> | Result<SchemaInput<Out>> | WireResult;
+    : SchemaInput<Out> | Result<SchemaInput<Out>> | GivenResult;
+
+/** A {@link WireResult} that a handler makes. */
+export interface GivenResult extends Omit<WireResult, "content"> {
+    content: GivenContent[];
+}
+
+/** The values that an async iterable, such as a stream, sends one by one. */
+interface Sent<Return> {
+    [Symbol.asyncIterator](): {
+        // biome-ignore lint/suspicious/noConfusingVoidType: iterables that return nothing
+        next(): Promise<IteratorResult<Sendable, Return | void>>;
+    };
+}
 
 /** The handler of a tool: a function or a generator, plain or async. */
 // biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
@@ -235,13 +249,16 @@ export type ToolHandler<Args, Return, Life = any> = (
     | AsyncGenerator<Sendable, Return | void, void>
     // biome-ignore lint/suspicious/noConfusingVoidType: generators that return nothing
     | Generator<Sendable, Return | void, void>
-    | AsyncIterable<Sendable>;
+    | Sent<Return>;
 
 /** The type of the arguments that a schema describes. */
 export type ArgsOf<In> = SchemaOutput<In>;
 
 type Name<T extends string> = T extends `+${infer Rest}` ? Rest : T;
-/** The variables of a URI template: `{ id: string }` for `"note://{id}"`. */
+/**
+ * The variables of a URI template: `{ id: string }` for `"note://{id}"`. `{+path}` may
+ * have slashes. Other expressions, such as `{?q}`, are refused.
+ */
 export type Variables<Uri extends string> = string extends Uri
     ? Record<string, string>
     : Uri extends `${string}{${infer Variable}}${infer Rest}`
@@ -329,10 +346,15 @@ export interface PromptOptions<In extends SchemaLike = JsonSchema> extends ItemO
  */
 export type PromptReturn =
     | string
-    | Content
-    | PromptMessage
-    | readonly (string | Content | PromptMessage)[]
-    | { description?: string | undefined; messages: readonly PromptMessage[] };
+    | GivenContent
+    | GivenMessage
+    | readonly (string | GivenContent | GivenMessage)[]
+    | { description?: string | undefined; messages: readonly GivenMessage[] };
+
+/** A {@link PromptMessage} that a handler makes. */
+export interface GivenMessage extends Omit<PromptMessage, "content"> {
+    content: GivenContent;
+}
 
 /** The handler of a prompt. */
 // biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
@@ -392,13 +414,18 @@ export interface HandlerOptions
     /**
      * Returns the principal of a request that the application has authenticated, or
      * undefined. Such a caller needs no token, and the `principal` of the server does not
-     * run.
+     * run. The request is what the framework gives: an `IncomingMessage` (`node:http`,
+     * Express, Fastify), or the `Request` of `fetch`. Name the type of yours:
+     * `(request: express.Request) => ...`.
      */
-    principal?:
-        | ((
-              request: IncomingMessage | Request,
-          ) => string | null | undefined | Promise<string | null | undefined>)
-        | undefined;
+    principal?: PrincipalOf["of"] | undefined;
+}
+
+/** A method, because the parameter of a method may be of one of the types only. */
+interface PrincipalOf {
+    of(
+        request: IncomingMessage | Request,
+    ): string | null | undefined | Promise<string | null | undefined>;
 }
 
 const OF_ITEMS: Record<keyof ItemOptions, true> = {
@@ -473,8 +500,19 @@ export function checkStdioOptions(given: object): void {
  */
 export function checkOptions(what: keyof typeof KNOWN, key: string, given: object): void {
     for (const name in given) {
-        if (!Object.hasOwn(KNOWN[what], name)) {
-            throw new TypeError(`${what} ${key} has no option ${JSON.stringify(name)}`);
-        }
+        if (Object.hasOwn(KNOWN[what], name)) continue;
+        const ours = OF_OFFICIAL[name];
+        const isThere = ours !== undefined && Object.hasOwn(KNOWN[what], ours);
+        const advice = isThere ? `: its name here is "${ours}"` : "";
+        throw new TypeError(
+            `${what} ${key} has no option ${JSON.stringify(name)}${advice}`,
+        );
     }
 }
+
+/** Options of the official SDK, and their names here. */
+const OF_OFFICIAL: Readonly<Record<string, string | undefined>> = {
+    inputSchema: "input",
+    outputSchema: "output",
+    argsSchema: "input",
+};

@@ -131,18 +131,21 @@ export class Tool extends Item {
      * structured value first.
      */
     #replyChecked(call: Call, value: unknown): void | Promise<void> {
-        const result = resultOf(value) ?? new Result([], { structured: value });
+        const given = resultOf(value);
+        const result = given ?? new Result([], { structured: value });
+        // A generator has sent the blocks of a Result that it has yielded.
+        const isBare = !result.content.length && (!given || !this.#streams);
+        const send = (structured: unknown): void =>
+            this.#replyResult(call, result, structured, isBare);
         if (result.isError && result.structured === undefined) {
-            this.#replyResult(call, result, undefined);
+            send(undefined);
             return;
         }
         const verdict = (this.#output as Schema).check(result.structured);
         if (verdict instanceof Promise) {
-            return verdict.then((one) =>
-                this.#replyResult(call, result, this.#fitting(one)),
-            );
+            return verdict.then((one) => send(this.#fitting(one)));
         }
-        this.#replyResult(call, result, this.#fitting(verdict));
+        send(this.#fitting(verdict));
     }
 
     #fitting(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
@@ -155,11 +158,16 @@ export class Tool extends Item {
         return `The result of the tool ${this.key} does not fit its output schema`;
     }
 
-    #replyResult(call: Call, result: Result, structured: unknown): void {
+    /** @param isBare - true = the structured value is sent as text, too. */
+    #replyResult(
+        call: Call,
+        result: Result,
+        structured: unknown,
+        isBare = !result.content.length && !this.#streams,
+    ): void {
         const { content, isError, meta } = result;
         if (meta !== undefined) native.callSetField(call, "_meta", jsonText(meta));
         const json = structured === undefined ? null : jsonText(structured);
-        const isBare = !content.length && !this.#streams;
         callReply(call, isBare ? json : null, blocksOf(content), json, isError);
     }
 

@@ -2,11 +2,13 @@
 // compiled, with the declarations and without the sources.
 import {
     connect,
+    isBlock,
     type Result,
     type Segment,
     SegueError,
     Server,
     ToolError,
+    type UnknownContent,
 } from "segue-mcp";
 import { z } from "zod";
 
@@ -23,7 +25,25 @@ server.tool("greet", { input: { name: z.string() } }, async function* ({ name },
 // @ts-expect-error: the arguments have what the schema says and nothing else
 server.tool("wrong", { input: z.object({ a: z.number() }) }, ({ b }) => String(b));
 
+server.tool("done", { output: { n: z.number() } }, async function* () {
+    yield "begun";
+    return { n: 1 };
+});
+// @ts-expect-error: what a generator returns has to fit `output`
+server.tool("misfit", { output: { n: z.number() } }, async function* () {
+    yield "begun";
+    return { n: "x" };
+});
+server.tool("stream", () => new Response("text").body as AsyncIterable<Uint8Array>);
+server.tool("video", () => ({ content: [{ type: "video", url: "https://a.example" }] }));
+
 await using session = await connect(server);
+const [block] = (await session.call("greet", { name: "Ada" })).content;
+if (block?.type === "text") console.log(block.text.toUpperCase());
+else if (block && !isBlock(block)) {
+    const other: UnknownContent = block;
+    console.log(other.type === "video", other.url);
+}
 const result: Result = await session.call("add", { a: 1, b: 2 });
 const text: string = result.text;
 for await (const segment of session.stream("greet", { name: text })) {
