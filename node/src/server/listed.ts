@@ -332,8 +332,8 @@ function checkStrings(input: Schema, what: string): void {
         if (types.includes("string") || SAMPLES.some((one) => takes(input, name, one)))
             continue;
         throw new TypeError(
-            `${what}, ${name}: the arguments of a prompt are strings, and no string fits ` +
-                `a schema of type ${types.join(", ")}: convert a string, as ` +
+            `${what}, ${name}: the arguments of a prompt are strings, and no string ` +
+                `fits a schema of type ${types.join(", ")}: convert a string, as ` +
                 "z.coerce.number() does",
         );
     }
