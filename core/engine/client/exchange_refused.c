@@ -170,13 +170,14 @@ static int64_t pause_for(sgi_exchange *exchange, int64_t left_ms)
     return ms;
 }
 
-/* Counts the time as lost by which the last try, or its failure, was later than
- * planned. */
-static void count_delay(sgi_exchange *exchange)
+/* Counts the time as lost by which the last try, or its failure, was later than planned.
+ * A try that reached the server lost no time, however long its stream lasted. */
+static void count_delay(sgi_exchange *exchange, sgi_reopen_failure failure)
 {
     int64_t now = sgi_now(&exchange->session->engine->env);
-    if (exchange->probing.next_ms && now > exchange->probing.next_ms)
-        exchange->lost_ms += now - exchange->probing.next_ms;
+    int64_t planned = exchange->probing.next_ms;
+    if (failure == SGI_REOPEN_UNREACHED && planned && now > planned)
+        exchange->lost_ms += now - planned;
     exchange->probing.next_ms = 0;
 }
 
@@ -186,7 +187,7 @@ int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_reopen_failure failure)
     int64_t now = sgi_now(&exchange->session->engine->env);
     if (failure == SGI_REOPEN_ANSWERED || !sgi_probing_lasts(&exchange->probing, now))
         return 0;
-    count_delay(exchange);
+    count_delay(exchange, failure);
     int64_t left =
         sgi_probing_go_on(&exchange->probing, now, failure == SGI_REOPEN_BROKEN);
     return pause_for(exchange, left);
@@ -207,7 +208,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         return true;
     if (attempt <= 1)
         exchange->lost_ms = exchange->probing.next_ms = 0;
-    count_delay(exchange);
+    count_delay(exchange, failure);
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
