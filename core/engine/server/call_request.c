@@ -5,7 +5,7 @@
 #include "engine/server/pieces.h"
 #include "engine/server/task_form.h"
 #include "engine/server/grant.h"
-#include "engine/server/shown.h"
+#include "engine/server/sight.h"
 #include "engine/server/withdrawn.h"
 
 #include <stdio.h>

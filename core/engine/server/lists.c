@@ -2,7 +2,7 @@
  * page of the items of one type. */
 #include "engine/server/call_request.h"
 #include "engine/server/gather.h"
-#include "engine/server/shown.h"
+#include "engine/server/sight.h"
 #include "wire/json_copy.h"
 
 /* A cursor contains the order number of the last item on the page, so items that are

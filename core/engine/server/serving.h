@@ -3,6 +3,7 @@
 #ifndef SGI_SERVING_H
 #define SGI_SERVING_H
 
+#include "engine/server/inbound.h"
 #include "engine/server/peer.h"
 
 struct sgi_server_ops {
@@ -28,16 +29,7 @@ bool sgi_peer_take_message(sgi_peer *peer, const sgi_message *msg);
 void sgi_peer_hear(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client to a request of the server. */
 sgi_answered sgi_peer_take_answer(sgi_peer *peer, const sgi_message *msg);
-/* Fills *in with the parts of a request message. Returns false when out of memory; the
- * request then gets no answer. */
-bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
-/* True when the request belongs to the modern era (2026-07-28 and later). shaken = true:
- * the conversation had a handshake. Without a handshake, every request whose _meta names
- * a version is modern, except initialize. After a handshake, and for initialize, an older
- * version in _meta is ignored, and only a modern or unknown version in _meta makes the
- * request modern (2026-07-28 basic/versioning). */
-bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */
 void sgi_peer_end_cancelled_request(sgi_reply *reply);
 

@@ -22,7 +22,7 @@ void sgi_tool_call_join_when_stored(sgi_reply *reply, sgi_op *op);
 void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
 /* Begins the operation of a request and makes the reply of the request wait for it. */
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
-/* item_calls.c: makes the operation of a call of an item other than a tool.
+/* item_call_op.c: makes the operation of a call of a list, or of an item that is no tool.
  * own_arguments: the arguments as a text that the operation owns from now on; NULL = the
  * arguments are in the params of the request. Returns NULL when out of memory. */
 sgi_op *sgi_item_call_op_new(const sgi_inbound *in, const sgi_call_request *request,
