@@ -52,13 +52,13 @@ void sgi_jwks_free(sgi_jwks *set)
 /* ---- one key ---- */
 
 /* Decodes a base64url number of the key and appends it to `room`. Returns a view of the
- * decoded number, or an empty view when the number is malformed. */
+ * decoded number, or an empty view when the number is malformed or empty. */
 static sgi_str number(sgi_json key, const char *name, sgi_buf *room)
 {
     sgi_str text;
     size_t from = room->len;
     if (!sgi_json_plain_string(sgi_json_get(key, name), &text) ||
-        !sgi_buf_add_unbase64(room, text))
+        !sgi_buf_add_unbase64(room, text) || room->len == from)
         return (sgi_str){0};
     return (sgi_str){room->p + from, room->len - from};
 }
