@@ -12,8 +12,17 @@
 #define LARGEST ((size_t)4096)
 #define CLASSES (LARGEST / STEP + 2)
 
-/* all blocks that wait for their next use have at most this size together */
+/* gcc says by a macro that a build has the address sanitizer, and clang by a feature. */
 #if defined(__SANITIZE_ADDRESS__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#define HAS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define HAS_SANITIZER 0
+#endif
+
+/* all blocks that wait for their next use have at most this size together */
+#if HAS_SANITIZER
 #define POOL_BYTES ((size_t)0)
 #else
 #define POOL_BYTES ((size_t)512 * 1024)

@@ -78,16 +78,23 @@ static void ask_again(sgi_store_queue *queue, int64_t within_ms)
                              poll_is_due);
 }
 
+/* True when it is time to poll. The poll is then no longer planned. */
+static bool take_due_poll(sgi_store_queue *queue, int64_t now)
+{
+    if (queue->news_ms > now)
+        return false;
+    queue->news_ms = INT64_MAX;
+    return true;
+}
+
 bool sgi_store_queue_read_changes(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;
     sgi_change_feed feed;
     int64_t within_ms = -1;
     /* a worker that is never idle does not come to sgi_store_slot_mark_due_polls */
-    if (queue->news_ms < INT64_MAX && queue->news_ms <= sgi_system_monotonic_ms()) {
-        queue->news_ms = INT64_MAX;
+    if (queue->news_ms < INT64_MAX && take_due_poll(queue, sgi_system_monotonic_ms()))
         queue->news_due = true;
-    }
     if (queue->removed || !queue->news_due)
         return false;
     queue->news_due = false;
@@ -129,10 +136,8 @@ int64_t sgi_store_slot_mark_due_polls(sgi_store_slot *slot)
     int64_t next = INT64_MAX;
     sgi_store_queue *queue;
     TAILQ_FOREACH(queue, &slot->queues, link) {
-        if (queue->news_ms <= now && !queue->busy) {
-            queue->news_ms = INT64_MAX;
+        if (!queue->busy && take_due_poll(queue, now))
             make_due(queue);
-        }
         if (queue->news_ms < next)
             next = queue->news_ms;
     }

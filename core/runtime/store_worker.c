@@ -167,6 +167,7 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     sgi_store_slot_unlock(slot);
     segue_status status = ask(slot->store, q->listener, job);
     sgi_store_slot_lock(slot);
+    /* a job is not repeated, as a commit is: its owner repeats it, or answers a client */
     if (job->status == SEGUE_OK) /* an error that a callback has set stays */
         job->status = status == SEGUE_E_TIMEOUT ? SEGUE_E_STORE : status;
     job->done(job);

@@ -50,7 +50,7 @@ extern const sgi_call_kind sgi_call_tool;       /* the kind of tools/call */
 extern const sgi_call_kind sgi_call_resource;   /* the kind of resources/read */
 extern const sgi_call_kind sgi_call_prompt;     /* the kind of prompts/get */
 extern const sgi_call_kind sgi_call_completion; /* the kind of completion/complete */
-/* the kind of the question which items a caller sees (engine/server/shown.h); its result
+/* the kind of the question which items a caller sees (engine/server/sight.h); its result
  * reaches no client */
 extern const sgi_call_kind sgi_call_list;
 

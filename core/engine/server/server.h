@@ -51,7 +51,7 @@ struct sgi_item {
     sgi_ready_object ready; /* queued when the item's free_user must run */
     /* for a tool: the arguments that HTTP headers must repeat */
     sgi_mcp_params params;
-    bool is_named;   /* used in shown.c only, while an answer about a list is read */
+    bool is_named;   /* used in sight.c only, while an answer about a list is read */
     bool has_output; /* for a tool: the tool has an outputSchema */
     /* for a tool: the outputSchema allows values other than objects, as since
      * 2026-07-28 */
