@@ -27,6 +27,8 @@ CLIENTS = {
     "fastmcp": ([*FRAMEWORKS, CLIENT, "fastmcp"], "http"),
     "segue": ([*SEGUE, CLIENT, "segue"], "stdio"),
 }
+# Two clients of the TypeScript SDK 1 that list their tasks.
+LISTED = ["node", f"{NODE}/listed.mjs", "legacy"]
 ERAS = ("modern", "legacy")
 FRAMEWORK_PY = [*SEGUE, f"{HERE}/frameworks.py"]
 # Of each framework: how it is started for an adapter, and for its own client.
@@ -59,6 +61,9 @@ def rows(is_short):
                 yield row, [*command, *server]
         yield (f"desk on {desk}", "segue client http kept"), [
             *SEGUE, f"{SAME}/kept.py", *server]
+        if desk.startswith("Segue"):
+            yield (f"tasks listed by {desk}", "typescript 1 client http legacy"), [
+                *PYTHON, f"{SAME}/desk.py", *LISTED, "--", *server]
 
 
 def agent_rows(is_short):

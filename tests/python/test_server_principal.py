@@ -70,15 +70,25 @@ def test_one_name_for_all_callers(nothing_left: None) -> None:
     run(work)
 
 
-def test_without_a_name_there_is_no_list_over_http(nothing_left: None) -> None:
+def test_without_a_name_a_session_lists_its_own_tasks(nothing_left: None) -> None:
     server = worker(None)
 
     async def work() -> None:
         async with server.serving(http="127.0.0.1:0") as serving:
-            async with segue.connect(serving.url, era="legacy") as session:
+            async with (
+                segue.connect(serving.url, era="legacy") as session,
+                segue.connect(serving.url, era="legacy") as other,
+            ):
                 assert (await session.call("work")).text == ""
-                with pytest.raises(segue.RemoteError, match="Method not found"):
-                    await listed(session)
+                call = asyncio.ensure_future(session.call("work", forever=True))
+                while not await listed(session):
+                    await asyncio.sleep(0)
+                assert await listed(other) == []
+                assert await count_of_running(other) == 1
+                assert len(await listed(session)) == 1
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await call
 
     run(work)
 

@@ -194,7 +194,7 @@ static void servers_with_one_key(world *w)
 static void those_of_tasks_outlive_a_server_too(world *w)
 {
     char cursor[CURSOR_SIZE], params[CURSOR_SIZE + 16], id[64];
-    wire *c = legacy_connect(w, NULL, NULL);
+    wire *c = legacy_connect(w, "Ada", NULL);
     for (int i = 0; i < 3; i++) {
         const char *made = legacy_make_task(c, "\"make\"", "hang", NULL, NULL);
         if (!i)
@@ -204,7 +204,7 @@ static void those_of_tasks_outlive_a_server_too(world *w)
     take_cursor(wire_do_plain(c, "2", "tasks/list", NULL), cursor);
     assert_null(strstr(cursor, id));
     world_restart(w);
-    c = legacy_connect(w, NULL, NULL);
+    c = legacy_connect(w, "Ada", NULL);
     snprintf(params, sizeof params, "\"cursor\":%s", cursor);
     assert_at(wire_do_plain(c, "3", "tasks/list", params), "result.tasks.0.taskId", id);
     snprintf(params, sizeof params, "\"cursor\":%s", cursor);

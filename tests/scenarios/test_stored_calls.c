@@ -267,7 +267,7 @@ static const char *list(wire *c, const char *id)
 /* The list is made from records that were written before the call was a task. */
 static void is_listed_from_then_on(world *w)
 {
-    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    wire *c = legacy_connect(w, "Ada", MODES_ALL);
     legacy_ask_task(c, "1", "keeper", NULL, IMMEDIATE);
     world_run(w);
     assert_at(list(c, "2"), "result.tasks.0", "");
@@ -280,7 +280,7 @@ static void is_listed_from_then_on(world *w)
     complete(w, "an answer");
     assert_at(wire_response(c, "3"), "result.content.0.text", "\"an answer\"");
     world_restart(w);
-    c = legacy_connect(w, NULL, MODES_ALL);
+    c = legacy_connect(w, "Ada", MODES_ALL);
     r = list(c, "4");
     assert_at(r, "result.tasks.0.status", "\"completed\"");
     assert_at(r, "result.tasks.1", "");

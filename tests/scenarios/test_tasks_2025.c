@@ -65,6 +65,7 @@ static void without_principals(segue_server_options *options)
     options->principal = NULL;
 }
 
+/* Over HTTP a session has its own list (test_tasks_2025_list_session.c). */
 static void no_list_without_principals(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -451,7 +452,7 @@ static const scenario scenarios[] = {
     {"R-1905-1 initialize announces one mode without the other",
      announces_each_mode_by_itself, ONE_DRIVE, only_streaming},
     {"R-2557-56 no list where callers cannot be told apart", no_list_without_principals,
-     ONLY_HERE | ONE_DRIVE, without_principals},
+     ONLY_HERE | NOT_HTTP | ONE_DRIVE, without_principals},
     {"without L nothing of tasks is said", nothing_when_l_is_off, ONE_DRIVE, without_l},
     {"older revisions know no tasks", nothing_in_older_revisions, ONE_DRIVE, NULL},
     {"tools/list says taskSupport in 2025-11-25 only", tools_say_what_they_are, ONE_DRIVE,

@@ -229,7 +229,7 @@ static void only_those_of_this_era(world *w)
 /* Ended tasks leave memory after a while; their state is read back. */
 static void lists_what_is_only_in_the_store(world *w)
 {
-    wire *c = legacy_connect(w, NULL, NULL);
+    wire *c = legacy_connect(w, "Ada", NULL);
     const char *failed = legacy_make_task(c, "1", "failing_job", "\"ms\":10", NULL);
     legacy_get_until(c, failed, "failed");
     const char *done = legacy_make_task(c, "2", "fields", NULL, NULL);
@@ -243,7 +243,7 @@ static void lists_what_is_only_in_the_store(world *w)
     world_jump(w, 31000);
     assert_string_equal(list(c, NULL), before);
     world_restart(w);
-    c = legacy_connect(w, NULL, NULL);
+    c = legacy_connect(w, "Ada", NULL);
     assert_string_equal(list(c, NULL), before);
 }
 

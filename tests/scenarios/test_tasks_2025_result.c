@@ -189,13 +189,13 @@ static void eras_keep_their_tasks_apart(world *w)
 
 static void survives_a_death(world *w)
 {
-    wire *c = legacy_connect(w, NULL, NULL);
+    wire *c = legacy_connect(w, "Ada", NULL);
     const char *done = legacy_make_task(c, "1", "fields", NULL, NULL);
     const char *lost = legacy_make_task(c, "2", "hang", NULL, NULL);
     const char *again = legacy_make_task(c, "3", "story", "\"n\":5,\"delayMs\":50", NULL);
     legacy_get_until(c, done, "completed");
     world_restart(w);
-    c = legacy_connect(w, NULL, NULL);
+    c = legacy_connect(w, "Ada", NULL);
     assert_at(legacy_get_until(c, done, "completed"), "result.statusMessage",
               "\"almost\"");
     const char *r = legacy_get_until(c, lost, "failed");

@@ -231,13 +231,23 @@ void sgi_in_flight_init(sgi_in_flight *in_flight, sgi_engine *engine);
  * valid until the next call of this function. */
 sgi_str sgi_peer_canonical_id(sgi_peer *peer, sgi_json id);
 
-/* True when the caller can list its tasks. Without a principal function all callers share
- * one principal and would see each other's tasks. Over the standard input and output of
- * this process there is one caller: the user who runs the process and owns its store. */
+/* True when the caller may see all tasks of its principal. All callers without a name
+ * share one principal. Over the standard input and output of this process there is one
+ * caller: the user who runs the process and owns its store. In a conversation that has no
+ * session, the principal function of the application decides: its callers without a name
+ * share one list. */
+static inline bool sgi_peer_is_known(const sgi_peer *peer)
+{
+    return peer->who->name || peer->conn->sole ||
+           (!peer->session && peer->server->options.principal);
+}
+
+/* True when the caller can list its tasks. A caller without a name can list those that
+ * its wire session made (session_mark.h), and not those of other callers without a
+ * name. */
 static inline bool sgi_peer_may_list_tasks(const sgi_peer *peer)
 {
-    return peer->server->lists &&
-           (peer->server->options.principal || peer->grant || peer->conn->sole);
+    return peer->server->lists && (sgi_peer_is_known(peer) || peer->session);
 }
 
 /* True when the server ensures that a call with an idempotency key runs only once. The

@@ -42,6 +42,12 @@ enum sgi_cap {
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
 
+/* The mark of a wire session (session_mark.h). */
+#define SGI_SESSION_MARK 43 /* a digest in base64, in bytes */
+typedef struct sgi_session_mark {
+    char text[SGI_SESSION_MARK + 1]; /* "" = no mark */
+} sgi_session_mark;
+
 typedef struct sgi_served_op_data {
     sgi_cluster_op_data shared;
 
@@ -82,6 +88,8 @@ typedef struct sgi_served_op_data {
     LIST_ENTRY(sgi_served_op_data) by_client;
     /* the principal's number of live tasks includes the operation */
     bool counted;
+    /* the session that made the call, if the server does not know its caller */
+    sgi_session_mark session;
 
     /* ---- how the operation is represented ---- */
     /* the dialect of the task; NULL = the operation cannot be a task */
@@ -150,9 +158,10 @@ segue_status sgi_served_op_from_record(sgi_committer *committer,
                                        const segue_store_record *record, sgi_json data,
                                        sgi_op **out);
 /* True when the record is readable and belongs to an operation of this dialect that is a
- * task, or that can have become a task since the record was written. */
-bool sgi_record_may_be_task_of_dialect(sgi_engine *engine,
-                                       const segue_store_record *record,
-                                       const sgi_srv_dialect *dialect);
+ * task, or that can have become a task since the record was written. The mark of the
+ * record must fit `asked` (session_mark.h). */
+bool sgi_record_may_be_listed(sgi_engine *engine, const segue_store_record *record,
+                              const sgi_srv_dialect *dialect,
+                              const sgi_session_mark *asked);
 
 #endif

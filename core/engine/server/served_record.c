@@ -1,14 +1,16 @@
 /* The JSON that the server writes into the stored record of an operation:
  * {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
- * "scopes"}. "by" is the name of the owner, if the owner has a name. "scopes" are the
- * scopes that the owner's token had when the operation was made; a run after a restart
- * has the same rights. The token itself is not stored. */
+ * "scopes","session"}. "by" is the name of the owner, if the owner has a name. "scopes"
+ * are the scopes that the owner's token had when the operation was made; a run after a
+ * restart has the same rights. The token itself is not stored. "session" is the mark of
+ * the wire session that made the operation, if the owner has no name (session_mark.h). */
 #include "engine/server/served.h"
 
 #include "engine/server/dialects.h"
 #include "engine/log/dropping.h"
 #include "engine/server/grant.h"
 #include "engine/server/lasting.h"
+#include "engine/server/session_mark.h"
 
 /* number of bytes that usually suffice for all members except params */
 #define REST_ROOM 256
@@ -35,6 +37,7 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
                                                : SGI_STR(""));
     if (op->served->lasting)
         op->served->lasting->form->write(op->served->lasting, w);
+    sgi_session_mark_write(w, &op->served->session);
     memcpy(head->principal, op->served->who->digest, sizeof head->principal);
 }
 
@@ -112,6 +115,7 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
         served->lasting || (served->dialect && !sgi_srv_is_modern(served->dialect));
     op->ttl_ms = number(data, "ttl");
     served->poll_ms = number(data, "poll");
+    sgi_session_mark_read(data, &served->session);
     if (op->head.tasking != SGI_TASKING_NO && served->dialect && served->dialect->retains)
         sgi_op_limit_retained_events(op);
     sgi_served_set_item(op, sgi_item_find(sgi_op_server(op),
@@ -147,13 +151,17 @@ segue_status sgi_served_op_from_record(sgi_committer *committer,
     return status;
 }
 
-bool sgi_record_may_be_task_of_dialect(sgi_engine *engine,
-                                       const segue_store_record *record,
-                                       const sgi_srv_dialect *dialect)
+bool sgi_record_may_be_listed(sgi_engine *engine, const segue_store_record *record,
+                              const sgi_srv_dialect *dialect,
+                              const sgi_session_mark *asked)
 {
     sgi_json data;
-    return sgi_engine_check_json(engine, record->data, record->data_len, &data, NULL) ==
-               SEGUE_OK &&
-           tasking(data) != SGI_TASKING_NO &&
-           sgi_json_string_is(sgi_json_get(data, "dialect"), sgi_str_of(dialect->name));
+    sgi_session_mark mark;
+    if (sgi_engine_check_json(engine, record->data, record->data_len, &data, NULL) !=
+            SEGUE_OK ||
+        tasking(data) == SGI_TASKING_NO ||
+        !sgi_json_string_is(sgi_json_get(data, "dialect"), sgi_str_of(dialect->name)))
+        return false;
+    sgi_session_mark_read(data, &mark);
+    return sgi_session_mark_fits(asked, &mark);
 }

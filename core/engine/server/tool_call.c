@@ -9,6 +9,7 @@
 #include "engine/server/pieces.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/lasting.h"
+#include "engine/server/session_mark.h"
 #include "engine/server/task.h"
 
 static void promote(sgi_timer *timer)
@@ -131,7 +132,9 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->only_objects = !sgi_facts(in->version)->has_any_output;
     if (begins_plain(op, in, request))
         op->head.tasking = SGI_TASKING_MAY;
-    if (!give_key(op, in, request)) {
+    bool is_marked =
+        !op->served->dialect || sgi_session_mark_make(in->peer, &op->served->session);
+    if (!is_marked || !give_key(op, in, request)) {
         sgi_op_unref(op);
         return NULL;
     }

@@ -2,7 +2,10 @@
  * has all tasks: also the tasks of an earlier process, and tasks that have ended and left
  * memory. A task in memory is listed with its state in memory. New tasks come first in
  * the list, before the pages that were already read. So each task is listed once, even
- * when tasks are made or removed between two pages.
+ * when tasks are made or removed between two pages. A client whose name the server does
+ * not know sees the tasks that its session made (session_mark.h). The store lists the
+ * tasks of all such clients together, so one request may find none of its own, and
+ * continue at its cursor.
  *
  * A cursor is the position of the last record that was checked. The cursor is encrypted,
  * so that only its owner can use it and nobody can read the task id in it. */
@@ -13,6 +16,7 @@
 #include "engine/log/record.h"
 #include "engine/cluster/rebuild.h"
 #include "engine/log/refusal.h"
+#include "engine/server/session_mark.h"
 
 #define PAGE_MAX SGI_THRESHOLD(task_page)
 /* The number of records that one job reads from the store. */
@@ -26,6 +30,7 @@
 typedef struct listing {
     segue_server *server; /* a counted reference */
     sgi_reply *reply;
+    sgi_session_mark mark; /* of the client's session; no mark = the client has a name */
     /* the job that reads records from the store; NULL = no job is under way */
     sgi_store_job *job;
     /* the next record to check; NULL = all read records were checked */
@@ -58,10 +63,15 @@ static int64_t read_stamp(const char *stamp)
     return (int64_t)ms;
 }
 
-static sgi_seal_purpose good_for(const sgi_peer *peer)
+/* A cursor is valid for one list: that of a principal, or that of a session. what: room
+ * for the texts of the subject. */
+static sgi_seal_purpose good_for(const listing *list, const sgi_peer *peer,
+                                 sgi_str what[2])
 {
-    static const sgi_str what[] = {SGI_STR_INIT("tasks")};
-    return (sgi_seal_purpose){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
+    what[0] = SGI_STR("tasks");
+    what[1] = sgi_str_of(list->mark.text);
+    return (sgi_seal_purpose){SGI_SEAL_CURSOR, peer->who->digest, what,
+                              what[1].n ? 2 : 1};
 }
 
 /* Writes the member nextCursor: the creation time and task id of the last checked record,
@@ -69,7 +79,8 @@ static sgi_seal_purpose good_for(const sgi_peer *peer)
 static void write_cursor(const listing *list, sgi_jw *w)
 {
     const sgi_peer *peer = list->reply->peer;
-    const sgi_seal_purpose subject = good_for(peer);
+    sgi_str what[2];
+    const sgi_seal_purpose subject = good_for(list, peer, what);
     uint8_t stamp[STAMP_SIZE];
     sgi_buf all;
     sgi_buf_init(&all, sgi_engine_mem(list->reply->engine));
@@ -87,7 +98,8 @@ static void write_cursor(const listing *list, sgi_jw *w)
 
 static bool read_cursor(listing *list, const sgi_inbound *in)
 {
-    const sgi_seal_purpose subject = good_for(in->peer);
+    sgi_str what[2];
+    const sgi_seal_purpose subject = good_for(list, in->peer, what);
     sgi_json cursor = sgi_json_get(in->params, "cursor");
     sgi_str text;
     sgi_buf bytes;
@@ -140,10 +152,16 @@ static void answer(listing *list)
     free_list(list);
 }
 
+static bool is_own(const listing *list, const sgi_op *op)
+{
+    return sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025) &&
+           sgi_session_mark_fits(&list->mark, &op->served->session);
+}
+
 static void show(listing *list, const sgi_op *op)
 {
     sgi_jw w = sgi_jw_to(&list->tasks);
-    if (!sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025))
+    if (!is_own(list, op))
         return;
     if (list->shown++)
         sgi_buf_add_char(&list->tasks, ',');
@@ -218,9 +236,9 @@ static bool is_listed(const listing *list, const sgi_op *op,
 {
     sgi_engine *engine = list->server->engine;
     if (op)
-        return sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025);
+        return is_own(list, op);
     return record->purge_ms > sgi_wall_now(&engine->env) &&
-           sgi_record_may_be_task_of_dialect(engine, record, &sgi_srv_tasks_2025);
+           sgi_record_may_be_listed(engine, record, &sgi_srv_tasks_2025, &list->mark);
 }
 
 static void move_past(listing *list, const sgi_found_record *found)
@@ -299,5 +317,10 @@ void sgi_tasks_2025_list(const sgi_inbound *in)
     sgi_server_ref(server);
     sgi_buf_init(&list->position, mem);
     sgi_buf_init(&list->tasks, mem);
-    begin(list, in);
+    if (sgi_session_mark_make(in->peer, &list->mark)) {
+        begin(list, in);
+        return;
+    }
+    sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+    free_list(list);
 }
