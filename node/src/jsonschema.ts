@@ -2,10 +2,10 @@
  * Checks values against a JSON Schema with Ajv. The schema's dialect is 2020-12, or the
  * dialect that `$schema` names (2019-09, draft-07).
  *
- * Ajv is loaded at the first check, so a program without schemas does not load it. A part
- * that cannot be checked accepts every value: `format` is not checked, a `$ref` to
- * another document is not resolved, and a schema that Ajv cannot compile accepts
- * everything.
+ * Ajv is loaded at the first check, or by `prepare`, so a program without schemas does
+ * not load it. A part that cannot be checked accepts every value: `format` is not
+ * checked, a `$ref` to another document is not resolved, and a schema that Ajv cannot
+ * compile accepts everything.
  *
  * @module
  */
@@ -31,21 +31,33 @@ const MAX_STRANGE = 256 * 1024;
 /** A value with more parts than this gets only the first reason why it does not fit. */
 const MAX_PARTS = 1000;
 
-/** Makes a function that checks values against a schema. */
+/** Checks values against one schema. */
+export interface Checker {
+    readonly check: (value: unknown) => Checked;
+    /** Compiles the schema now. Without it, the first check does this. */
+    readonly prepare: () => void;
+}
+
+/** Makes the checker of a schema. */
 export function compile(
     schema: JsonSchema | boolean,
     options: CompileOptions = {},
-): (value: unknown) => Checked {
+): Checker {
     const isOwn = options.patterns ?? true;
     let first: ValidateFunction | null | undefined;
     let every: ValidateFunction | null | undefined;
-    return (value) => {
+    const prepared = (): ValidateFunction | null => {
         if (first === undefined) first = validator(schema, isOwn, false);
-        if (!first || run(first, value) === "") return { value };
-        if (!isSmall(value)) return { issues: issuesOf(first, value) };
-        if (every === undefined) every = validator(schema, isOwn, true);
-        return { issues: issuesOf(every ?? first, value) };
+        return first;
     };
+    const check = (value: unknown): Checked => {
+        const one = prepared();
+        if (!one || run(one, value) === "") return { value };
+        if (!isSmall(value)) return { issues: issuesOf(one, value) };
+        if (every === undefined) every = validator(schema, isOwn, true);
+        return { issues: issuesOf(every ?? one, value) };
+    };
+    return { check, prepare: () => void prepared() };
 }
 
 // ---- Ajv

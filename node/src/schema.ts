@@ -99,6 +99,8 @@ export interface Schema {
     readonly json: JsonSchema;
     /** Checks a value and returns the value that the schema makes of it. */
     readonly check: (value: unknown) => Verdict<unknown> | Promise<Verdict<unknown>>;
+    /** Does now what the first check would do once, which can take 100 ms. */
+    readonly prepare?: () => void;
 }
 
 /** A value does not fit its schema. The message says which member does not fit, and
@@ -185,7 +187,7 @@ export function schemaOf(
     }
     if (isPair(given)) return standard(given.schema, given.jsonSchema);
     if (isShape(given)) return shape(given, side, what);
-    return { json: given as JsonSchema, check: compile(given as JsonSchema) };
+    return { json: given as JsonSchema, ...compile(given as JsonSchema) };
 }
 
 function standard(given: StandardSchema, json: JsonSchema): Schema {

@@ -3,9 +3,10 @@
  *
  *   bench_outage [--cpu N] OUTAGES MS COMMAND...
  *
- * The command is bench_http_server with --sqlite FILE; the program adds the port. MS: the
- * time from the kill to the start of the next process. Numbers are checked: a missing or
- * repeated segment ends the program. The tool sends a segment every 2 ms.
+ * The command is bench_http_server with --sqlite FILE, or another server that prints the
+ * same and has the same tool; the program adds the port. MS: the time from the kill to
+ * the start of the next process. Numbers are checked: a missing or repeated segment ends
+ * the program. The tool sends a segment every 2 ms.
  *
  * outage: from the kill until the new process listens. found_ms is the time from there to
  * the first segment of the new process. start_ms is the time that the new process took to

@@ -7,7 +7,7 @@ import os
 
 import sdk_figures
 from figures import ROOT
-from http_figures import PEERS, TS_SERVER
+from http_figures import PEERS, TS_SERVER, measure_outage
 
 ENV = os.environ.get("SEGUE_BENCH_NODE", os.path.join(ROOT, "build", "node", "env"))
 PROGRAMS = os.path.join(ENV, "tests", "bench", "node")
@@ -31,5 +31,7 @@ SDK = sdk_figures.Sdk(
     server_goal=8, client_goal=3, stream_goal=400000)
 
 
-def measure(programs, report, plan):
+def measure(programs, report, plan, build):
     sdk_figures.measure(programs, report, plan, SDK)
+    server = os.path.join(PROGRAMS, "outage_server.js")
+    measure_outage(programs, report, build, "node", lambda path: ["node", server, path])

@@ -193,7 +193,7 @@ def main():
     if options.only in (None, "python"):
         python_figures.measure(programs, report, plan)
     if options.only in (None, "node"):
-        node_figures.measure(programs, report, plan)
+        node_figures.measure(programs, report, plan, options.build)
     if options.only in (None, "mounted"):
         mounted_figures.measure(programs, report, plan)
     if options.only in (None, "proxy"):

@@ -18,7 +18,7 @@ const { compile } = internal<typeof Json>("jsonschema");
 type Given = Parameters<typeof schemaOf>[0];
 
 function why(schema: Parameters<typeof compile>[0], value: unknown): string {
-    const verdict = compile(schema)(value);
+    const verdict = compile(schema).check(value);
     return verdict.issues ? reasonOf(verdict.issues) : "";
 }
 
@@ -222,13 +222,13 @@ test("reasons are one line each, in their order, and not without end", () => {
 
 test("patterns of a stranger's schema are not run", () => {
     const schema = { type: "string", pattern: "^(a+)+$" };
-    const check = compile(schema, { patterns: false });
+    const check = compile(schema, { patterns: false }).check;
     assert.ok(!check(`${"a".repeat(60)}!`).issues);
     assert.ok(check(1).issues);
     const names = { patternProperties: { "^(a+)+$": false }, type: "object" };
-    assert.ok(!compile(names, { patterns: false })(1).issues);
+    assert.ok(!compile(names, { patterns: false }).check(1).issues);
     const large = { type: "null", enum: ["x".repeat(300_000)] };
-    assert.ok(!compile(large, { patterns: false })(1).issues);
+    assert.ok(!compile(large, { patterns: false }).check(1).issues);
 });
 
 test("what cannot be compiled checks nothing; of our own it is said", async () => {
@@ -238,7 +238,7 @@ test("what cannot be compiled checks nothing; of our own it is said", async () =
     const elsewhere = { $ref: "https://elsewhere.example/s" };
     assert.equal(why(elsewhere, 1), "");
     assert.equal(why({ $schema: "https://example.org/own", type: "null" }, 1), "");
-    assert.ok(!compile({ pattern: "(" }, { patterns: false })("x").issues);
+    assert.ok(!compile({ pattern: "(" }, { patterns: false }).check("x").issues);
     await new Promise(setImmediate);
     process.off("warning", listen);
     assert.equal(warnings.length, 2);

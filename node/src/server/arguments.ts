@@ -16,8 +16,18 @@ import {
 } from "../schema.js";
 import { nearest, unknownNames } from "./names.js";
 
-const ANYTHING: JsonSchema = { type: "object" };
-const NOTHING: JsonSchema = { ...ANYTHING, properties: {}, additionalProperties: false };
+const OBJECT: JsonSchema = { type: "object" };
+const NO_MEMBERS: JsonSchema = { ...OBJECT, properties: {}, additionalProperties: false };
+
+/**
+ * The arguments of an item without `input`. This check needs no validator of JSON
+ * Schemas, which would take as long to load as the rest of the package.
+ */
+const ANYTHING: Schema = {
+    json: OBJECT,
+    check: (value) =>
+        isObject(value) ? { value } : { issues: [{ message: "must be object" }] },
+};
 
 /** Keywords with which a schema says itself which further members an object may have. */
 const OPENING = [
@@ -49,14 +59,16 @@ export function argumentsOf(
     what: string,
     kind: Kind = "tool",
 ): Schema {
-    const whole = given ?? (forbidExtra === false ? ANYTHING : NOTHING);
-    const schema = withType(schemaOf(whole, "input", what));
+    if (!given) {
+        return forbidExtra === false ? ANYTHING : withNames(ANYTHING, NO_MEMBERS, kind);
+    }
+    const schema = withType(schemaOf(given, "input", what));
     const { json } = schema;
     if (forbidExtra === false) return schema;
     const isClosed = json.additionalProperties === false && !json.patternProperties;
     if (isClosed) return withNames(schema, json, kind);
-    if (isGenerated(whole) && isPlain(json)) {
-        if (!forbidExtra && isUndecided(whole)) return withKept(schema, kind);
+    if (isGenerated(given) && isPlain(json)) {
+        if (!forbidExtra && isUndecided(given)) return withKept(schema, kind);
         return withNames(schema, { ...json, additionalProperties: false }, kind);
     }
     return forbidExtra ? withNames(schema, json, kind) : schema;
@@ -73,7 +85,7 @@ function isUndecided(given: SchemaLike): boolean {
 /** Adds `type: object` to the schema of the arguments if the schema has no `type`. */
 function withType(schema: Schema): Schema {
     if (schema.json.type === "object") return schema;
-    return { json: { type: "object", ...schema.json }, check: schema.check };
+    return { ...schema, json: { type: "object", ...schema.json } };
 }
 
 /** Returns whether the properties of a schema are all members that it names. */
@@ -87,6 +99,7 @@ function withNames(schema: Schema, json: JsonSchema, kind: Kind): Schema {
     const known = isClosed ? Object.keys(json.properties ?? {}) : namesOf(json);
     const names = new Set(known);
     return {
+        ...schema,
         json,
         check: (value) => {
             const unknown = membersOf(value).filter((name) => !names.has(name));
@@ -114,7 +127,7 @@ function withKept(schema: Schema, kind: Kind): Schema {
         return { issues: [{ message }, ...(verdict.issues ?? [])] };
     };
     return {
-        json: schema.json,
+        ...schema,
         check: (value) => {
             const verdict = schema.check(value);
             if (!(verdict instanceof Promise)) return judge(value, verdict);
@@ -157,6 +170,9 @@ function partAt(json: JsonSchema, place: string): unknown {
 }
 
 function membersOf(value: unknown): string[] {
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? Object.keys(value) : [];
+    return isObject(value) ? Object.keys(value) : [];
+}
+
+function isObject(value: unknown): value is object {
+    return typeof value === "object" && value !== null && !Array.isArray(value);
 }

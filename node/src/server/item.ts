@@ -105,6 +105,9 @@ export abstract class Item {
     /** Returns the item under another name or URI. */
     abstract renamed(key: string): Item;
 
+    /** Does now what the first call would do once: compiles the schemas. */
+    prepare(): void {}
+
     /** Returns the arguments of a call as the caller sent them. */
     given(_call: Call, params: string): Record<string, unknown> {
         return (JSON.parse(params) as { arguments?: never }).arguments ?? {};

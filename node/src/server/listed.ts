@@ -288,6 +288,10 @@ export class Prompt extends Completing {
         return new Prompt(key, this.#given, this.run, this.suggestions);
     }
 
+    override prepare(): void {
+        this.#input.prepare?.();
+    }
+
     override check(given: Record<string, unknown>): unknown {
         const verdict = this.#input.check(given);
         if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));

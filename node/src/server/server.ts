@@ -526,9 +526,10 @@ export class Server<Life = any> {
      */
     listenHttp(options: ListenOptions = {}): Promise<Listener> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
-        return this.#with(options.store, (store, lives) =>
-            this.#served(new Listener(this.#host(store), options, leave), lives),
-        );
+        return this.#with(options.store, (store, lives) => {
+            this.#prepare();
+            return this.#served(new Listener(this.#host(store), options, leave), lives);
+        });
     }
 
     /**
@@ -553,9 +554,10 @@ export class Server<Life = any> {
      */
     handler(options: HandlerOptions = {}): Handler {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
-        const opening = this.#with(options.store, (store, lives) =>
-            this.#served(new Mounted(this.#host(store), options, leave), lives),
-        );
+        const opening = this.#with(options.store, (store, lives) => {
+            this.#prepare();
+            return this.#served(new Mounted(this.#host(store), options, leave), lives);
+        });
         opening.catch((error: unknown) => {
             // each request is refused from now on
             if (!(error instanceof ClosedError))
@@ -774,6 +776,14 @@ export class Server<Life = any> {
             if (this.#opened.get(name) === opened) this.#opened.delete(name);
         });
         return opened;
+    }
+
+    /**
+     * Compiles the schemas of the items. A listener that exists answers at once: the
+     * clients of a server that was restarted are waiting for it.
+     */
+    #prepare(): void {
+        for (const item of this.#items.values()) item.prepare();
     }
 
     #host(store: Store | undefined): Hosting {

@@ -87,6 +87,11 @@ export class Tool extends Item {
         return new Tool(key, this.#given, this.run);
     }
 
+    override prepare(): void {
+        this.#input.prepare?.();
+        this.#output?.prepare?.();
+    }
+
     // ---- a call
 
     override check(given: Record<string, unknown>): unknown {
