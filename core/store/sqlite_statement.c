@@ -47,9 +47,9 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_OTHER_OWNER] =
         "SELECT owner FROM operation WHERE ended = 0 AND owner > ?1"
         " ORDER BY owner LIMIT 1",
-    [SGI_SQLITE_ORPHANS] = "SELECT op FROM operation WHERE ended = 0 AND owner = ?1",
-    [SGI_SQLITE_ADOPT] = "UPDATE operation SET owner = ?2 WHERE ended = 0 AND owner = ?1",
-    [SGI_SQLITE_DISOWN] = "UPDATE operation SET owner = 0 WHERE op = ?1",
+    [SGI_SQLITE_ORPHANS] =
+        "SELECT op FROM operation WHERE ended = 0 AND owner = ?1 LIMIT ?2",
+    [SGI_SQLITE_SET_OWNER] = "UPDATE operation SET owner = ?2 WHERE op = ?1",
     [SGI_SQLITE_DUE] = "SELECT purge, op FROM operation WHERE purge < 9223372036854775807"
                        " ORDER BY purge LIMIT 1",
     [SGI_SQLITE_REMOVE] = "DELETE FROM operation WHERE op = ?1",

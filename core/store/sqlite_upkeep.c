@@ -1,8 +1,9 @@
 /* Claims, evicts and purges operations in a SQLite store.
  *
- * A claim first makes this instance the owner, in one transaction, and then passes the
- * operations to fn. Therefore an instance sees only the records of operations that it
- * owns. Operations that were claimed but not passed to fn are given back (owner 0 = no
+ * A claim goes in steps. A step first makes this instance the owner of some operations,
+ * in one transaction, and then passes them to fn. Therefore an instance sees only the
+ * records of operations that it owns, and a claim that fn stops costs no more than its
+ * steps. Operations that were claimed but not passed to fn are given back (owner 0 = no
  * owner). sqlite_owners.c knows which owners are gone.
  *
  * Operations are deleted in bounded steps, because a log can be long and SQLite has only
@@ -12,6 +13,9 @@
  * shrink. */
 #include "store/sqlite_store.h"
 
+#include "base/thresholds.h"
+
+#define CLAIM_STEP SGI_THRESHOLD(sqlite_claim_step)
 #define REMOVE_STEP 1000
 #define EVICT_STEP 64
 #define STATS_MS 1000
@@ -39,26 +43,34 @@ void sgi_sqlite_op_list_free(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
     *list = (sgi_sqlite_op_list){NULL, 0, 0};
 }
 
+/* Makes this instance the owner of operations that this owner left. The list has at most
+ * CLAIM_STEP operations then. */
 static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner,
                                sgi_sqlite_op_list *list)
 {
     sqlite3_stmt *orphans = store->statements[SGI_SQLITE_ORPHANS];
     int code = SQLITE_DONE;
     bool ok = true;
+    size_t i = list->count;
     sqlite3_bind_int64(orphans, 1, owner);
+    sqlite3_bind_int64(orphans, 2, (int64_t)(CLAIM_STEP - list->count));
     while (ok && (code = sgi_sqlite_step(store, orphans)) == SQLITE_ROW)
         ok = sgi_sqlite_op_list_add(store, list, sqlite3_column_int64(orphans, 0));
     segue_status status = ok ? sgi_sqlite_status_of(store, code) : SEGUE_E_NOMEM;
     sqlite3_reset(orphans);
     if (status)
         return status;
-    code = sgi_sqlite_run_with_two(store, SGI_SQLITE_ADOPT, owner, store->file.owner);
+    for (code = SQLITE_OK; i < list->count && !code; i++)
+        code = sgi_sqlite_run_with_two(store, SGI_SQLITE_SET_OWNER, list->ops[i],
+                                       store->file.owner);
     return sgi_sqlite_status_of(store, code);
 }
 
-static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
+/* Makes this instance the owner of at most CLAIM_STEP operations whose owners are
+ * gone. */
+static segue_status adopt_some(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
 {
-    for (int64_t before = -1;;) {
+    for (int64_t before = -1; list->count < CLAIM_STEP;) {
         int64_t owner = -1;
         sqlite3_bind_int64(store->statements[SGI_SQLITE_OTHER_OWNER], 1, before);
         int code = sgi_sqlite_query(store, SGI_SQLITE_OTHER_OWNER, &owner);
@@ -71,20 +83,22 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_op_list *list)
         }
         before = owner;
     }
+    return SEGUE_OK;
 }
 
 /* Passes the operations of the list to fn, until fn stops. *count receives the number of
  * operations that were handled. An unreadable operation does not hold up the others: this
  * instance owns it until the store closes. The status then is SEGUE_E_STORE_CORRUPT. */
 static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_op_list *list,
-                             size_t *count, segue_store_record_fn fn, void *user)
+                             size_t *count, segue_store_record_fn fn, void *user,
+                             bool *stop)
 {
-    bool stop = false, unreadable = false;
-    for (*count = 0; *count < list->count && !stop; ++*count) {
+    bool unreadable = false;
+    for (*count = 0; *count < list->count && !*stop; ++*count) {
         sqlite3_bind_int64(store->statements[SGI_SQLITE_FIND_NUMBER], 1,
                            list->ops[*count]);
         segue_status status =
-            sgi_sqlite_pass_record(store, SGI_SQLITE_FIND_NUMBER, fn, user, &stop);
+            sgi_sqlite_pass_record(store, SGI_SQLITE_FIND_NUMBER, fn, user, stop);
         unreadable |= status == SEGUE_E_STORE_CORRUPT;
         /* SEGUE_E_NOT_FOUND means that another process has just purged the operation */
         if (status && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
@@ -102,14 +116,15 @@ static void disown(sgi_sqlite_store *store, const sgi_sqlite_op_list *list, size
         return;
     int code = SQLITE_OK;
     for (size_t i = from; i < list->count && !code; i++)
-        code = sgi_sqlite_run_with(store, SGI_SQLITE_DISOWN, list->ops[i]);
+        code = sgi_sqlite_run_with_two(store, SGI_SQLITE_SET_OWNER, list->ops[i], 0);
     sgi_sqlite_end_transaction(store, sgi_sqlite_status_of(store, code));
 }
 
-segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
+/* Claims one step of operations, and passes them to fn. *stop: fn has stopped, or no
+ * operation is left. */
+static segue_status claim_step(sgi_sqlite_store *store, sgi_sqlite_op_list *list,
+                               segue_store_record_fn fn, void *user, bool *stop)
 {
-    sgi_sqlite_store *store = self;
-    sgi_sqlite_op_list list = {NULL, 0, 0};
     size_t shown;
     segue_status status = sgi_sqlite_begin_transaction(store);
     if (status)
@@ -117,13 +132,31 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
     /* Makes the cached operations invalid, because they can name the old owners. Each
      * cached operation is looked up again before its next use. */
     sgi_sqlite_invalidate_cached_ops(store);
-    status = adopt_all(store, &list);
+    status = adopt_some(store, list);
     if (!status)
-        status = sgi_sqlite_redeliver_commands(store, &list);
+        status = sgi_sqlite_redeliver_commands(store, list);
     status = sgi_sqlite_end_transaction(store, status);
-    if (!status) {
-        status = show_all(store, &list, &shown, fn, user);
-        disown(store, &list, shown);
+    if (status)
+        return status;
+    status = show_all(store, list, &shown, fn, user, stop);
+    disown(store, list, shown);
+    *stop |= list->count < CLAIM_STEP;
+    return status;
+}
+
+segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
+{
+    sgi_sqlite_store *store = self;
+    sgi_sqlite_op_list list = {NULL, 0, 0};
+    segue_status status = SEGUE_OK;
+    bool stop = false;
+    while (!stop) {
+        list.count = 0;
+        segue_status step = claim_step(store, &list, fn, user, &stop);
+        if (step)
+            status = step;
+        if (step && step != SEGUE_E_STORE_CORRUPT)
+            break;
     }
     sgi_sqlite_op_list_free(store, &list);
     return status;

@@ -39,6 +39,7 @@ struct fault_store {
     made *all;
     size_t count;
     int changed, commits, refusals, finds, reads, drops;
+    int claimed, most_claimed;
 };
 
 /* ---- account ---- */
@@ -193,10 +194,29 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return f->dead ? SEGUE_E_STORE : sgi_store_read(f->inner, id, after, pass_entry, &t);
 }
 
+typedef struct claiming {
+    segue_store_record_fn fn;
+    void *user;
+    int count;
+} claiming;
+
+static int32_t pass_claimed(void *user, const segue_store_record *record)
+{
+    claiming *c = user;
+    c->count++;
+    return c->fn(c->user, record);
+}
+
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     fault_store *f = self;
-    return f->dead ? SEGUE_E_STORE : sgi_store_claim(f->inner, fn, user);
+    claiming c = {fn, user, 0};
+    segue_status status =
+        f->dead ? SEGUE_E_STORE : sgi_store_claim(f->inner, pass_claimed, &c);
+    f->claimed += c.count;
+    if (c.count > f->most_claimed)
+        f->most_claimed = c.count;
+    return status;
 }
 
 static segue_status list(void *self, const uint8_t *principal, int64_t created_ms,
@@ -377,6 +397,16 @@ int fault_store_reads(const fault_store *f)
 int fault_store_commits(const fault_store *f)
 {
     return f->commits;
+}
+
+int fault_store_claimed(const fault_store *f)
+{
+    return f->claimed;
+}
+
+int fault_store_most_claimed(const fault_store *f)
+{
+    return f->most_claimed;
 }
 
 int fault_store_drops(const fault_store *f)

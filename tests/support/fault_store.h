@@ -61,6 +61,10 @@ int fault_store_commits(const fault_store *f);
 int fault_store_finds(const fault_store *f);
 int fault_store_reads(const fault_store *f);
 int fault_store_drops(const fault_store *f); /* counts writes that drop entries */
+/* Return how many operations the store has given to servers, with all claims together and
+ * with the largest one. */
+int fault_store_claimed(const fault_store *f);
+int fault_store_most_claimed(const fault_store *f);
 int fault_store_refusals(const fault_store *f);
 
 #endif

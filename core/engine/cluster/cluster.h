@@ -126,8 +126,10 @@ struct sgi_cluster {
     struct sgi_found_record_list claims;
     /* the records of `claims`; the key is the id of the operation */
     sgi_map claims_by_id;
-    bool claiming;    /* a claim is running: the store has not answered yet */
-    bool claim_again; /* another claim starts when the running claim has ended */
+    bool claiming; /* a claim is running: the store has not answered yet */
+    /* another claim starts when the running claim has ended and most of its operations
+     * are taken over */
+    bool claim_again;
     sgi_timer claim_timer;
 };
 

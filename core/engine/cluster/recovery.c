@@ -1,7 +1,12 @@
 /* Takes over the operations that the store has given to this server. The store gives an
  * operation when its owner is gone; sgi_recover_claimed_op then continues or ends the
  * operation. If this server already follows the operation, it is not rebuilt: its readers
- * and waiters stay (sgi_followed_take_over). */
+ * and waiters stay (sgi_followed_take_over).
+ *
+ * The operations are claimed in portions, because a server that ended can have left very
+ * many. The next portion is claimed when most of the last one is taken over, so the
+ * records and logs in memory and the work in one turn of the loop are bounded. Recovery
+ * ends when the store has no further operation. */
 #include "engine/cluster/recovery.h"
 
 #include "base/rare.h"
@@ -12,6 +17,7 @@
 #include "engine/log/observer.h"
 
 #define CLAIM_AGAIN_MS SGI_THRESHOLD(claim_again_ms)
+#define PORTION SGI_THRESHOLD(claim_portion)
 
 /* ---- operations that the store has given to this server ---- */
 
@@ -53,6 +59,12 @@ void sgi_claims_free(sgi_cluster *cluster)
         drop_claim(cluster, found);
 }
 
+/* True when the next portion can be claimed. */
+static bool has_room(const sgi_cluster *cluster)
+{
+    return cluster->claims_by_id.count <= PORTION / 2;
+}
+
 static void claim_later(sgi_timer *timer);
 
 static void try_later(sgi_cluster *cluster)
@@ -60,6 +72,16 @@ static void try_later(sgi_cluster *cluster)
     if (!cluster->committer->closed)
         sgi_engine_set_timer(cluster->engine, &cluster->claim_timer, CLAIM_AGAIN_MS,
                              claim_later);
+}
+
+/* Claims further operations, if the store may have some, and enough of the claimed ones
+ * are taken over. Called before the last claimed operation counts as recovered, so that
+ * recovery goes on. Operations that cannot be read now do not hold up the others: they
+ * stay in the list, and claim_later makes another attempt. */
+static void claim_more(sgi_cluster *cluster)
+{
+    if (cluster->claim_again && !cluster->claiming && has_room(cluster))
+        sgi_recover_orphans(cluster);
 }
 
 /* Continues with a claimed operation that is already in memory: this server reads its log
@@ -91,6 +113,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         try_later(cluster);
     } else {
         drop_claim(cluster, found);
+        claim_more(cluster);
     }
     if (op)
         go_on_with(op, torn);
@@ -210,6 +233,7 @@ static void compared_claim(sgi_store_job *job)
         try_later(cluster);
     } else {
         drop_claim(cluster, found);
+        claim_more(cluster);
     }
     sgi_cluster_unref(cluster);
 }
@@ -285,12 +309,10 @@ static void take_all(sgi_cluster *cluster)
 
 static void claim_ended(sgi_cluster *cluster)
 {
-    bool again = cluster->claim_again;
-    cluster->claiming = cluster->claim_again = false;
+    cluster->claiming = false;
     sgi_cluster_ref(cluster);
+    claim_more(cluster);
     one_done(cluster);
-    if (again)
-        sgi_recover_orphans(cluster);
     sgi_cluster_unref(cluster);
 }
 
@@ -313,6 +335,8 @@ static void claimed(sgi_store_job *job)
         sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
                        "the operations in the store cannot be recovered: %s",
                        sgi_status_name(job->status));
+    if (job->found_count >= PORTION)
+        cluster->claim_again = true; /* the store may have more */
     add_claims(cluster, &job->found);
     take_all(cluster);
     /* There was no memory for one of the claimed records. The job releases that operation
@@ -341,7 +365,9 @@ static bool claim(sgi_cluster *cluster)
     sgi_store_job *job = sgi_store_job_new(cluster->committer, kind, claimed, cluster);
     if (!job)
         return false;
+    job->max_found = PORTION;
     cluster->claiming = true;
+    cluster->claim_again = false;
     cluster->recovering++;
     sgi_cluster_ref(cluster);
     sgi_committer_add_job(cluster->committer, job);
@@ -376,7 +402,7 @@ void sgi_recover_orphans(sgi_cluster *cluster)
 {
     if (!cluster->takes || cluster->abstains)
         return;
-    if (cluster->claiming)
+    if (cluster->claiming || !has_room(cluster))
         cluster->claim_again = true;
     else if (!claim(cluster))
         try_later(cluster);

@@ -646,8 +646,10 @@ typedef struct segue_store_vtable {
     /* Passes to fn the operations that have not ended and whose owner is gone, and makes
      * this store instance their owner. Each operation is passed once: servers that share
      * the handle claim in turn, and an operation belongs to the server that received it
-     * until RELEASE. An unreadable record is not passed and holds up no other one; the
-     * function then returns SEGUE_E_STORE_CORRUPT. */
+     * until RELEASE. A server claims in portions of 256: when fn has stopped, the
+     * operations that were not passed have no owner, and the next claim passes them. An
+     * unreadable record is not passed and holds up no other one; the function then
+     * returns SEGUE_E_STORE_CORRUPT. */
     segue_status (*claim)(void *self, segue_store_record_fn fn, void *user);
     /* Deletes operations whose purge_ms has passed. *next_ms receives the time of the
      * next call. Optional. */
