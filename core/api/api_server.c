@@ -5,7 +5,7 @@
 #include "engine/server/serving.h"
 #include "engine/server/shown.h"
 #include "engine/server/stats.h"
-#include "engine/server/toolless.h"
+#include "engine/server/waiting_ops.h"
 #include "engine/error.h"
 #include "wire/freshness.h"
 #include "wire/log_level.h"

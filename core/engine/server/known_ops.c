@@ -15,7 +15,7 @@
 #include "engine/cluster/forwarding.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
-#include "engine/server/toolless.h"
+#include "engine/server/waiting_ops.h"
 
 #define LINGER_MS SGI_THRESHOLD(linger_ms)
 #define LINGER_MAX SGI_THRESHOLD(linger_max)
@@ -108,7 +108,7 @@ void sgi_server_end_lingering(sgi_op *op)
 void sgi_server_take_from_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
-    sgi_server_stop_awaiting_tool(op);
+    sgi_server_stop_waiting_to_run(op);
     if (!sgi_op_is_known(op))
         return;
     sgi_server_end_lingering(op);
@@ -145,11 +145,11 @@ void sgi_server_op_release(sgi_op *op)
     sgi_server_take_from_maps(op);
 }
 
-void sgi_server_release_toolless(segue_server *server)
+void sgi_server_release_waiting(segue_server *server)
 {
-    while (!LIST_EMPTY(&server->calls.toolless)) {
-        sgi_op *op = LIST_FIRST(&server->calls.toolless)->shared.op;
-        sgi_server_stop_awaiting_tool(op);
+    while (!LIST_EMPTY(&server->calls.waiting)) {
+        sgi_op *op = LIST_FIRST(&server->calls.waiting)->shared.op;
+        sgi_server_stop_waiting_to_run(op);
         if (!sgi_op_has_ended(op))
             sgi_server_op_release(op);
     }

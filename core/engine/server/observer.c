@@ -18,7 +18,7 @@
 #include "engine/server/rounds.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_call.h"
-#include "engine/server/toolless.h"
+#include "engine/server/waiting_ops.h"
 
 /* ---- the log ---- */
 
@@ -94,7 +94,7 @@ static void fenced(sgi_op *op)
         return;
     }
     uncount(op);
-    sgi_server_stop_awaiting_tool(op);
+    sgi_server_stop_waiting_to_run(op);
     sgi_server_end_lingering(op);
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     sgi_engine_clear_timer(op->engine, &op->served->promote);
@@ -131,6 +131,7 @@ static void freed(sgi_op *op)
         sgi_item_unref(served->item);
     sgi_text_free(mem, served->item_name);
     sgi_text_free(mem, served->own_arguments);
+    sgi_text_free(mem, served->session);
     if (served->params)
         sgi_free(mem, served->params, served->params_len + 1);
     if (served->who)

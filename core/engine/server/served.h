@@ -12,6 +12,7 @@ typedef struct sgi_item sgi_item;
 typedef struct sgi_client sgi_client;
 typedef struct sgi_round sgi_round;
 typedef struct sgi_srv_dialect sgi_srv_dialect;
+typedef struct sgi_session_mark sgi_session_mark;
 
 /* The declarations of a client in the request that made the operation: a set of these
  * bits. */
@@ -42,12 +43,6 @@ enum sgi_cap {
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
 
-/* The mark of a wire session (session_mark.h). */
-#define SGI_SESSION_MARK 43 /* a digest in base64, in bytes */
-typedef struct sgi_session_mark {
-    char text[SGI_SESSION_MARK + 1]; /* "" = no mark */
-} sgi_session_mark;
-
 typedef struct sgi_served_op_data {
     sgi_cluster_op_data shared;
 
@@ -67,10 +62,10 @@ typedef struct sgi_served_op_data {
      * in params */
     char *own_arguments;
     segue_call *call; /* the handler's handle; NULL = no handler runs */
-    /* true when the operation is in server->toolless: it continues when its tool is
-     * added */
-    bool awaits_tool;
-    LIST_ENTRY(sgi_served_op_data) toolless;
+    /* true when the operation is in server->calls.waiting: it was interrupted, and waits
+     * to run again (waiting_ops.h) */
+    bool waits_to_run;
+    LIST_ENTRY(sgi_served_op_data) waiting;
 
     /* ---- the caller ---- */
     struct sgi_principal *who; /* a counted reference */
@@ -88,8 +83,9 @@ typedef struct sgi_served_op_data {
     LIST_ENTRY(sgi_served_op_data) by_client;
     /* the principal's number of live tasks includes the operation */
     bool counted;
-    /* the session that made the call, if the server does not know its caller */
-    sgi_session_mark session;
+    /* the mark of the session that made the call (session_mark.h); NULL = no session, or
+     * the server knows its caller */
+    char *session;
 
     /* ---- how the operation is represented ---- */
     /* the dialect of the task; NULL = the operation cannot be a task */

@@ -37,7 +37,7 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
                                                : SGI_STR(""));
     if (op->served->lasting)
         op->served->lasting->form->write(op->served->lasting, w);
-    sgi_session_mark_write(w, &op->served->session);
+    sgi_op_session_write(op, w);
     memcpy(head->principal, op->served->who->digest, sizeof head->principal);
 }
 
@@ -102,7 +102,8 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     sgi_str name;
     sgi_served_op_data *served = op->served;
     read_kind(op, data);
-    if (!read_owner(op, record) || !read_caller(op, data))
+    if (!read_owner(op, record) || !read_caller(op, data) ||
+        !sgi_op_session_read(op, data))
         return SEGUE_E_NOMEM;
     served->caps = (uint32_t)number(data, "caps");
     op->head.tasking = tasking(data);
@@ -115,7 +116,6 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
         served->lasting || (served->dialect && !sgi_srv_is_modern(served->dialect));
     op->ttl_ms = number(data, "ttl");
     served->poll_ms = number(data, "poll");
-    sgi_session_mark_read(data, &served->session);
     if (op->head.tasking != SGI_TASKING_NO && served->dialect && served->dialect->retains)
         sgi_op_limit_retained_events(op);
     sgi_served_set_item(op, sgi_item_find(sgi_op_server(op),
@@ -156,12 +156,10 @@ bool sgi_record_may_be_listed(sgi_engine *engine, const segue_store_record *reco
                               const sgi_session_mark *asked)
 {
     sgi_json data;
-    sgi_session_mark mark;
     if (sgi_engine_check_json(engine, record->data, record->data_len, &data, NULL) !=
             SEGUE_OK ||
         tasking(data) == SGI_TASKING_NO ||
         !sgi_json_string_is(sgi_json_get(data, "dialect"), sgi_str_of(dialect->name)))
         return false;
-    sgi_session_mark_read(data, &mark);
-    return sgi_session_mark_fits(asked, &mark);
+    return sgi_session_mark_fits(asked, sgi_session_mark_of_record(data));
 }

@@ -123,7 +123,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     server->sessions.max_parked = MAX_PARKED;
     server->committer.read_bytes = READ_BYTES;
     LIST_INIT(&server->calls.running);
-    LIST_INIT(&server->calls.toolless);
+    LIST_INIT(&server->calls.waiting);
     TAILQ_INIT(&server->lingering.ops);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);

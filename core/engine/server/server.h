@@ -131,8 +131,8 @@ typedef struct sgi_server_counts {
 typedef struct sgi_server_calls {
     LIST_HEAD(, segue_call) running; /* the calls that have a handler */
     size_t count;                    /* number of calls in `running` */
-    /* the interrupted operations whose tool the server does not have (toolless.h) */
-    LIST_HEAD(, sgi_served_op_data) toolless;
+    /* the interrupted operations that wait to run again (waiting_ops.h) */
+    LIST_HEAD(, sgi_served_op_data) waiting;
 } sgi_server_calls;
 
 /* Ended operations that stay in memory for a while. The oldest operation is first. */

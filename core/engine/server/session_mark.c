@@ -21,22 +21,47 @@ bool sgi_session_mark_make(const sgi_peer *peer, sgi_session_mark *mark)
     return ok;
 }
 
-bool sgi_session_mark_fits(const sgi_session_mark *asked, const sgi_session_mark *other)
+bool sgi_session_mark_fits(const sgi_session_mark *mark, sgi_str other)
 {
-    return !*asked->text || !strcmp(asked->text, other->text);
+    return !*mark->text || sgi_str_eq(other, sgi_str_of(mark->text));
 }
 
-void sgi_session_mark_write(sgi_jw *w, const sgi_session_mark *mark)
+/* ---- the mark of an operation ---- */
+
+static bool set_session(sgi_op *op, sgi_str mark)
 {
-    if (*mark->text)
-        sgi_jw_member_string(w, "session", sgi_str_of(mark->text));
+    if (!mark.n)
+        return true;
+    op->served->session = sgi_text_dup(sgi_engine_mem(op->engine), mark);
+    return op->served->session != NULL;
 }
 
-void sgi_session_mark_read(sgi_json data, sgi_session_mark *mark)
+bool sgi_op_set_session_of(sgi_op *op, const sgi_peer *peer)
+{
+    sgi_session_mark mark;
+    return sgi_session_mark_make(peer, &mark) && set_session(op, sgi_str_of(mark.text));
+}
+
+sgi_str sgi_op_session(const sgi_op *op)
+{
+    return sgi_str_of(op->served->session);
+}
+
+void sgi_op_session_write(const sgi_op *op, sgi_jw *w)
+{
+    if (op->served->session)
+        sgi_jw_member_string(w, "session", sgi_op_session(op));
+}
+
+sgi_str sgi_session_mark_of_record(sgi_json data)
 {
     sgi_str text;
-    *mark = (sgi_session_mark){0};
-    if (sgi_json_plain_string(sgi_json_get(data, "session"), &text) &&
-        text.n == SGI_SESSION_MARK)
-        memcpy(mark->text, text.p, text.n);
+    bool is_mark = sgi_json_plain_string(sgi_json_get(data, "session"), &text) &&
+                   text.n == SGI_SESSION_MARK;
+    return is_mark ? text : (sgi_str){0};
+}
+
+bool sgi_op_session_read(sgi_op *op, sgi_json data)
+{
+    return set_session(op, sgi_session_mark_of_record(data));
 }

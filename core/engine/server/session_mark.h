@@ -7,16 +7,29 @@
 
 #include "engine/server/peer.h"
 
+#define SGI_SESSION_MARK 43 /* a digest in base64, in bytes */
+
+struct sgi_session_mark {
+    char text[SGI_SESSION_MARK + 1]; /* "" = no mark */
+};
+
 /* Sets *mark to the mark of the peer's session, or to no mark when the peer has no
  * session or the server knows its caller. Returns false when out of memory. */
 bool sgi_session_mark_make(const sgi_peer *peer, sgi_session_mark *mark);
-/* True when a caller whose session has the mark `asked` may see the other mark in a list.
- * asked without a mark: the server knows the caller, who sees all tasks of its
- * principal. */
-bool sgi_session_mark_fits(const sgi_session_mark *asked, const sgi_session_mark *other);
-/* Both functions write and read the member "session" of the stored record. A record
- * without the member, or with a malformed one, has no mark. */
-void sgi_session_mark_write(sgi_jw *w, const sgi_session_mark *mark);
-void sgi_session_mark_read(sgi_json data, sgi_session_mark *mark);
+/* True when a caller whose session has this mark may see the task in a list. other: the
+ * mark of the task; empty = none. A caller without a mark is known, and sees all tasks of
+ * its principal. */
+bool sgi_session_mark_fits(const sgi_session_mark *mark, sgi_str other);
+
+/* The functions below keep the mark of the session that made an operation. The first one
+ * sets it from the peer that called, and the last one from the member "session" of the
+ * stored record. Both return false when out of memory. */
+bool sgi_op_set_session_of(sgi_op *op, const sgi_peer *peer);
+sgi_str sgi_op_session(const sgi_op *op);
+void sgi_op_session_write(const sgi_op *op, sgi_jw *w);
+bool sgi_op_session_read(sgi_op *op, sgi_json data);
+
+/* Returns the mark in the data of a stored record; empty = the record has none. */
+sgi_str sgi_session_mark_of_record(sgi_json data);
 
 #endif

@@ -5,7 +5,7 @@
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/rounds.h"
-#include "engine/server/toolless.h"
+#include "engine/server/waiting_ops.h"
 #include "engine/server/wire_session.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ void sgi_server_close(segue_server *server)
     LIST_FOREACH(listener, &server->listeners, link)
         listener->close(listener);
     sgi_wire_sessions_end(server);
-    sgi_server_release_toolless(server);
+    sgi_server_release_waiting(server);
     TAILQ_FOREACH(peer, &server->peers, link)
         if (peer->is_exchange)
             /* only the subscriptions of an exchange end now; the listener sends all other

@@ -1,13 +1,16 @@
 /* Continues or ends an unfinished operation of an earlier process, or of another server
  * that has gone. */
 #include "engine/error.h"
+#include "base/thresholds.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_call.h"
-#include "engine/server/toolless.h"
+#include "engine/server/waiting_ops.h"
+
+#define AGAIN_MS SGI_THRESHOLD(claim_again_ms)
 
 /* Ends the operation with an error. If memory is short, messages that only a returning
  * client could get are dropped first. */
@@ -23,6 +26,49 @@ static void give_up(sgi_op *op)
         sgi_op_end_internal_error(op, text);
 }
 
+/* ---- operations that wait ---- */
+
+/* The operation has no handler, so its timer `promote` is free until it runs. A server
+ * that is closed begins nothing any more, so it leaves the operation to other servers. */
+static void wait_to_run(sgi_op *op, int64_t ms, void (*over)(sgi_timer *timer))
+{
+    segue_server *server = sgi_op_server(op);
+    op->served->waits_to_run = true;
+    LIST_INSERT_HEAD(&server->calls.waiting, op->served, waiting);
+    sgi_server_start_ttl(op);
+    sgi_engine_set_timer(op->engine, &op->served->promote, ms, over);
+    if (server->stage >= SGI_SERVER_CLOSED)
+        sgi_server_op_release(op);
+}
+
+static void run_again(sgi_op *op);
+
+static void try_again(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_served_op_data, promote)->shared.op;
+    sgi_op_ref(op);
+    sgi_server_stop_waiting_to_run(op);
+    if (!sgi_op_has_ended(op))
+        run_again(op);
+    sgi_op_unref(op);
+}
+
+/* Runs the tool again if it may run twice. Without memory for the call, makes another
+ * attempt later: the tool has promised that its calls survive. */
+static void run_again(sgi_op *op)
+{
+    const sgi_item *item = op->served->item;
+    bool restartable = item && item->options.flags & SEGUE_TOOL_RESTARTABLE;
+    segue_status status =
+        op->torn || !restartable ? SEGUE_E_UNSUPPORTED : sgi_call_start(op, true);
+    if (status == SEGUE_OK)
+        sgi_server_start_ttl(op);
+    else if (status == SEGUE_E_NOMEM)
+        wait_to_run(op, AGAIN_MS, try_again);
+    else
+        give_up(op);
+}
+
 /* ---- operations whose tool the server does not have ---- */
 
 static bool may_await_tool(const sgi_op *op)
@@ -35,32 +81,17 @@ static void wait_is_over(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_served_op_data, promote)->shared.op;
     sgi_op_ref(op);
-    sgi_server_stop_awaiting_tool(op);
+    sgi_server_stop_waiting_to_run(op);
     if (!sgi_op_has_ended(op))
         give_up(op);
     sgi_op_unref(op);
 }
 
-/* The operation has no handler, so its timer `promote` is free until its tool comes. A
- * server that is closed gets no tools any more, so it leaves the operation to other
- * servers. */
-static void await_tool(sgi_op *op)
-{
-    segue_server *server = sgi_op_server(op);
-    op->served->awaits_tool = true;
-    LIST_INSERT_HEAD(&server->calls.toolless, op->served, toolless);
-    sgi_server_start_ttl(op);
-    sgi_engine_set_timer(op->engine, &op->served->promote, server->options.tool_wait_ms,
-                         wait_is_over);
-    if (server->stage >= SGI_SERVER_CLOSED)
-        sgi_server_op_release(op);
-}
-
 static sgi_op *find_awaiting(const segue_server *server, const char *name)
 {
     const sgi_served_op_data *served;
-    LIST_FOREACH(served, &server->calls.toolless, toolless)
-        if (!strcmp(served->item_name, name))
+    LIST_FOREACH(served, &server->calls.waiting, waiting)
+        if (!served->item && !strcmp(served->item_name, name))
             return served->shared.op;
     return NULL;
 }
@@ -73,17 +104,6 @@ static void find_tool(sgi_op *op)
                                               sgi_str_of(op->served->item_name)));
 }
 
-/* Runs the tool again if it may run twice. */
-static void run_again(sgi_op *op)
-{
-    const sgi_item *item = op->served->item;
-    bool restartable = item && item->options.flags & SEGUE_TOOL_RESTARTABLE;
-    if (op->torn || !restartable || sgi_call_start(op, true) != SEGUE_OK)
-        give_up(op);
-    else
-        sgi_server_start_ttl(op);
-}
-
 void sgi_server_on_tool_added(segue_server *server)
 {
     sgi_op *op;
@@ -91,7 +111,7 @@ void sgi_server_on_tool_added(segue_server *server)
         TAILQ_LAST(&sgi_items_of_type(server, SEGUE_ITEM_TOOL)->items, sgi_item_list);
     while ((op = find_awaiting(server, tool->key))) {
         sgi_op_ref(op);
-        sgi_server_stop_awaiting_tool(op);
+        sgi_server_stop_waiting_to_run(op);
         sgi_served_set_item(op, tool);
         if (!sgi_op_has_ended(op))
             run_again(op);
@@ -128,7 +148,7 @@ void sgi_server_on_op_taken_over(sgi_op *op)
         if (expired)
             sgi_server_expire(op);
         else if (may_await_tool(op))
-            await_tool(op);
+            wait_to_run(op, sgi_op_server(op)->options.tool_wait_ms, wait_is_over);
         else
             run_again(op);
         if (lasting) {

@@ -132,8 +132,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->only_objects = !sgi_facts(in->version)->has_any_output;
     if (begins_plain(op, in, request))
         op->head.tasking = SGI_TASKING_MAY;
-    bool is_marked =
-        !op->served->dialect || sgi_session_mark_make(in->peer, &op->served->session);
+    bool is_marked = !op->served->dialect || sgi_op_set_session_of(op, in->peer);
     if (!is_marked || !give_key(op, in, request)) {
         sgi_op_unref(op);
         return NULL;

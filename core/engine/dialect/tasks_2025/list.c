@@ -155,7 +155,7 @@ static void answer(listing *list)
 static bool is_own(const listing *list, const sgi_op *op)
 {
     return sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025) &&
-           sgi_session_mark_fits(&list->mark, &op->served->session);
+           sgi_session_mark_fits(&list->mark, sgi_op_session(op));
 }
 
 static void show(listing *list, const sgi_op *op)
