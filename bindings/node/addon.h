@@ -60,7 +60,7 @@ typedef struct sgnode_user sgnode_user;
 typedef struct sgnode_box sgnode_box;
 typedef struct sgnode_block sgnode_block;
 
-enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 11 };
+enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 12 };
 
 /* The state of one environment. The state lives until the environment has ended and all
  * its boxes were freed. */

@@ -71,6 +71,61 @@ static napi_value call_meta(sgnode_frame *frame)
     return text_or_null(frame, status, json, len);
 }
 
+static napi_value header_text(sgnode_frame *frame, const char *text, size_t len)
+{
+    napi_value value;
+    return napi_create_string_latin1(frame->env, text, len, &value) == napi_ok ? value
+                                                                               : NULL;
+}
+
+static napi_value call_header(sgnode_frame *frame)
+{
+    const char *name, *text = NULL;
+    size_t len = 0;
+    int64_t index;
+    CALL(call);
+    if (!sgnode_name(frame, frame->arg[1], false, &name) ||
+        !sgnode_int64(frame, frame->arg[2], 0, &index))
+        return NULL;
+    segue_status status = segue_call_header(call, name, (size_t)index, &text, &len);
+    return status == SEGUE_OK ? header_text(frame, text, len)
+                              : text_or_null(frame, status, NULL, 0);
+}
+
+/* Returns the array [name, value], or null. */
+static napi_value call_header_at(sgnode_frame *frame)
+{
+    const char *name = NULL, *text = NULL;
+    size_t len = 0;
+    int64_t index;
+    napi_value pair;
+    CALL(call);
+    if (!sgnode_int64(frame, frame->arg[1], 0, &index))
+        return NULL;
+    segue_status status = segue_call_header_at(call, (size_t)index, &name, &text, &len);
+    if (status != SEGUE_OK)
+        return text_or_null(frame, status, NULL, 0);
+    napi_value title = sgnode_string(frame->env, name);
+    napi_value value = header_text(frame, text, len);
+    bool ok = title && value &&
+              napi_create_array_with_length(frame->env, 2, &pair) == napi_ok &&
+              napi_set_element(frame->env, pair, 0, title) == napi_ok &&
+              napi_set_element(frame->env, pair, 1, value) == napi_ok;
+    return ok ? pair : NULL;
+}
+
+/* Returns the function that the exchange was opened with, or null. */
+static napi_value call_context(sgnode_frame *frame)
+{
+    napi_value value = NULL;
+    CALL(call);
+    const sgnode_user *context = segue_call_context(call);
+    bool is_there =
+        context && context->handler &&
+        napi_get_reference_value(frame->env, context->handler, &value) == napi_ok;
+    return is_there && value ? value : sgnode_null(frame->env);
+}
+
 static napi_value call_argument(sgnode_frame *frame)
 {
     const char *name, *json = NULL;
@@ -461,6 +516,9 @@ const sgnode_row sgnode_call_rows[] = {
     {"callHasScope", call_has_scope},
     {"callParams", call_params},
     {"callMeta", call_meta},
+    {"callHeader", call_header},
+    {"callHeaderAt", call_header_at},
+    {"callContext", call_context},
     {"callArgument", call_argument},
     {"callArgumentText", call_argument_text},
     {"callArgumentInt", call_argument_int},

@@ -2,7 +2,9 @@
  * head; ANSWER_END is the last event. An answer of one piece is one event ANSWER.
  *
  * Headers are strings with one character for each byte, as in Node. When an event ANSWER
- * is lost, the exchange is closed, so that a client never gets an answer with a hole. */
+ * is lost, the exchange is closed, so that a client never gets an answer with a hole.
+ *
+ * The context of an exchange is a function: the handler of an sgnode_user. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -168,6 +170,19 @@ static bool read_head(sgnode_frame *frame, segue_exchange_head *head)
     return true;
 }
 
+static bool read_context(sgnode_frame *frame, sgnode_host *host,
+                         segue_exchange_head *head)
+{
+    sgnode_user *context = NULL;
+    if (sgnode_is_none(frame, frame->arg[11]))
+        return true;
+    if (!sgnode_user_new(frame, host, frame->arg[11], &context))
+        return false;
+    head->context = context;
+    head->free_context = sgnode_user_free;
+    return true;
+}
+
 static napi_value exchange_open(sgnode_frame *frame)
 {
     sgnode_host *host;
@@ -180,6 +195,10 @@ static napi_value exchange_open(sgnode_frame *frame)
     if (!listener || !read_head(frame, &head) ||
         !sgnode_user_new(frame, host, frame->arg[4], &user))
         return NULL;
+    if (!read_context(frame, host, &head)) {
+        sgnode_user_free(user);
+        return NULL;
+    }
     events.user = user;
     events.free_user = sgnode_user_free;
     events.on_head = on_head;
@@ -191,6 +210,7 @@ static napi_value exchange_open(sgnode_frame *frame)
     if (status == SEGUE_OK)
         return sgnode_wrap(frame->self, SGNODE_EXCHANGE, exchange, host);
     sgnode_user_free(user);
+    sgnode_user_free(head.context);
     return sgnode_throw(frame, status);
 }
 

@@ -2,7 +2,9 @@
  * head; ANSWER_END is the last event. An answer of one piece is one event ANSWER.
  *
  * When an event ANSWER is lost, the exchange is closed, so that a client never gets an
- * answer with a hole. */
+ * answer with a hole.
+ *
+ * The context of an exchange is an sgpy_user whose handler is the context. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -132,12 +134,20 @@ static segue_http_field *read_headers(PyObject *headers, PyObject **items, size_
 }
 
 static PyObject *open_with(PyObject *listener, segue_exchange_head *head,
-                           PyObject *handler)
+                           PyObject *handler, PyObject *context)
 {
     segue_exchange *exchange;
     segue_exchange_events events = SEGUE_EXCHANGE_EVENTS_INIT;
     segue_listener *ptr = sgpy_unwrap(listener, SGPY_LISTENER);
     sgpy_user *user = ptr ? sgpy_user_new(sgpy_host_of(listener), handler) : NULL;
+    if (user && context != Py_None) {
+        head->context = sgpy_user_new(sgpy_host_of(listener), context);
+        head->free_context = sgpy_user_free;
+        if (!head->context) {
+            sgpy_user_free(user);
+            return NULL;
+        }
+    }
     if (!user)
         return NULL;
     events.user = user;
@@ -151,13 +161,23 @@ static PyObject *open_with(PyObject *listener, segue_exchange_head *head,
     if (status == SEGUE_OK)
         return sgpy_wrap(SGPY_EXCHANGE, exchange, sgpy_host_of(listener));
     sgpy_user_free(user);
+    sgpy_user_free(head->context);
     return sgpy_raise(status);
+}
+
+PyObject *sgpy_call_context(PyObject *call)
+{
+    segue_call *ptr = sgpy_unwrap(call, SGPY_CALL);
+    if (!ptr)
+        return NULL;
+    const sgpy_user *context = segue_call_context(ptr);
+    return Py_NewRef(context && context->handler ? context->handler : Py_None);
 }
 
 PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *target,
                              PyObject *headers, PyObject *handler, PyObject *peer,
                              PyObject *local, bool is_tls, PyObject *principal,
-                             PyObject *body, bool is_whole)
+                             PyObject *body, bool is_whole, PyObject *context)
 {
     segue_exchange_head head = SEGUE_EXCHANGE_HEAD_INIT;
     PyObject *items = NULL, *exchange = NULL;
@@ -172,7 +192,7 @@ PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *tar
         head.headers = fields;
         head.is_tls = is_tls;
         head.is_whole = is_whole;
-        exchange = open_with(listener, &head, handler);
+        exchange = open_with(listener, &head, handler, context);
     }
     free(fields);
     Py_XDECREF(items);

@@ -8,6 +8,11 @@ PyObject *sgpy_give(PyObject *old, PyObject *made)
     return made;
 }
 
+PyObject *sgpy_header(const char *name, const char *value, size_t len)
+{
+    return Py_BuildValue("(NN)", sgpy_string(name), sgpy_bytes(value, len));
+}
+
 PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len)
 {
     return Py_BuildValue("(KN)", (unsigned long long)last, sgpy_bytes(data, len));

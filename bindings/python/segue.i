@@ -141,6 +141,17 @@ SGPY_VIEW(const char, params, true)
     "$result = sgpy_give($result, sgpy_bytes(*$1, *$2));"
 %typemap(argout) (const char **text, size_t *len)
     "$result = sgpy_give($result, sgpy_text(*$1, *$2));"
+/* The value of a header may be no UTF-8. */
+%typemap(in, numinputs=0) (const char **value, size_t *len)
+    (const char *view, size_t size)
+    "view = NULL; size = 0; $1 = (void *)&view; $2 = &size;"
+%typemap(argout) (const char **value, size_t *len)
+    "$result = sgpy_give($result, sgpy_bytes(*$1, *$2));"
+%typemap(in, numinputs=0) (const char **name, const char **value, size_t *len)
+    (const char *title, const char *view, size_t size)
+    "title = view = NULL; size = 0; $1 = (void *)&title; $2 = (void *)&view; $3 = &size;"
+%typemap(argout) (const char **name, const char **value, size_t *len)
+    "$result = sgpy_give($result, sgpy_header(*$1, *$2, *$3));"
 %typemap(in, numinputs=0) int64_t *value (int64_t number) "number = 0; $1 = &number;"
 %typemap(argout) int64_t *value
     "$result = sgpy_give($result, PyLong_FromLongLong(*$1));"
@@ -175,6 +186,8 @@ SGPY_VIEW(const char, params, true)
 }
 %enddef
 SGPY_ABSENT_IS_NONE(segue_call_meta)
+SGPY_ABSENT_IS_NONE(segue_call_header)
+SGPY_ABSENT_IS_NONE(segue_call_header_at)
 SGPY_ABSENT_IS_NONE(segue_call_argument)
 SGPY_ABSENT_IS_NONE(segue_call_argument_text)
 SGPY_ABSENT_IS_NONE(segue_call_argument_int)
@@ -226,6 +239,7 @@ SGPY_SHIM(listener_open)
 SGPY_SHIM(exchange_open)
 SGPY_SHIM(exchange_feed)
 SGPY_SHIM(server_stats)
+SGPY_SHIM(call_context)
 SGPY_SHIM(call_watch)
 SGPY_SHIM(call_set_completion)
 SGPY_SHIM(call_require_input)
@@ -292,9 +306,11 @@ PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *tar
                              PyObject *headers, PyObject *handler,
                              PyObject *peer = Py_None, PyObject *local = Py_None,
                              bool is_tls = false, PyObject *principal = Py_None,
-                             PyObject *body = Py_None, bool is_whole = false);
+                             PyObject *body = Py_None, bool is_whole = false,
+                             PyObject *context = Py_None);
 PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_stats(PyObject *server);
+PyObject *sgpy_call_context(PyObject *call);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -212,6 +212,7 @@ PyObject *sgpy_exact(const char *text);
 /* Returns `made` in place of the result `old`, which is released. Generated code calls
  * this function. */
 PyObject *sgpy_give(PyObject *old, PyObject *made);
+PyObject *sgpy_header(const char *name, const char *value, size_t len);
 PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);
 
 /* ---- options ---- */
@@ -317,7 +318,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options, PyObject *handle
 PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *target,
                              PyObject *headers, PyObject *handler, PyObject *peer,
                              PyObject *local, bool is_tls, PyObject *principal,
-                             PyObject *body, bool is_whole);
+                             PyObject *body, bool is_whole, PyObject *context);
 PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *options,
                           PyObject *handler, bool completion);
@@ -328,6 +329,7 @@ PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bear
                              PyObject *on_bearer);
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
+PyObject *sgpy_call_context(PyObject *call);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -79,6 +79,47 @@ segue_status segue_call_meta(const segue_call *call, const char *key, const char
     return SEGUE_OK;
 }
 
+segue_status segue_call_header(const segue_call *call, const char *name, size_t index,
+                               const char **value, size_t *len)
+{
+    sgi_str found = {0};
+    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !value)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_call_header(call, sgi_str_of(name), index, &found);
+    if (status != SEGUE_OK)
+        return status;
+    *value = found.p;
+    if (len)
+        *len = found.n;
+    return SEGUE_OK;
+}
+
+segue_status segue_call_header_at(const segue_call *call, size_t index, const char **name,
+                                  const char **value, size_t *len)
+{
+    sgi_str title = {0}, found = {0};
+    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !value)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_call_header_at(call, index, &title, &found);
+    if (status != SEGUE_OK)
+        return status;
+    *name = title.p;
+    *value = found.p;
+    if (len)
+        *len = found.n;
+    return SEGUE_OK;
+}
+
+/* Takes the lock, because the context is dropped when the runtime ends. */
+void *segue_call_context(const segue_call *call)
+{
+    if (sgi_enter(SGI_FN_segue_call_context, call, SGI_MAGIC_CALL) != SEGUE_OK)
+        return NULL;
+    void *context = sgi_call_context(call);
+    sgi_leave(call);
+    return context;
+}
+
 segue_status segue_call_argument_int(const segue_call *call, const char *name,
                                      int64_t *value)
 {

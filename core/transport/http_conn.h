@@ -48,6 +48,8 @@ typedef struct sgi_http_given {
     /* the principal that the application has found; NULL = none, so the listener and the
      * server find the caller */
     const char *principal;
+    /* the application's context, a borrowed pointer; NULL = there is none */
+    sgi_app_context *context;
     /* takes the head of the answer; its body is then written to the link */
     void (*take_head)(sgi_link *link, const sgi_http_answer_head *head);
 } sgi_http_given;

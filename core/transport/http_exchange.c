@@ -20,6 +20,13 @@ void sgi_http_exchange_unref(segue_exchange *exchange)
     sgi_free(mem, exchange, sizeof *exchange);
 }
 
+/* Frees an exchange that could not be opened. Its context stays with the application. */
+static void forget(segue_exchange *exchange)
+{
+    sgi_serve_free_unused_context(exchange->context);
+    sgi_http_exchange_unref(exchange);
+}
+
 static segue_exchange *make(segue_listener *listener, const segue_exchange_head *head)
 {
     sgi_engine *engine = sgi_runtime_engine(listener->carrier.runtime);
@@ -40,15 +47,19 @@ static segue_exchange *make(segue_listener *listener, const segue_exchange_head 
     exchange->given.local = !head->local || sgi_http_is_local_address(head->local);
     if (head->local)
         exchange->bound = sgi_text_dup(mem, sgi_http_address_in(head->local));
+    if (head->context)
+        exchange->context =
+            sgi_serve_new_context(engine, head->context, head->free_context);
     if (head->principal && *head->principal)
         exchange->principal = sgi_text_dup(mem, sgi_str_of(head->principal));
     exchange->given.bound = sgi_str_of(exchange->bound);
     exchange->given.principal = exchange->principal;
+    exchange->given.context = exchange->context;
     exchange->given.take_head = sgi_exchange_take_head;
-    if ((!head->local || exchange->bound) &&
+    if ((!head->local || exchange->bound) && (!head->context || exchange->context) &&
         (!head->principal || !*head->principal || exchange->principal))
         return exchange;
-    sgi_http_exchange_unref(exchange);
+    forget(exchange);
     return NULL;
 }
 
@@ -114,7 +125,7 @@ segue_status sgi_http_exchange_open(segue_listener *listener,
         return refuse(why, SEGUE_E_NOMEM, "out of memory");
     status = make_conn(exchange, head, why);
     if (status != SEGUE_OK) {
-        sgi_http_exchange_unref(exchange);
+        forget(exchange);
         return status;
     }
     listener->exchanges++;

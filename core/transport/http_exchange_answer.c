@@ -84,6 +84,8 @@ int32_t sgi_exchange_run_callbacks(sgi_ready_object *ready, int32_t budget)
         return ran;
     sgi_ready_queue_remove(sgi_exchange_engine(exchange), &exchange->ready);
     ran += tell_end(exchange);
+    sgi_serve_unref_context(exchange->context);
+    exchange->context = NULL;
     sgi_http_exchange_unref(exchange);
     return ran;
 }

@@ -59,6 +59,7 @@ struct segue_exchange {
     sgi_http_given given;
     char *principal;
     char *bound;
+    sgi_app_context *context; /* a reference until on_end has run; may be NULL */
     sgi_link_peer peer;
     segue_exchange_events events;
     sgi_ready_object ready;

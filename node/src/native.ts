@@ -86,6 +86,9 @@ export type Json = string | Uint8Array;
 // biome-ignore lint/suspicious/noExplicitAny: the types of a, b and c depend on the kind
 export type Handler = (kind: number, a: any, b: any, c: any) => void;
 
+/** Runs a function with the AsyncLocalStorage values of the app around a request. */
+export type AppContext = (run: () => void) => void;
+
 /**
  * The parts of an error. `code` is the JSON-RPC code; 0 = the error arose on this side.
  * `data` is JSON text.
@@ -383,6 +386,7 @@ export interface Native {
         principal?: string | null,
         body?: Uint8Array | string | null,
         isWhole?: boolean | null,
+        context?: AppContext | null,
     ): Exchange;
     /** Returns false when there is no room: feed again after ANSWER_ROOM. */
     exchangeFeed(exchange: Exchange, data: Uint8Array | string): boolean;
@@ -410,6 +414,10 @@ export interface Native {
     callHasScope(call: Call, scope: string): boolean;
     callParams(call: Call): string;
     callMeta(call: Call, key: string): string | null;
+    callHeader(call: Call, name: string, index: number): string | null;
+    callHeaderAt(call: Call, index: number): [name: string, value: string] | null;
+    /** Returns the context of the exchange that made the call. */
+    callContext(call: Call): AppContext | null;
     callArgument(call: Call, name: string): string | null;
     callArgumentText(call: Call, name: string): string | null;
     /**

@@ -152,6 +152,8 @@ segue_status mount_begin(mount_call *c, http_stage *s, const char *request)
     }
     head.principal = c->principal;
     head.is_tls = c->is_tls;
+    head.context = c->context;
+    head.free_context = c->free_context;
     if (c->way == MOUNT_WHOLE) {
         head.body = body;
         head.body_len = strlen(body);

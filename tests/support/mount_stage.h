@@ -19,6 +19,8 @@ typedef struct mount_call {
     segue_exchange *exchange;
     /* set before the begin; NULL = the defaults: a client of this machine at loopback */
     const char *peer, *local, *principal;
+    void *context; /* of the exchange, with its function; NULL = there is none */
+    segue_free_fn free_context;
     bool nowhere; /* peer and local are not known */
     bool is_tls;
     bool slow;       /* the host says nothing about sent bytes */

@@ -272,6 +272,11 @@ STATUS(segue_call_has_scope, segue_call_has_scope(h, "a") ? SEGUE_OK : SEGUE_E_I
 EMPTY(segue_call_params, segue_call_params(h, NULL))
 PROBE(segue_call_meta, const char *json; size_t len;
       return segue_call_meta(h, "a", &json, &len);)
+PROBE(segue_call_header, const char *value; size_t len;
+      return segue_call_header(h, "a", 0, &value, &len);)
+PROBE(segue_call_header_at, const char *name, *value; size_t len;
+      return segue_call_header_at(h, 0, &name, &value, &len);)
+STATUS(segue_call_context, segue_call_context(h) ? SEGUE_OK : SEGUE_E_INVALID)
 PROBE(segue_call_argument, const char *json; size_t len;
       return segue_call_argument(h, "a", &json, &len);)
 PROBE(segue_call_argument_text, const char *text;

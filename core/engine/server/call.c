@@ -6,6 +6,7 @@
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
+#include "engine/server/origin.h"
 #include "engine/server/serving.h"
 
 /* Puts the call into the ready queue. The ready queue holds one reference to the call. */
@@ -40,6 +41,8 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     call->invoke_due = true;
     call->resumed = again;
     call->resumed_segment = op->head.next_seg - 1;
+    call->origin = op->served->origin;
+    op->served->origin = NULL;
     TAILQ_INIT(&call->decoded);
     TAILQ_INIT(&call->closing);
     sgi_op_ref(op);
@@ -64,6 +67,8 @@ static void free_call(segue_call *call)
     sgi_op_server(call->op)->calls.count--;
     sgi_free(mem, call->resumed_data, call->resumed_len);
     sgi_engine_clear_timer(call->handle.engine, &call->turn);
+    sgi_op_release_bytes(call->op, sgi_origin_size(call->origin));
+    sgi_origin_unref(call->origin);
     sgi_op_unref(call->op);
     sgi_free(mem, call, sizeof *call);
 }
@@ -168,6 +173,7 @@ void sgi_call_cancel(segue_call *call)
 void sgi_call_shut_down(segue_call *call)
 {
     call->invoke_due = call->check_due = false;
+    sgi_origin_drop_context(call->origin);
     sgi_call_cancel(call);
     sgi_call_queue_events(call);
 }

@@ -57,6 +57,9 @@ struct segue_call {
     uint64_t resumed_segment;
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
+    /* what the handler learns of the HTTP request that made the call (origin.h), a
+     * counted reference; NULL = nothing */
+    sgi_origin *origin;
     segue_call_events events;
     TAILQ_HEAD(, sgi_decoded_argument) decoded;
 };
@@ -124,6 +127,12 @@ void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events);
 segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value);
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value);
+segue_status sgi_call_header(const segue_call *call, sgi_str name, size_t index,
+                             sgi_str *value);
+segue_status sgi_call_header_at(const segue_call *call, size_t index, sgi_str *name,
+                                sgi_str *value);
+/* Returns the application's context of the exchange by hand that made the call. */
+void *sgi_call_context(const segue_call *call);
 segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text);
 segue_status sgi_call_send(segue_call *call, const segue_content *content);
 segue_status sgi_call_send_text(segue_call *call, sgi_str text);

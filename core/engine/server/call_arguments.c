@@ -1,6 +1,8 @@
-/* What a handler reads of its call: the arguments and _meta. Decoded texts live as long
- * as the call. */
+/* What a handler reads of its call: the arguments, _meta, and the headers of its HTTP
+ * request. Decoded texts live as long as the call. */
 #include "engine/server/call.h"
+
+#include "engine/server/origin.h"
 
 segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value)
 {
@@ -10,6 +12,26 @@ segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *va
         return SEGUE_E_NOT_FOUND;
     *value = found;
     return SEGUE_OK;
+}
+
+segue_status sgi_call_header(const segue_call *call, sgi_str name, size_t index,
+                             sgi_str *value)
+{
+    return sgi_origin_header(call->origin, name, index, value) ? SEGUE_OK
+                                                               : SEGUE_E_NOT_FOUND;
+}
+
+segue_status sgi_call_header_at(const segue_call *call, size_t index, sgi_str *name,
+                                sgi_str *value)
+{
+    return sgi_origin_header_at(call->origin, index, name, value) ? SEGUE_OK
+                                                                  : SEGUE_E_NOT_FOUND;
+}
+
+void *sgi_call_context(const segue_call *call)
+{
+    bool has = call->origin && call->origin->context;
+    return has ? sgi_app_context_user(call->origin->context) : NULL;
 }
 
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)

@@ -2,6 +2,7 @@
 #include "engine/server/call.h"
 #include "engine/server/clients.h"
 #include "engine/server/grant.h"
+#include "engine/server/origin.h"
 #include "engine/server/tool_call.h"
 
 sgi_op *sgi_item_call_op_new(const sgi_inbound *in, const sgi_call_request *request,
@@ -19,6 +20,7 @@ sgi_op *sgi_item_call_op_new(const sgi_inbound *in, const sgi_call_request *requ
     sgi_budget_set_owner(op, in->peer->who);
     sgi_principal_ref(op->served->who);
     sgi_op_set_grant_of(op, in->peer);
+    sgi_op_set_origin_of(op, in->peer);
     op->served->client = sgi_peer_client_number(in->peer);
     op->served->caps = request->caps & ~(uint32_t)SGI_CAP_TASKS;
     return op;

@@ -12,6 +12,7 @@
 #include "engine/server/commands.h"
 #include "engine/server/grant.h"
 #include "engine/server/mailbox.h"
+#include "engine/server/origin.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/lasting.h"
@@ -137,6 +138,7 @@ static void freed(sgi_op *op)
     if (served->who)
         sgi_principal_unref(served->who);
     sgi_grant_unref(served->grant);
+    sgi_origin_unref(served->origin);
 }
 
 static void readers_were_woken(sgi_op *op)

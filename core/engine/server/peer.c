@@ -1,5 +1,6 @@
 /* The conversation holds a reference to the peer. The peer holds a reference to the
  * server. */
+#include "engine/server/origin.h"
 #include "engine/server/serving.h"
 
 void sgi_peer_free(sgi_peer *peer)
@@ -13,6 +14,7 @@ void sgi_peer_free(sgi_peer *peer)
     if (peer->who)
         sgi_principal_unref(peer->who);
     sgi_grant_unref(peer->grant);
+    sgi_origin_unref(peer->origin);
     sgi_conn_unref(peer->conn);
     sgi_free(sgi_engine_mem(server->engine), peer, sizeof *peer);
     sgi_server_unref(server);

@@ -10,6 +10,7 @@
 #include "engine/server/server.h"
 
 typedef struct sgi_reply sgi_reply;
+typedef struct sgi_origin sgi_origin;
 
 /* What the server remembers between the requests of a session that began with
  * `initialize`. */
@@ -99,6 +100,9 @@ struct sgi_peer {
     /* the rights (grant) that the request's access token gives, a counted reference; NULL
      * = the request has no access token */
     sgi_grant *grant;
+    /* what handlers learn of the request of the exchange (origin.h), a counted reference;
+     * NULL = there is no such request */
+    sgi_origin *origin;
     /* the message of the exchange is an answer to a question, and the POST can get its
      * status later */
     bool is_post_of_answer;

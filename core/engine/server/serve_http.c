@@ -13,6 +13,7 @@
 #include "engine/server/serve_batch.h"
 #include "engine/server/grant.h"
 #include "engine/server/mailbox.h"
+#include "engine/server/origin.h"
 #include "engine/server/serve_session.h"
 #include "engine/server/session_name.h"
 #include "engine/server/withdrawn.h"
@@ -56,6 +57,8 @@ static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
     peer->ending = head->ending;
     peer->max_streams = head->max_streams;
     sgi_peer_set_grant(peer, head->grant);
+    if (!sgi_peer_set_origin(peer, head))
+        return NULL;
     sgi_conn_start(peer->conn);
     peer->conn->frames = SGI_FRAMES_OPEN;
     peer->conn->no_events = !head->takes_events;
@@ -112,9 +115,10 @@ static const char *draft_mismatch(const sgi_http_request_head *head,
     return repeats ? sgi_find_header_mismatch(head, in, msg->method) : NULL;
 }
 
+/* spare: the peer of the spare conversation, which has read the request. */
 static void serve_legacy(segue_server *server, sgi_principal *who,
                          const sgi_http_request_head *head, const sgi_message *msg,
-                         void *transport, sgi_http_serve_verdict *verdict)
+                         sgi_peer *spare, sgi_http_serve_verdict *verdict)
 {
     sgi_inbound in;
     bool opens = sgi_json_string_is(msg->method, SGI_STR("initialize"));
@@ -123,11 +127,13 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
                                     : sgi_serve_find_session(server, who, head, verdict);
     if (!session)
         return;
-    sgi_peer *peer = sgi_serve_begin_exchange(session, head, transport, verdict);
+    sgi_peer *peer =
+        sgi_serve_begin_exchange(session, head, spare->conn->transport, verdict);
     if (!peer && opens)
         sgi_wire_session_end(session);
     if (!peer)
         return;
+    sgi_peer_take_origin(peer, spare);
     if (!sgi_inbound_read(&in, peer, msg)) {
         sgi_conn_close(peer->conn);
         return;
@@ -237,9 +243,12 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
     if (!sgi_facts(session->handshake.version)->has_batches)
         return false;
     if (sgi_batch_wants_answer(engine, body)) {
-        peer = sgi_serve_begin_exchange(session, head, peer->conn->transport, verdict);
-        if (peer)
-            sgi_serve_batch(peer, body);
+        sgi_peer *exchange =
+            sgi_serve_begin_exchange(session, head, peer->conn->transport, verdict);
+        if (exchange) {
+            sgi_peer_take_origin(exchange, peer);
+            sgi_serve_batch(exchange, body);
+        }
         return true;
     }
     lend(peer, session);
@@ -266,7 +275,7 @@ static void serve_request(segue_server *server, sgi_principal *who,
         give_conn(verdict, spare, peer->conn);
         sgi_serve_sessionless(head, &in, msg);
     } else {
-        serve_legacy(server, who, head, msg, peer->conn->transport, verdict);
+        serve_legacy(server, who, head, msg, peer, verdict);
     }
 }
 

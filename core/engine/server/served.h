@@ -72,6 +72,9 @@ typedef struct sgi_served_op_data {
     /* the rights (grant) that the request's access token gives, a counted reference; NULL
      * = the request had no token */
     struct sgi_grant *grant;
+    /* what the handler learns of the HTTP request that made the call (origin.h), a
+     * counted reference, until the call takes it; NULL = nothing */
+    struct sgi_origin *origin;
     uint32_t caps;  /* the capabilities that the client has declared: a set of sgi_cap */
     bool is_scoped; /* the operation can use only the scopes that its `grant` contains */
     /* number of the client that made the call (clients.h); 0 = none, or the clients are

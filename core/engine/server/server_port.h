@@ -8,6 +8,7 @@
 
 typedef struct sgi_principal sgi_principal;
 typedef struct sgi_grant sgi_grant;
+typedef struct sgi_app_context sgi_app_context;
 
 /* ---- listeners (stages.c) ---- */
 
@@ -83,6 +84,19 @@ sgi_principal *sgi_grant_principal(const sgi_grant *grant);
 int64_t sgi_grant_expires(const sgi_grant *grant);
 sgi_str sgi_grant_scopes(const sgi_grant *grant);
 
+/* ---- the context of an exchange by hand (origin.c) ---- */
+
+/* Makes the context that the application gives with an exchange by hand. The caller owns
+ * a reference. free_user runs from the ready queue, when the last reference is dropped.
+ * Returns NULL when out of memory. */
+sgi_app_context *sgi_serve_new_context(sgi_engine *engine, void *user,
+                                       segue_free_fn free_user);
+/* Drops a reference to a context. context can be NULL. */
+void sgi_serve_unref_context(sgi_app_context *context);
+/* Frees a context that has one reference, without a call of free_user. context can be
+ * NULL. */
+void sgi_serve_free_unused_context(sgi_app_context *context);
+
 /* ---- serving HTTP (serve_http.c) ---- */
 
 /* The headers of an HTTP request, as views. The text of a missing header is empty. */
@@ -109,7 +123,13 @@ typedef struct sgi_http_request_head {
     /* Returns the value of any header. name: the header's name in lower case. Sets *more
      * to true when the request has the header more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
+    /* Gives header number i, counted from 0, as it was sent. Returns false when the
+     * request has fewer headers. NULL = handlers see no headers */
+    bool (*at)(void *user, size_t i, sgi_str *name, sgi_str *value);
     void *user;
+    /* the application's context of an exchange by hand, a borrowed pointer; NULL = there
+     * is none */
+    sgi_app_context *context;
 } sgi_http_request_head;
 
 /* The server's decision about a request. status = 0: the answer comes through `conn`, now

@@ -6,6 +6,7 @@
 #include "engine/server/call.h"
 #include "engine/server/clients.h"
 #include "engine/server/grant.h"
+#include "engine/server/origin.h"
 #include "engine/server/pieces.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/lasting.h"
@@ -121,6 +122,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     sgi_budget_set_owner(op, in->peer->who);
     sgi_principal_ref(op->served->who);
     sgi_op_set_grant_of(op, in->peer);
+    sgi_op_set_origin_of(op, in->peer);
     op->served->client = sgi_peer_client_number(in->peer);
     op->served->caps = request->caps;
     op->served->dialect = request->dialect;

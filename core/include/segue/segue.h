@@ -1247,6 +1247,29 @@ SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
 SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
                                        const char **json, size_t *len);
 
+/* Gives a header of the HTTP request that made the call. Over a byte stream there are no
+ * headers. A task has those of the request that made it, whatever its client sends later.
+ * Headers stay in memory and are not stored, because they hold secrets such as tokens and
+ * cookies: a handler that runs again after a restart, or on another server, has none.
+ * They count for max_principal_bytes while the call lives.
+ *
+ * name      in upper or lower case.
+ * index     which value, if the request has the header more than once: 0 is the first.
+ * value, len receive the value without surrounding blanks, which lives as long as the
+ *           call, ends with a NUL and may be invalid UTF-8. len may be NULL.
+ * Returns   SEGUE_E_NOT_FOUND when the request has no such value. */
+SEGUE_API segue_status segue_call_header(const segue_call *call, const char *name,
+                                         size_t index, const char **value, size_t *len);
+
+/* Gives one of all headers of segue_call_header, in the order of the request.
+ *
+ * index     counts the headers from 0.
+ * name      receives the name in lower case, as `value` receives the value.
+ * Returns   SEGUE_E_NOT_FOUND when the request has not more than `index` headers. */
+SEGUE_API segue_status segue_call_header_at(const segue_call *call, size_t index,
+                                            const char **name, const char **value,
+                                            size_t *len);
+
 /* Gives one argument as JSON text. The arguments of resources/read are the decoded
  * variables of the template. The client chooses them, so they may contain anything, also
  * "../". The arguments of a completion are "name" and "value" of the argument to

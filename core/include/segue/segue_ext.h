@@ -134,6 +134,13 @@ SEGUE_API segue_status segue_call_log_json(segue_call *call, const char *json, s
  */
 SEGUE_API const char *segue_call_log_level(const segue_call *call);
 
+/* Returns the context of the exchange by hand (segue_exchange_head) that made the call.
+ *
+ * Returns   the pointer, which lives as long as the call; NULL when the request came in
+ *           another way, the application gave no context, an earlier process began the
+ *           call, or the runtime ends. */
+SEGUE_API void *segue_call_context(const segue_call *call);
+
 /* ---- 4 Requests -------------------------------------------------------------------- */
 
 /* Gives one member of _meta as JSON text: _meta of the answer by which the request became
@@ -395,6 +402,12 @@ typedef struct segue_exchange_head {
     const char *body; /* the first bytes of the body; may be NULL */
     size_t body_len;
     int32_t is_whole; /* 1 = the body is complete, so no feed and end follow */
+    /* data of the application about the request, such as what its middleware has found,
+     * for segue_call_context; may be NULL. free_context(context) runs once, as a
+     * callback, when the exchange and the handlers of its calls have ended. Neither is
+     * taken when segue_exchange_open fails. free_context may be NULL */
+    void *context;
+    segue_free_fn free_context;
 } segue_exchange_head;
 #define SEGUE_EXCHANGE_HEAD_INIT SEGUE_INIT(segue_exchange_head)
 

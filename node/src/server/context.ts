@@ -35,6 +35,7 @@ import {
     sampled,
     TEXT,
 } from "./forms.js";
+import { headersOf } from "./headers.js";
 import type { Hosting } from "./hosting.js";
 import type { Item } from "./item.js";
 import type { Sendable } from "./options.js";
@@ -110,6 +111,7 @@ export class Context<Life = any> {
     #meta: Meta | undefined;
     #provided: Provided | undefined;
     #session: ServerSession | undefined;
+    #headers: Headers | undefined;
     /** @internal true = the handler has sent a value. */
     hasSent = false;
     /** @internal true = the handler is a generator. */
@@ -232,6 +234,17 @@ export class Context<Life = any> {
     get session(): ServerSession | undefined {
         this.#session ??= this.#host.sessions.of(native.callClient(this.#call));
         return this.#session;
+    }
+
+    /**
+     * The headers of the HTTP request that made the call, among them `authorization` and
+     * `cookie`: do not log them. Empty over stdio, and when the call is a task that runs
+     * again after a crash, because headers are not stored. A task has the headers of the
+     * request that made it.
+     */
+    get headers(): Headers {
+        this.#headers ??= headersOf(this.#call);
+        return this.#headers;
     }
 
     /** The method of the request: "tools/call", "resources/read" or "prompts/get". */

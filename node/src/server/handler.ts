@@ -9,12 +9,18 @@
  * @module
  */
 
+import { AsyncResource } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { Kind } from "../constants.js";
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, InvalidError, LimitError } from "../errors.js";
-import { type Exchange, type Listener as Handle, native } from "../native.js";
+import {
+    type AppContext,
+    type Exchange,
+    type Listener as Handle,
+    native,
+} from "../native.js";
 import { setImmediate } from "../timers.js";
 import { bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
@@ -139,6 +145,8 @@ class Carried {
         sink: Sink,
     ) {
         this.#sink = sink;
+        // Handlers run in the AsyncLocalStorage contexts of the app around the request.
+        const scope = new AsyncResource("SegueRequest", { requireManualDestroy: true });
         this.#handle = native.exchangeOpen(
             mounted.handle,
             head.method,
@@ -151,6 +159,7 @@ class Carried {
             head.principal ?? null,
             body,
             isWhole,
+            scope.runInAsyncScope.bind(scope) as AppContext,
         );
         // a request keeps the process alive until it is answered
         this.#runtime = mounted.host.runtime;

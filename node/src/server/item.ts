@@ -136,12 +136,17 @@ export abstract class Item {
     /** Makes the handler that receives the library's events for this item. */
     handler(host: Hosting): Handler {
         const { running, maxCalls } = host;
-        return (kind: number, call: Call, params: string) => {
+        const take = (kind: number, call: Call, params: string) => {
             host.runtime.cork();
             if (kind === Kind.COMPLETION) void this.complete(host, call, params);
             else if (running.size >= maxCalls || host.isDraining)
                 this.#takeLate(host, kind, call, params);
             else this.#run(host, kind, call, params);
+        };
+        return (kind: number, call: Call, params: string) => {
+            const context = native.callContext(call);
+            if (context) context(() => take(kind, call, params));
+            else take(kind, call, params);
         };
     }
 

@@ -149,6 +149,7 @@ if TYPE_CHECKING:
         Complete,
         Context,
         Depends,
+        Headers,
         Listed,
         Middleware,
         Proceed,
@@ -181,9 +182,9 @@ _LAZY = {
         ".questions": "ElicitRequest ElicitResult Root SampleMessage SampleRequest "
         "SampleResult",
         ".schema": "Header",
-        ".server": "AccessToken BearerAuth Call Complete Context Depends Listed "
-        "Middleware Proceed Resumed Server ServerSession Serving Store SyncContext "
-        "ToolAnnotations",
+        ".server": "AccessToken BearerAuth Call Complete Context Depends Headers "
+        "Listed Middleware Proceed Resumed Server ServerSession Serving Store "
+        "SyncContext ToolAnnotations",
         ".server.remote": "Remote",
     }.items()
     for name in names.split()
@@ -217,6 +218,7 @@ __all__ = [
     "FatalError",
     "FileStorage",
     "Header",
+    "Headers",
     "Icon",
     "Image",
     "Implementation",

@@ -8,6 +8,7 @@ from .context import Context as Context
 from .context import Resumed as Resumed
 from .context import SyncContext as SyncContext
 from .depends import Depends as Depends
+from .headers import Headers as Headers
 from .layers import Call as Call
 from .layers import Middleware as Middleware
 from .layers import Proceed as Proceed
@@ -25,6 +26,7 @@ __all__ = [
     "Complete",
     "Context",
     "Depends",
+    "Headers",
     "Listed",
     "Middleware",
     "Peer",

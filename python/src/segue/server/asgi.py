@@ -14,6 +14,7 @@ answer as the HTTP server takes it.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -214,6 +215,7 @@ class Asgi:
                 principal,
                 message.get("body", b""),
                 is_whole,
+                contextvars.copy_context(),
             )
         except (errors.InvalidError, ValueError) as exception:
             await _refuse(send, 400, f"The request is malformed: {exception}")

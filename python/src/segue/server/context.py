@@ -19,6 +19,7 @@ from .. import _segue, errors, schema
 from ..failures import Declined, McpError
 from ..questions import ElicitResult, Root, SampleResult
 from . import forms
+from .headers import Headers, headers_of
 from .room import Attempt, Room, ThreadRoom, together
 from .session import ServerSession
 
@@ -70,6 +71,7 @@ class Context:
         "_change",
         "_convert",
         "_has_sent",
+        "_headers",
         "_host",
         "_inner",
         "_item",
@@ -95,6 +97,7 @@ class Context:
         self._change: Callable[[Any], Any] | None = None
         self._has_sent = False
         self._cancelled = False
+        self._headers: Headers | None = None
         # the context of a plain function that runs inside a middleware
         self._inner: SyncContext | None = None
         self._task: asyncio.Task[None] | None = None
@@ -152,6 +155,17 @@ class Context:
         """Returns whether the caller's token grants a scope. Over stdio every scope is
         granted."""
         return _segue.call_has_scope(self._call, scope)
+
+    @property
+    def headers(self) -> Headers:
+        """The headers of the HTTP request that made the call, among them `authorization`
+        and `cookie`: do not log them. Empty over stdio, and when the call is a task that
+        runs again after a crash, because headers are not stored. A task has the headers
+        of the request that made it.
+        """
+        if self._headers is None:
+            self._headers = headers_of(self._call)
+        return self._headers
 
     @property
     def lifespan(self) -> Any:

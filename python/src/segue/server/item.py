@@ -165,6 +165,15 @@ class Item(ABC):
         needs = bool(self.signature.needs)
 
         def handle(kind: int, call: Any, params: bytes, name: Any) -> None:
+            outer = _segue.call_context(call)
+            if outer is None:
+                take(kind, call, params)
+            else:
+                # Calls of one request share its context, and a context runs one function
+                # at a time.
+                outer.copy().run(take, kind, call, params)
+
+        def take(kind: int, call: Any, params: bytes) -> None:
             if kind == _segue.COMPLETION:
                 self.complete(host, call, params)
                 return
