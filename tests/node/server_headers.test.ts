@@ -33,10 +33,7 @@ function simple(): Server {
     server.tool("tags", (_, ctx) =>
         [ctx.headers.get("x-TAG"), ctx.headers.get("cookie")].join("|"),
     );
-    server.resource(
-        "heads://{name}",
-        ({ name }, ctx) => ctx.headers.get(name) ?? "-",
-    );
+    server.resource("heads://{name}", ({ name }, ctx) => ctx.headers.get(name) ?? "-");
     server.prompt("ask", { input }, ({ name }, ctx) => ctx.headers.get(name) ?? "-");
     return server;
 }

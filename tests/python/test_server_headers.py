@@ -50,8 +50,9 @@ def simple() -> segue.Server:
 
     @server.tool
     async def tags(ctx: segue.Context) -> str:
-        return f"{ctx.headers['x-TAG']}|{ctx.headers.getlist('X-Tag')}|" + (
-            ctx.headers["cookie"]
+        return (
+            f"{ctx.headers['x-TAG']}|{ctx.headers.getlist('X-Tag')}|"
+            + (ctx.headers["cookie"])
         )
 
     @server.tool
@@ -92,9 +93,7 @@ async def check(session: segue.Session, has: Mapping[str, str]) -> None:
 def test_the_own_listener_gives_the_headers(era: Any) -> None:
     async def work() -> None:
         serving = simple().serving(http="127.0.0.1:0")
-        async with serving, segue.connect(
-            serving.url, era=era, headers=SENT
-        ) as session:
+        async with serving, segue.connect(serving.url, era=era, headers=SENT) as session:
             await check(session, SENT)
             names = (await session.call("all_names")).structured
             assert "authorization" in names["result"]
@@ -108,9 +107,12 @@ def test_a_mounted_server_gives_the_headers(era: Any) -> None:
     async def work() -> None:
         mcp = simple().asgi()
         app = Starlette(routes=[Mount("/mcp", app=mcp)], lifespan=mcp.lifespan)
-        async with in_uvicorn(app) as port, segue.connect(
-            f"http://127.0.0.1:{port}/mcp/", era=era, headers=SENT
-        ) as session:
+        async with (
+            in_uvicorn(app) as port,
+            segue.connect(
+                f"http://127.0.0.1:{port}/mcp/", era=era, headers=SENT
+            ) as session,
+        ):
             await check(session, SENT)
 
     run(work)
@@ -314,9 +316,12 @@ def test_handlers_without_middlewares_see_them_too() -> None:
             lifespan=mcp.lifespan,
             middleware=[Middleware(PureTenants)],
         )
-        async with in_uvicorn(app) as port, segue.connect(
-            f"http://127.0.0.1:{port}/mcp/", headers={"X-Tenant": "red"}
-        ) as session:
+        async with (
+            in_uvicorn(app) as port,
+            segue.connect(
+                f"http://127.0.0.1:{port}/mcp/", headers={"X-Tenant": "red"}
+            ) as session,
+        ):
             assert (await session.call("on_loop")).text == "red red"
             assert (await session.call("in_thread")).text == "red"
             assert (await session.call("inline")).text == "red"
