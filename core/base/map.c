@@ -1,5 +1,9 @@
 #include "base/map.h"
 
+/* maximum number of objects in a map without a table; their keys are compared one by
+ * one */
+#define FEW 8u
+
 void sgi_map_init(sgi_map *map, const sgi_env *env)
 {
     *map = (sgi_map){.mem = env->mem};
@@ -63,11 +67,27 @@ static sgi_map_node **bucket(const sgi_map *map, uint64_t hash)
     return &map->table[hash & (map->size - 1)];
 }
 
+static uint64_t hash_of(const sgi_map *map, sgi_str key)
+{
+    return sgi_siphash(map->seed, key.p, key.n);
+}
+
+/* Searches a map without a table. */
+static sgi_map_node *find_among_few(const sgi_map *map, sgi_str key)
+{
+    sgi_map_node *node = map->lone;
+    while (node && !sgi_str_eq(node->key, key)) {
+        SGI_WORK(0);
+        node = node->next;
+    }
+    return node;
+}
+
 sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key)
 {
-    if (!map->count)
-        return NULL;
-    uint64_t hash = sgi_siphash(map->seed, key.p, key.n);
+    if (!map->size)
+        return find_among_few(map, key);
+    uint64_t hash = hash_of(map, key);
     for (sgi_map_node *node = *bucket(map, hash); node; node = node->next) {
         SGI_WORK(0);
         if (node->hash == hash && sgi_str_eq(node->key, key))
@@ -78,7 +98,7 @@ sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key)
 
 static void grow(sgi_map *map)
 {
-    size_t size = map->size ? map->size * 2 : 8;
+    size_t size = map->size ? map->size * 2 : FEW * 2;
     sgi_map_node **table = sgi_zalloc(map->mem, size * sizeof *table);
     if (!table)
         /* out of memory: the table stays small, and the map still works, with longer
@@ -88,6 +108,8 @@ static void grow(sgi_map *map)
         sgi_map_node *node = map->size ? map->table[i] : map->lone;
         while (node) {
             sgi_map_node *next = node->next;
+            if (!map->size)
+                node->hash = hash_of(map, node->key);
             node->next = table[node->hash & (size - 1)];
             table[node->hash & (size - 1)] = node;
             node = next;
@@ -101,10 +123,10 @@ static void grow(sgi_map *map)
 
 void sgi_map_put(sgi_map *map, sgi_map_node *node, sgi_str key)
 {
-    if (map->count >= map->size)
+    if (map->count >= (map->size ? map->size : FEW))
         grow(map);
     node->key = key;
-    node->hash = sgi_siphash(map->seed, key.p, key.n);
+    node->hash = map->size ? hash_of(map, key) : 0;
     sgi_map_node **head = bucket(map, node->hash);
     node->next = *head;
     *head = node;

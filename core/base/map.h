@@ -9,8 +9,8 @@
 
 typedef struct sgi_map_node {
     struct sgi_map_node *next;
-    sgi_str key; /* the key; its bytes belong to the object that contains this node */
-    uint64_t hash;
+    sgi_str key;   /* the key; its bytes belong to the object that contains this node */
+    uint64_t hash; /* set while the map has a table */
 } sgi_map_node;
 
 typedef struct sgi_map {
@@ -20,7 +20,9 @@ typedef struct sgi_map {
     size_t size;
     size_t count;
     uint64_t seed[2];
-    sgi_map_node *lone; /* one chain of all nodes; used while `table` is not allocated */
+    /* one chain of all nodes, without hashes; used while `table` is not allocated,
+     * because there are few nodes or memory has run out */
+    sgi_map_node *lone;
 } sgi_map;
 
 void sgi_map_init(sgi_map *map, const sgi_env *env);

@@ -46,6 +46,14 @@ sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine)
     return &engine->reader;
 }
 
+sgi_json_past *sgi_engine_past_of(sgi_engine *engine, const void *whose)
+{
+    if (!whose)
+        return NULL;
+    uint64_t mixed = (uint64_t)(uintptr_t)whose * UINT64_C(0x9e3779b97f4a7c15);
+    return &engine->pasts[(mixed >> 32) % SGI_PASTS];
+}
+
 size_t sgi_engine_max_message(const sgi_engine *engine)
 {
     return engine->max_message;

@@ -54,6 +54,15 @@ typedef struct sgi_http_given {
     void (*take_head)(sgi_link *link, const sgi_http_answer_head *head);
 } sgi_http_given;
 
+/* What the last head on a connection asked for, for a head that repeats it. */
+typedef enum sgi_http_past_route {
+    SGI_HTTP_PAST_OTHER = 0,
+    /* an allowed POST of a program, not of a web page, whose answer is JSON */
+    SGI_HTTP_PAST_POST,
+    /* the same, whose answer may be an event stream */
+    SGI_HTTP_PAST_POST_FOR_EVENTS
+} sgi_http_past_route;
+
 struct sgi_http_conn {
     /* the first member; callbacks that ask about the caller get a pointer to it */
     segue_transport transport;
@@ -68,6 +77,7 @@ struct sgi_http_conn {
     sgi_http1 parser;
     sgi_buf input; /* bytes that arrived while the current request was served */
     sgi_http_head_verdict route;
+    sgi_http_past_route past_route;
     sgi_http_stage stage;
     bool parsing;    /* true = a function that parses input is on the call stack */
     bool unread;     /* true = reading is stopped, because too much input waits */

@@ -123,17 +123,13 @@ static void identified(sgi_serve_identification *identifying, segue_status statu
     sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* Returns the value of a request header, followed by a NUL. The NUL overwrites the end of
- * the header line, which is no longer needed. */
+/* Returns the value of a request header, followed by a NUL. */
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
     sgi_str value = sgi_http1_find_header(&conn->parser.head, name, &count);
-    if (!conn->is_asked || count != 1)
-        return NULL;
-    size_t end = (size_t)(value.p - conn->parser.head.text.p) + value.n;
-    conn->parser.head.text.p[end] = 0;
-    return value.p;
+    bool is_single = conn->is_asked && count == 1;
+    return is_single ? sgi_http1_terminate(&conn->parser.head, value) : NULL;
 }
 
 static void forget_grant(sgi_http_conn *conn)
@@ -379,16 +375,46 @@ static void choose_endpoint(sgi_http_conn *conn)
         return;
     sgi_serve_free_spare_conn(conn->spare);
     conn->spare = NULL;
+    conn->past_route = SGI_HTTP_PAST_OTHER;
     if (endpoint)
         sgi_http_endpoint_enter(endpoint);
     conn->endpoint = endpoint ? endpoint : sgi_http_endpoint_enter_any(conn->listener);
     sgi_http_endpoint_leave(before);
 }
 
+/* What of a head decides its route, apart from headers that occur twice. */
+#define ROUTE_BITS                                                                       \
+    (SGI_HTTP1_REQUEST_CHANGED | 1u << SGI_HTTP1_HOST | 1u << SGI_HTTP1_ORIGIN |         \
+     1u << SGI_HTTP1_ACCEPT | 1u << SGI_HTTP1_CONTENT_TYPE)
+
+/* Takes the route of the last head for a head that repeats all that decides the route.
+ * Whether the endpoint is open can have changed since then; the rules of a listener never
+ * change. */
+static bool repeat_route(sgi_http_conn *conn)
+{
+    const sgi_http1_head *head = &conn->parser.head;
+    if (head->changed & ROUTE_BITS || head->repeated ||
+        conn->past_route == SGI_HTTP_PAST_OTHER || !conn->endpoint->is_open)
+        return false;
+    conn->route = (sgi_http_head_verdict){.kind = SGI_HTTP_POST,
+                                          .takes_events = conn->past_route ==
+                                                          SGI_HTTP_PAST_POST_FOR_EVENTS};
+    return true;
+}
+
+static sgi_http_past_route past_route_of(const sgi_http_head_verdict *route)
+{
+    if (route->kind != SGI_HTTP_POST || route->origin.p)
+        return SGI_HTTP_PAST_OTHER;
+    return route->takes_events ? SGI_HTTP_PAST_POST_FOR_EVENTS : SGI_HTTP_PAST_POST;
+}
+
 /* Checks the head by the rules of the listener. Where a client reaches the server is a
  * property of the listener, but of each exchange when the application carries it. */
 static void choose_route(sgi_http_conn *conn)
 {
+    if (repeat_route(conn))
+        return;
     sgi_http_policy policy = conn->listener->policy;
     if (conn->given) {
         policy.local = conn->given->local;
@@ -396,6 +422,7 @@ static void choose_route(sgi_http_conn *conn)
         policy.bound = conn->given->bound;
     }
     sgi_http_route_head(&policy, &conn->parser.head, &conn->route);
+    conn->past_route = past_route_of(&conn->route);
 }
 
 /* Takes the principal that the application has found. */

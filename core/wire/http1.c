@@ -127,30 +127,6 @@ static void read_empty_line(sgi_http1 *parser)
                          "there are too many empty lines before the request");
 }
 
-static void read_start(sgi_http1 *parser, sgi_str *input)
-{
-    sgi_str line;
-    if (!parser->head.text.len) {
-        /* input of another protocol, such as TLS, is refused at its first byte */
-        if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN)) {
-            sgi_http1_refuse(&parser->head, 400, "the input is not HTTP");
-            return;
-        }
-        make_room(parser, *input);
-    }
-    line_event event = take_line(&parser->head.text, 0,
-                                 parser->head.limits.max_request_line, input, &line);
-    if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 414, "the request line is too long",
-                    SGI_HTTP1_MAX_LINE);
-    } else if (!line.n) {
-        read_empty_line(parser);
-    } else if (sgi_http1_read_request_line(&parser->head, line)) {
-        parser->line_at = (uint32_t)parser->head.text.len;
-        parser->state = SGI_HTTP1_AT_HEADER;
-    }
-}
-
 /* Returns the state of the parser after a complete head. */
 static sgi_http1_state state_of_body(const sgi_http1 *parser)
 {
@@ -167,6 +143,46 @@ static void begin_body(sgi_http1 *parser)
     parser->state = state_of_body(parser);
 }
 
+static void end_request_line(sgi_http1 *parser)
+{
+    parser->line_at = (uint32_t)parser->head.text.len;
+    parser->state = SGI_HTTP1_AT_HEADER;
+}
+
+/* Reads the request line, or a whole head that repeats the head before. Returns true when
+ * the head is complete. */
+static bool read_start(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    if (!parser->head.text.len) {
+        switch (sgi_http1_repeat_start(&parser->head, input)) {
+        case SGI_HTTP1_REPEATS_HEAD:
+            begin_body(parser);
+            return true;
+        case SGI_HTTP1_REPEATS_LINE:
+            end_request_line(parser);
+            return false;
+        case SGI_HTTP1_REPEATS_NOTHING:
+            break;
+        }
+        /* input of another protocol, such as TLS, is refused at its first byte */
+        if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN))
+            return sgi_http1_refuse(&parser->head, 400, "the input is not HTTP");
+        make_room(parser, *input);
+    }
+    line_event event = take_line(&parser->head.text, 0,
+                                 parser->head.limits.max_request_line, input, &line);
+    if (event != LINE_WHOLE) {
+        refuse_line(parser, event, 414, "the request line is too long",
+                    SGI_HTTP1_MAX_LINE);
+    } else if (!line.n) {
+        read_empty_line(parser);
+    } else if (sgi_http1_read_request_line(&parser->head, line)) {
+        end_request_line(parser);
+    }
+    return false;
+}
+
 void sgi_http1_take_head(sgi_http1 *parser, const sgi_http1_head *head)
 {
     sgi_http1_head_free(&parser->head);
@@ -180,6 +196,10 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
     size_t start = parser->line_at;
+    if (start == parser->head.text.len && sgi_http1_repeat_line(&parser->head, input)) {
+        parser->line_at = (uint32_t)parser->head.text.len;
+        return false;
+    }
     size_t most =
         parser->head.limits.max_head > start ? parser->head.limits.max_head - start : 0;
     line_event event = take_line(&parser->head.text, start, most, input, &line);
@@ -374,7 +394,8 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
             return SGI_HTTP1_MORE;
         switch (parser->state) {
         case SGI_HTTP1_AT_START:
-            read_start(parser, input);
+            if (read_start(parser, input))
+                return SGI_HTTP1_HEAD;
             break;
         case SGI_HTTP1_AT_HEADER:
             if (read_header(parser, input))

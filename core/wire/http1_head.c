@@ -38,6 +38,7 @@ static void free_fields(sgi_http1_head *head)
     sgi_free(head->text.mem, head->fields, head->field_cap * sizeof *head->fields);
     head->fields = NULL;
     head->field_cap = 0;
+    head->past = (sgi_http1_past){0};
 }
 
 void sgi_http1_head_free(sgi_http1_head *head)
@@ -48,16 +49,10 @@ void sgi_http1_head_free(sgi_http1_head *head)
 
 void sgi_http1_head_reset(sgi_http1_head *head)
 {
-    if (head->field_cap > KEEP_FIELDS)
+    sgi_http1_remember_head(head);
+    if (head->field_cap > KEEP_FIELDS || head->text.cap > KEEP_TEXT)
         free_fields(head);
     sgi_buf_reset(&head->text, KEEP_TEXT);
-    sgi_http1_head kept = *head;
-    *head = (sgi_http1_head){
-        .limits = kept.limits,
-        .text = kept.text,
-        .fields = kept.fields,
-        .field_cap = kept.field_cap,
-    };
 }
 
 bool sgi_http1_refuse(sgi_http1_head *head, int32_t status, const char *problem)
@@ -185,17 +180,25 @@ bool sgi_http1_take_header(sgi_http1_head *head, sgi_str name, sgi_str value)
                                            SGI_HTTP1_MAX_HEADERS);
     if (head->field_count == head->field_cap && !grow_fields(head))
         return false;
-    head->fields[head->field_count++] =
-        (sgi_http1_field){offset_of(head, name), (uint32_t)name.n, offset_of(head, value),
-                          (uint32_t)value.n};
     sgi_http1_name known = sgi_http1_name_of(name);
-    if (known == SGI_HTTP1_NAMES)
+    sgi_http1_note_change(head, known);
+    head->fields[head->field_count] =
+        (sgi_http1_field){offset_of(head, name), (uint32_t)name.n, offset_of(head, value),
+                          (uint32_t)value.n, known};
+    return sgi_http1_note_field(head);
+}
+
+bool sgi_http1_note_field(sgi_http1_head *head)
+{
+    const sgi_http1_field *field = &head->fields[head->field_count++];
+    if (field->known == SGI_HTTP1_NAMES)
         return true;
-    if (head->known[known])
-        head->repeated |= 1u << known;
+    if (head->known[field->known])
+        head->repeated |= 1u << field->known;
     else
-        head->known[known] = (uint16_t)head->field_count;
-    return known != SGI_HTTP1_CONNECTION || read_connection(head, value);
+        head->known[field->known] = (uint16_t)head->field_count;
+    sgi_str value = {head->text.p + field->value_at, field->value_len};
+    return field->known != SGI_HTTP1_CONNECTION || read_connection(head, value);
 }
 
 /* ---- by hand ---- */
@@ -242,6 +245,7 @@ bool sgi_http1_head_begin(sgi_http1_head *head, sgi_str method, sgi_str target,
     if (!count(head, len + sizeof "\r\n" - 1))
         return false;
     head->minor = 1;
+    head->is_altered = true;
     sgi_buf_reserve(&head->text, room < head->limits.max_head ? room : KEEP_TEXT);
     if (!keep(head, method).p || !keep(head, target).p)
         return sgi_http1_refuse(head, 503, "out of memory");
@@ -292,6 +296,13 @@ bool sgi_http1_header_at(const sgi_http1_head *head, size_t i, sgi_str *name,
     *name = (sgi_str){head->text.p + head->fields[i].name_at, head->fields[i].name_len};
     *value = value_of(head, i);
     return true;
+}
+
+const char *sgi_http1_terminate(sgi_http1_head *head, sgi_str value)
+{
+    head->is_altered = true;
+    head->text.p[(size_t)(value.p - head->text.p) + value.n] = 0;
+    return value.p;
 }
 
 sgi_str sgi_http1_find_header(const sgi_http1_head *head, sgi_str name, size_t *count)

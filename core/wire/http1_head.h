@@ -66,13 +66,27 @@ typedef struct sgi_http1_fault {
     sgi_http1_limit reached; /* the limit that was exceeded */
 } sgi_http1_fault;
 
+/* Bits of sgi_http1_head.changed for headers whose names are not known, and for method,
+ * target and version. */
+#define SGI_HTTP1_OTHER_CHANGED (1u << SGI_HTTP1_NAMES)
+#define SGI_HTTP1_REQUEST_CHANGED (1u << (SGI_HTTP1_NAMES + 1))
+
 /* The positions of a header's name and value in the buffer `text`. */
 typedef struct sgi_http1_field {
     uint32_t name_at;
     uint32_t name_len;
     uint32_t value_at;
     uint32_t value_len;
+    sgi_http1_name known; /* SGI_HTTP1_NAMES when the name is not recognised */
 } sgi_http1_field;
+
+/* The head of the request before, in lines of HTTP/1.1. Its bytes are still in `text`,
+ * and its headers in `fields`, beyond what belongs to the head that is being read. `size`
+ * 0 = there is no such head. http1_repeat.c uses it. */
+typedef struct sgi_http1_past {
+    uint32_t size;   /* number of bytes in `text` */
+    uint32_t fields; /* number of headers in `fields` */
+} sgi_http1_past;
 
 typedef struct sgi_http1_head {
     /* The members down to `minor` are valid when the head is complete. */
@@ -106,6 +120,13 @@ typedef struct sgi_http1_head {
     uint16_t known[SGI_HTTP1_NAMES];
     bool says_close;
     bool says_keep_alive;
+    /* what differs from the head of the request before: one bit for each known name, and
+     * the bits below; all bits = there is no such head */
+    uint32_t changed;
+    /* true = `text` is not the lines of the head as they came, so no later head can be
+     * compared with it */
+    bool is_altered;
+    sgi_http1_past past;
 } sgi_http1_head;
 
 /* Initialises a head. limits: NULL = the defaults. Allocates nothing. */
@@ -121,6 +142,9 @@ void sgi_http1_head_reset(sgi_http1_head *head);
  * do not matter. */
 sgi_str sgi_http1_header(const sgi_http1_head *head, sgi_http1_name name);
 bool sgi_http1_is_repeated(const sgi_http1_head *head, sgi_http1_name name);
+/* Writes a NUL behind the value of a header, which overwrites the end of the line, and
+ * returns the value. Called only while the head is complete. */
+const char *sgi_http1_terminate(sgi_http1_head *head, sgi_str value);
 /* Returns the value of the first header with any name, as sgi_http1_header does for a
  * known name. Searches all headers. *count (count may be NULL) receives the number of
  * headers with this name. */
@@ -152,8 +176,30 @@ bool sgi_http1_refuse_over_limit(sgi_http1_head *head, int32_t status,
 bool sgi_http1_take_request(sgi_http1_head *head, size_t method_len, size_t target_len);
 /* Notes a header whose bytes are allowed and stand in `text`. */
 bool sgi_http1_take_header(sgi_http1_head *head, sgi_str name, sgi_str value);
+/* Notes a header that stands already in `fields`, behind the noted headers. */
+bool sgi_http1_note_field(sgi_http1_head *head);
 /* Returns the known name, or SGI_HTTP1_NAMES when the name is none. */
 sgi_http1_name sgi_http1_name_of(sgi_str name);
+
+/* The next five functions are in http1_repeat.c. They read what the head before has,
+ * too, without looking at its bytes again. */
+/* Remembers the complete head as the head before. */
+void sgi_http1_remember_head(sgi_http1_head *head);
+/* What the beginning of a head repeats of the head before. */
+typedef enum sgi_http1_repetition {
+    SGI_HTTP1_REPEATS_NOTHING = 0,
+    SGI_HTTP1_REPEATS_LINE, /* the request line */
+    SGI_HTTP1_REPEATS_HEAD  /* the whole head */
+} sgi_http1_repetition;
+/* Begins a head. Takes from *input what it repeats. */
+sgi_http1_repetition sgi_http1_repeat_start(sgi_http1_head *head, sgi_str *input);
+/* Takes a line from *input if it repeats the line at the same place of the head
+ * before. */
+bool sgi_http1_repeat_line(sgi_http1_head *head, sgi_str *input);
+/* Notes that the next header is not taken from the head before. */
+void sgi_http1_note_change(sgi_http1_head *head, sgi_http1_name known);
+/* Notes which headers of the head before are missing in the complete head. */
+void sgi_http1_note_missing(sgi_http1_head *head);
 
 /* The next three functions are in http1_lines.c. They read one line of HTTP/1.1, which
  * stands in `text` and is here without its line end. Return false when the line is

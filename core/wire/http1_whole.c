@@ -194,6 +194,7 @@ bool sgi_http1_head_end(sgi_http1_head *head)
 {
     if (head->fault.status)
         return false;
+    sgi_http1_note_missing(head);
     head->method.p = head->text.p;
     head->target.p = head->text.p + head->method.n + 1;
     if (!check_host(head) || !read_target(head) || !read_framing(head) ||

@@ -161,9 +161,7 @@ static bool enter_table(sgi_json_reader *reader, sgi_str text, sgi_json_frame *f
     return true;
 }
 
-/* Computes the same hash as sgi_json_key_add, without reading a byte beyond the end of
- * the key. */
-static uint32_t plain_hash(sgi_str name)
+uint32_t sgi_json_key_hash_of(sgi_str name)
 {
     unsigned char ends[16] = {0};
     size_t part = name.n < 8 ? name.n : 8;
@@ -211,7 +209,7 @@ sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_
         if (!reserve_slots(reader, 1))
             return SGI_JSON_NOMEM;
     } else {
-        added.hash = plain_hash(name);
+        added.hash = sgi_json_key_hash_of(name);
         for (uint32_t k = frame->first; k < reader->key_count; k++)
             if (reader->keys[k].hash == added.hash &&
                 same_key(reader, text, reader->keys[k], name))

@@ -64,6 +64,23 @@ static inline uint32_t sgi_json_key_hash(uint64_t head, uint64_t tail, size_t le
     return (uint32_t)(mixed * 0xd6e8feb86659fd93u >> 32);
 }
 
+/* Adds a key without escapes whose hash is known. at: offset of the key in the text.
+ * Returns false, and adds nothing, when the key needs sgi_json_key_add. */
+static inline bool sgi_json_key_add_hashed(sgi_json_reader *reader, uint32_t at,
+                                           uint32_t hash)
+{
+    uint32_t first = reader->frames[reader->depth - 1].first;
+    uint32_t count = reader->key_count;
+    if (count - first >= SGI_JSON_FEW_KEYS || count == reader->key_cap)
+        return false;
+    for (uint32_t i = first; i < count; i++)
+        if (reader->keys[i].hash == hash)
+            return false;
+    reader->keys[count] = (sgi_json_key){at, hash};
+    reader->key_count = count + 1;
+    return true;
+}
+
 /* The slow path of sgi_json_key_add, for keys with escapes, keys of large objects, keys
  * with equal hashes, a full array of keys, and keys in the last bytes of a text. */
 sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_str key,
@@ -74,11 +91,8 @@ sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_
 static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str text,
                                               sgi_str key, bool escaped)
 {
-    uint32_t first = reader->frames[reader->depth - 1].first;
-    uint32_t count = reader->key_count;
     size_t at = (size_t)(key.p - text.p);
-    if (escaped || count - first >= SGI_JSON_FEW_KEYS || count == reader->key_cap ||
-        text.n - at < 8)
+    if (escaped || text.n - at < 8)
         return sgi_json_key_add_slow(reader, text, key, escaped);
     const unsigned char *p = (const unsigned char *)key.p;
     uint64_t head = sgi_json_load8(p);
@@ -88,13 +102,14 @@ static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str t
     else
         tail = head &= (UINT64_C(1) << key.n * 8) - 1;
     uint32_t hash = sgi_json_key_hash(head, tail, key.n);
-    for (uint32_t i = first; i < count; i++)
-        if (reader->keys[i].hash == hash)
-            return sgi_json_key_add_slow(reader, text, key, escaped);
-    reader->keys[count] = (sgi_json_key){(uint32_t)at, hash};
-    reader->key_count = count + 1;
-    return SGI_JSON_OK;
+    return sgi_json_key_add_hashed(reader, (uint32_t)at, hash)
+               ? SGI_JSON_OK
+               : sgi_json_key_add_slow(reader, text, key, escaped);
 }
+
+/* Returns the same hash as sgi_json_key_add uses, without reading a byte beyond the end
+ * of the key. */
+uint32_t sgi_json_key_hash_of(sgi_str key);
 
 /* Clears all state, even after a text that was refused in the middle, and frees memory
  * that only an unusual text needs. */

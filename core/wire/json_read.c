@@ -15,7 +15,7 @@
  * interrupt a string are marked 64 at a time, so finding the end of a short string costs
  * one shift; without SSE2, one block at a time is checked. In compact text, one
  * comparison shows that there is no white space. Keys are hashed with two loads. */
-#include "wire/json_keys.h"
+#include "wire/json_past.h"
 
 #define WINDOW 64
 
@@ -26,6 +26,8 @@ typedef struct scan {
     /* the names of the inner objects (parts) whose members are recorded; NULL = only
      * the outermost object's members are recorded */
     const sgi_json_part_names *trail;
+    /* with an earlier text: number of recorded members that repeat it, and that do not */
+    uint32_t repeated, changed;
     /* true = the string that read_rest has read last contains a backslash */
     bool escaped;
 #ifdef SGI_JSON_SSE2
@@ -434,12 +436,43 @@ static const unsigned char *read_part(scan *s, const unsigned char *p, size_t le
     return stop;
 }
 
+/* Fills *member if the member at p repeats the one at the same place of the earlier text.
+ * Returns the end of its value, otherwise NULL. */
+static inline const unsigned char *repeat_member(scan *s, const unsigned char *p,
+                                                 size_t level, size_t number,
+                                                 sgi_json_member *member)
+{
+    if (!s->trail || !s->trail->past)
+        return NULL;
+    const unsigned char *stop = sgi_json_past_repeat(s->trail->past, level, number,
+                                                     s->reader, s->text, p, member);
+    s->repeated += stop != NULL;
+    s->changed += !stop;
+    return stop;
+}
+
+/* Reads a member at p. If the text is refused, returns NULL; then member->value.p is not
+ * NULL when the key was read. */
+static const unsigned char *read_member(scan *s, const unsigned char *p, size_t level,
+                                        sgi_json_member *member)
+{
+    member->value = (sgi_json){0};
+    p = read_key(s, p, &member->key, &member->escaped);
+    if (!p)
+        return NULL;
+    const unsigned char *start = sgi_json_skip_space(p, s->end);
+    bool to_part = s->trail && level < s->trail->count && start < s->end &&
+                   *start == '{' && is_part(s, level, member);
+    p = to_part ? read_part(s, start, level) : read_value(s, start);
+    member->value = (sgi_str){(const char *)start, p ? (size_t)(p - start) : 0};
+    return p;
+}
+
 /* Reads an object and records its members. p: the opening brace of the object. */
 static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
                                          sgi_json_member *members, size_t max,
                                          size_t *count)
 {
-    bool has_parts = s->trail && level < s->trail->count;
     sgi_json_fault fault = sgi_json_frame_open(s->reader, '}');
     *count = 0;
     if (fault)
@@ -447,15 +480,10 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
     p = sgi_json_skip_space(p + 1, s->end);
     for (bool more = p == s->end || *p != '}'; more;) {
         sgi_json_member member;
-        p = read_key(s, p, &member.key, &member.escaped);
-        if (!p)
+        const unsigned char *stop = repeat_member(s, p, level, *count, &member);
+        p = stop ? stop : read_member(s, p, level, &member);
+        if (!p && !member.value.p)
             return NULL;
-        const unsigned char *start = sgi_json_skip_space(p, s->end);
-        bool to_part =
-            has_parts && start < s->end && *start == '{' && is_part(s, level, &member);
-        p = to_part ? read_part(s, start, level) : read_value(s, start);
-        size_t len = p ? (size_t)(p - start) : 0;
-        member.value = (sgi_str){(const char *)start, len};
         if (*count < max)
             members[*count] = member;
         ++*count;
@@ -511,6 +539,9 @@ bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member 
     for (size_t i = 0; trail && i < trail->count; i++)
         trail->parts[i].object = (sgi_json){0};
     bool passed = run_scan(&s, members, members ? max : 0, &met);
+    if (passed && members && trail && trail->past)
+        sgi_json_past_keep(trail->past, s.text, members, met < max ? met : max, trail,
+                           s.repeated, s.changed);
     if (count)
         *count = passed ? met : 0;
     if (error)

@@ -158,14 +158,27 @@ static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
     return sgi_utf8_valid(*text, NULL) ? SGI_MCP_SAME : SGI_MCP_MALFORMED;
 }
 
+/* True when all of eight bytes are visible. */
+static bool is_visible_block(const char *p)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    uint64_t block;
+    memcpy(&block, p, 8);
+    uint64_t odd = block | (block - ones * 0x20) | ((block ^ ones * 0x7f) - ones);
+    return !(odd & tops);
+}
+
 /* Stores the header's value without surrounding blanks in *text. Returns false when the
  * value has a character that headers must not have. */
 static bool read_plain(sgi_str header, sgi_str *text)
 {
     *text = sgi_http1_trim(header);
-    for (size_t i = 0; i < text->n; i++)
-        if (!is_visible(text->p[i]) && text->p[i] != '\t')
+    for (size_t i = 0; i < text->n; i++) {
+        if (text->n - i >= 8 && is_visible_block(text->p + i))
+            i += 7;
+        else if (!is_visible(text->p[i]) && text->p[i] != '\t')
             return false;
+    }
     return true;
 }
 

@@ -24,8 +24,10 @@ def call_of(number, name, **arguments):
     return body_of(number, "tools/call", name=name, arguments=arguments)
 
 
-def echo_of(number):
-    return call_of(number, "echo", text="The quick brown fox")
+def echo_of(number, varies=False):
+    """varies: each call has another text than the call before, of another length."""
+    fox = f" jumps {number} times over {'-' * (number % 23)}" if varies else ""
+    return call_of(number, "echo", text="The quick brown fox" + fox)
 
 
 def check(is_right, what):
@@ -124,13 +126,13 @@ def read_answer(line):
     return body
 
 
-def echo_over_http(command, count, connections):
+def echo_over_http(command, count, connections, varies=False):
     """Sends a call on each connection, reads all answers, and begins again."""
     server = Listening(command)
     lines = [server.connect() for _ in range(connections)]
-    for _ in range(count // connections):
+    for number in range(count // connections):
         for line in lines:
-            server.call(line, "tools/call", "echo", echo_of(1))
+            server.call(line, "tools/call", "echo", echo_of(number, varies))
         for line in lines:
             body = read_answer(line)
             check(b'"text":"The quick' in body, body)

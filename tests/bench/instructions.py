@@ -35,6 +35,8 @@ def works(programs):
     return {
         "http_echo": (lambda prefix, count: load.echo_over_http(
             [*prefix, http], count, 64), *CALLS),
+        "http_echo_varied": (lambda prefix, count: load.echo_over_http(
+            [*prefix, http], count, 64, varies=True), *CALLS),
         "stdio_echo": (lambda prefix, count: load.echo_in_pipes(
             [*prefix, pipes], count, 32), *CALLS),
         "http_segment": (lambda prefix, count: load.stream_over_http(

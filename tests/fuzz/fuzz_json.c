@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const sgi_str names[2][2] = {{SGI_STR_INIT("params"), SGI_STR_INIT("a")},
                                         {SGI_STR_INIT("_meta"), SGI_STR_INIT("b")}};
     sgi_json_part parts[2];
-    sgi_json_part_names trail = {names, parts, 2};
+    sgi_json_part_names trail = {names, parts, 2, NULL};
     bool again =
         sgi_json_read_parts(&other, text, NULL, 0, &count_again, &error_again, &trail);
     check(passed == again && count == count_again);

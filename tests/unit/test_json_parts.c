@@ -47,7 +47,7 @@ static int tear_down(void **state)
 
 static bool read_parts(const char *text)
 {
-    sgi_json_part_names trail = {trail_names, parts, 2};
+    sgi_json_part_names trail = {trail_names, parts, 2, NULL};
     memset(parts, 0x5a, sizeof parts); /* earlier contents must not be used */
     return sgi_json_read_parts(&reader, sgi_str_of(text), NULL, 0, NULL, &error, &trail);
 }

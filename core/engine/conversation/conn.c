@@ -85,13 +85,14 @@ void sgi_conn_start(sgi_conn *conn)
 
 /* Parses a text as a message. Returns NULL on success, otherwise the reason why the text
  * is not a message. The caller logs and counts the problem. */
-static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *message,
-                                sgi_json_error *fault)
+static const char *read_message(sgi_engine *engine, const void *whose, sgi_str text,
+                                sgi_message *message, sgi_json_error *fault)
 {
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
     size_t count = 0;
     *fault = (sgi_json_error){SGI_JSON_OK, 0};
-    if (!sgi_message_read(message, &engine->reader, text, members, &count, fault))
+    if (!sgi_message_read(message, &engine->reader, text, members, &count, fault,
+                          sgi_engine_past_of(engine, whose)))
         return sgi_json_fault_text(fault->fault);
     if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY)
         return "JSON-RPC batches are not supported here: send one message at a time";
@@ -103,11 +104,11 @@ static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *m
     return NULL;
 }
 
-bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
-                    const char **problem)
+bool sgi_conn_parse(sgi_engine *engine, const void *whose, sgi_str text,
+                    sgi_message *message, int32_t *code, const char **problem)
 {
     sgi_json_error fault;
-    *problem = read_message(engine, text, message, &fault);
+    *problem = read_message(engine, whose, text, message, &fault);
     if (!*problem)
         return true;
     *code = SGI_RPC_INVALID_REQUEST;
@@ -133,7 +134,7 @@ bool sgi_conn_is_batch(sgi_engine *engine, sgi_str text)
 bool sgi_conn_parse_batch_item(sgi_engine *engine, sgi_json item, sgi_message *message)
 {
     sgi_json_error fault;
-    return !read_message(engine, item, message, &fault);
+    return !read_message(engine, NULL, item, message, &fault);
 }
 
 /* Handles one message that is not a batch. */
@@ -142,7 +143,7 @@ static void take_message(sgi_conn *conn, sgi_str text)
     sgi_message message;
     int32_t code;
     const char *problem;
-    if (sgi_conn_parse(conn->engine, text, &message, &code, &problem))
+    if (sgi_conn_parse(conn->engine, conn, text, &message, &code, &problem))
         conn->role->message(conn->self, &message);
     else
         conn->role->bad_input(conn->self, code, problem);

@@ -229,9 +229,10 @@ void sgi_send_begin_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, b
 {
     open_message(sending, conn, last);
     sending->id = id;
-    sgi_jw_member_raw(&sending->w, "id", id);
-    sgi_jw_key(&sending->w, "result");
-    sgi_jw_open(&sending->w, '{');
+    sgi_buf_add_lit(&conn->out, ",\"id\":");
+    sgi_buf_add_str(&conn->out, id);
+    sgi_buf_add_lit(&conn->out, ",\"result\":{");
+    sending->w.comma = false;
     sending->depth = 2;
 }
 
@@ -239,8 +240,12 @@ void sgi_send_begin_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
                            const char *result_type)
 {
     sgi_send_begin_response(sending, conn, id, true);
-    if (result_type)
-        sgi_jw_member_string(&sending->w, "resultType", sgi_str_of(result_type));
+    if (!result_type)
+        return;
+    sgi_buf_add_lit(&conn->out, "\"resultType\":\"");
+    sgi_buf_add_str(&conn->out, sgi_str_of(result_type));
+    sgi_buf_add_char(&conn->out, '"');
+    sending->w.comma = true;
 }
 
 void sgi_send_begin_notification(sgi_sending *sending, sgi_conn *conn, const char *method)

@@ -43,29 +43,47 @@ segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_jso
     return SEGUE_OK;
 }
 
+/* Makes room for a text that lives as long as the call. Returns NULL when out of
+ * memory. */
+static sgi_decoded_argument *keep(segue_call *call, const char *bytes, size_t len)
+{
+    sgi_decoded_argument *kept =
+        sgi_alloc(sgi_engine_mem(call->handle.engine), sizeof *kept + len + 1);
+    if (!kept)
+        return NULL;
+    kept->len = len;
+    if (len)
+        memcpy(kept->text, bytes, len);
+    kept->text[len] = 0;
+    TAILQ_INSERT_TAIL(&call->decoded, kept, link);
+    return kept;
+}
+
+/* Decodes a string with escapes. Returns NULL when out of memory. */
+static sgi_decoded_argument *decode(segue_call *call, sgi_json value)
+{
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, sgi_engine_mem(call->handle.engine));
+    sgi_json_decode(value, &bytes);
+    sgi_decoded_argument *kept = bytes.failed ? NULL : keep(call, bytes.p, bytes.len);
+    sgi_buf_free(&bytes);
+    return kept;
+}
+
 segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text)
 {
-    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     sgi_json value = {0};
+    sgi_str plain;
     segue_status status = sgi_call_argument(call, name, &value);
     if (status != SEGUE_OK)
         return status;
-    sgi_buf bytes;
-    sgi_buf_init(&bytes, mem);
-    if (!sgi_json_decode(value, &bytes)) {
-        sgi_buf_free(&bytes);
+    if (sgi_json_kind_of(value) != SGI_JSON_STRING)
         return SEGUE_E_INVALID;
-    }
-    sgi_decoded_argument *decoded =
-        bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
-    if (decoded) {
-        decoded->len = bytes.len;
-        if (bytes.len)
-            memcpy(decoded->text, bytes.p, bytes.len);
-        decoded->text[bytes.len] = 0;
-        TAILQ_INSERT_TAIL(&call->decoded, decoded, link);
-        *text = (sgi_str){decoded->text, decoded->len};
-    }
-    sgi_buf_free(&bytes);
-    return decoded ? SEGUE_OK : SEGUE_E_NOMEM;
+    const sgi_decoded_argument *kept = sgi_json_plain_string(value, &plain)
+                                           ? keep(call, plain.p, plain.n)
+                                           : decode(call, value);
+    if (!kept)
+        return SEGUE_E_NOMEM;
+    *text = (sgi_str){kept->text, kept->len};
+    return SEGUE_OK;
 }

@@ -137,6 +137,20 @@ uint32_t sgi_read_caps(sgi_json capabilities)
     return caps;
 }
 
+/* Returns what sgi_read_caps returns, without reading a text that was read before. */
+static uint32_t read_known_caps(sgi_known_caps *known, sgi_json capabilities)
+{
+    if (sgi_str_eq(capabilities, (sgi_str){known->text, known->len}))
+        return known->caps;
+    uint32_t caps = sgi_read_caps(capabilities);
+    if (capabilities.n <= sizeof known->text) {
+        memcpy(known->text, capabilities.p, capabilities.n);
+        known->len = (uint32_t)capabilities.n;
+        known->caps = caps;
+    }
+    return caps;
+}
+
 static void refuse_version(const sgi_inbound *in, sgi_json version)
 {
     sgi_buf data;
@@ -178,7 +192,7 @@ static bool read_context(sgi_inbound *in)
                          "_meta: " META "clientCapabilities is not an object", NULL);
         return false;
     }
-    in->caps = sgi_read_caps(capabilities);
+    in->caps = read_known_caps(&in->peer->server->known_caps, capabilities);
     if (in->peer->stranger)
         /* a client on another machine gets no tasks unless it has a principal
          * (R-2557-53) */

@@ -281,11 +281,11 @@ segue_status sgi_mailbox_take_answer(segue_server *server, sgi_str answer)
     if (status != SEGUE_OK)
         return status;
     sgi_buf_init(&who, sgi_engine_mem(engine));
-    bool ok =
-        sgi_json_plain_string(sgi_json_get(value, "session"), &session) &&
-        sgi_json_plain_string(sgi_json_get(value, "by"), &by) &&
-        sgi_buf_add_unbase64(&who, by) && who.len == SGI_DIGEST_SIZE &&
-        sgi_conn_parse(engine, sgi_json_get(value, "message"), &msg, &code, &problem);
+    bool ok = sgi_json_plain_string(sgi_json_get(value, "session"), &session) &&
+              sgi_json_plain_string(sgi_json_get(value, "by"), &by) &&
+              sgi_buf_add_unbase64(&who, by) && who.len == SGI_DIGEST_SIZE &&
+              sgi_conn_parse(engine, NULL, sgi_json_get(value, "message"), &msg, &code,
+                             &problem);
     if (ok && !sgi_question_requests_take_forwarded(server, session,
                                                     (const uint8_t *)who.p, &msg))
         sgi_answer_log_dropped(engine, msg.id);

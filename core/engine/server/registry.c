@@ -83,8 +83,14 @@ void sgi_item_unref(sgi_item *item)
 
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key)
 {
-    sgi_map_node *node = sgi_map_find(&sgi_items_of_type(server, type)->by_key, key);
-    return node ? SGI_OWNER(node, sgi_item, node) : NULL;
+    sgi_typed_items *list = sgi_items_of_type(server, type);
+    if (list->found && sgi_str_eq(list->found->node.key, key))
+        return list->found;
+    sgi_map_node *node = sgi_map_find(&list->by_key, key);
+    if (!node)
+        return NULL;
+    list->found = SGI_OWNER(node, sgi_item, node);
+    return list->found;
 }
 
 sgi_item *sgi_resource_find(segue_server *server, sgi_str uri)
@@ -366,6 +372,7 @@ static void take_out(sgi_typed_items *list, sgi_item *item)
     TAILQ_REMOVE(&list->items, item, link);
     sgi_map_remove(&list->by_key, &item->node);
     list->removals++;
+    list->found = NULL;
     sgi_item_unref(item);
 }
 

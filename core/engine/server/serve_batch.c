@@ -55,7 +55,7 @@ static void serve_item(sgi_peer *peer, sgi_batch_answer *batch, sgi_json item)
     sgi_message msg;
     int32_t code;
     const char *problem;
-    if (!sgi_conn_parse(engine, item, &msg, &code, &problem)) {
+    if (!sgi_conn_parse(engine, NULL, item, &msg, &code, &problem)) {
         refuse(peer->conn, batch, (sgi_str){0}, code, problem);
     } else if (msg.kind == SGI_MESSAGE_REQUEST) {
         serve_request(peer, batch, &msg);

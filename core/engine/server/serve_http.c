@@ -291,7 +291,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who,
     *verdict = is_closed ? sgi_serve_closing : sgi_serve_out_of_memory;
     if (!peer || serve_batch(server, who, head, body, peer, verdict))
         return;
-    if (!sgi_conn_parse(server->engine, body, &msg, &code, &problem)) {
+    if (!sgi_conn_parse(server->engine, transport, body, &msg, &code, &problem)) {
         give_conn(verdict, spare, peer->conn);
         sgi_send_error(peer->conn, (sgi_str){0}, code, sgi_str_of(problem),
                        (sgi_json){0});

@@ -70,7 +70,21 @@ typedef struct sgi_typed_items {
     /* order number of the item that was added last; 0 = no item was ever added */
     uint64_t order;
     uint64_t removals; /* number of items that were removed so far */
+    /* the item that was found last, because most calls in a row name the same item; NULL
+     * = none */
+    sgi_item *found;
 } sgi_typed_items;
+
+/* maximum number of bytes of a declaration of capabilities that is remembered */
+#define SGI_KNOWN_CAPS_BYTES 256
+
+/* The capabilities that a request of 2026-07-28 declared last. Every request declares
+ * them, and the requests of a client declare the same ones. */
+typedef struct sgi_known_caps {
+    char text[SGI_KNOWN_CAPS_BYTES];
+    uint32_t len; /* 0 = none */
+    uint32_t caps;
+} sgi_known_caps;
 
 #define SGI_ITEM_TYPES 6
 /* The number of names of ended sessions, and the number of keys of withdrawn calls, that
@@ -173,6 +187,7 @@ struct segue_server {
     /* the time and the scope for which clients can cache the answers to list requests */
     sgi_freshness freshness;
     sgi_typed_items shelves[SGI_ITEM_TYPES];
+    sgi_known_caps known_caps;
     bool completes; /* at least one item that was added has on_completion */
     TAILQ_HEAD(, sgi_peer) peers;
     LIST_HEAD(, sgi_server_listener) listeners;
