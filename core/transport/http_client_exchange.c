@@ -101,7 +101,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     exchange->stateless = head.stateless;
     exchange->span = head.span;
     exchange->once = head.once;
-    sgi_resumptions_init(&exchange->resumptions);
+    sgi_resumptions_init(&exchange->resumptions, head.kind == SGI_EXCHANGE_LISTEN);
     sgi_buf_init(&exchange->posted, mem);
     sgi_client_response_init(&exchange->response, mem, sgi_engine_max_message(engine));
     sgi_buf_init(&exchange->challenge, mem);
@@ -247,11 +247,17 @@ static bool can_resume(const sgi_client_exchange *exchange)
            sgi_resumptions_are_left(&exchange->resumptions);
 }
 
+static int64_t now_of(const sgi_client_exchange *exchange)
+{
+    return sgi_now(sgi_engine_env(engine_of(exchange)));
+}
+
 /* Opens a stream again that ended, complete or cut, or drops the exchange. */
 static void reopen_after(sgi_client_exchange *exchange, const char *why,
                          sgi_reopen_failure failure)
 {
     bool is_polled = sgi_resumptions_are_polls(&exchange->resumptions);
+    sgi_resumptions_on_end(&exchange->resumptions, now_of(exchange), false);
     if (!can_resume(exchange)) {
         sgi_client_exchange_drop(exchange, why);
         return;
@@ -310,6 +316,7 @@ static void on_timer(sgi_timer *timer)
                              left > 0 ? left : exchange->client->silence_ms, on_timer);
     } else {
         break_off(exchange);
+        sgi_resumptions_on_end(&exchange->resumptions, now_of(exchange), true);
         reopen_or_drop(exchange, "the server sent nothing on the stream for too long");
     }
 }
@@ -378,6 +385,7 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
         if (exchange->kind == SGI_EXCHANGE_LISTEN)
             note_server(exchange, fetch);
         sgi_sse_reset(&exchange->response.sse);
+        sgi_resumptions_on_begin(&exchange->resumptions, now_of(exchange));
         watch_silence(exchange);
     } else if (sgi_http_is_type(type, SGI_STR("application/json")) &&
                !resumes(exchange)) {

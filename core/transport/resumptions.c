@@ -9,12 +9,28 @@
  * pause. */
 #define RETRY_MOST_MS 30000
 #define RETRY_UNSAID (-1)
-/* maximum number of resumptions in a row without an event */
+/* maximum number of resumptions in a row that fail */
 #define RESUMPTIONS_MAX SGI_THRESHOLD(resumptions_max)
+#define STEADY_MS SGI_THRESHOLD(steady_ms)
 
-void sgi_resumptions_init(sgi_resumptions *resumptions)
+void sgi_resumptions_init(sgi_resumptions *resumptions, bool is_endless)
 {
-    *resumptions = (sgi_resumptions){.retry_ms = RETRY_UNSAID};
+    *resumptions = (sgi_resumptions){.retry_ms = RETRY_UNSAID, .is_endless = is_endless};
+}
+
+void sgi_resumptions_on_begin(sgi_resumptions *resumptions, int64_t now)
+{
+    resumptions->opened_ms = now;
+}
+
+void sgi_resumptions_on_end(sgi_resumptions *resumptions, int64_t now, bool was_silent)
+{
+    int64_t opened_ms = resumptions->opened_ms;
+    resumptions->opened_ms = 0;
+    if (opened_ms && !was_silent && sgi_time_sub(now, opened_ms) >= STEADY_MS) {
+        resumptions->count = 0;
+        resumptions->was_short = false;
+    }
 }
 
 bool sgi_resumptions_are_left(const sgi_resumptions *resumptions)
@@ -36,9 +52,11 @@ int64_t sgi_resumptions_begin(sgi_resumptions *resumptions)
 {
     sgi_backoff coming = {.first_ms = RETRY_FIRST_MS, .most_ms = RETRY_MOST_MS};
     int64_t retry_ms = resumptions->retry_ms;
-    resumptions->count++;
+    int32_t failures = resumptions->count++;
+    bool waits = !failures && resumptions->is_endless && resumptions->was_short;
+    resumptions->was_short = false;
     if (retry_ms == RETRY_UNSAID)
-        return sgi_backoff_ms(&coming, resumptions->count - 1);
+        return sgi_backoff_ms(&coming, waits ? 1 : failures);
     coming.first_ms = retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : retry_ms;
     if (coming.most_ms < coming.first_ms)
         coming.most_ms = coming.first_ms;
@@ -55,4 +73,5 @@ void sgi_resumptions_on_event(sgi_resumptions *resumptions, const sgi_sse_event 
          * without a message, and has said when to come again. So counting the resumptions
          * starts again. */
         resumptions->count = 0;
+    resumptions->was_short |= is_message;
 }

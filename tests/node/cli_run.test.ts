@@ -237,6 +237,37 @@ test("dev: over stdio the client stays connected", { timeout }, async (context) 
     await session.close();
 });
 
+test("dev: the official client hears of changes", { timeout }, async (context) => {
+    const load = (name: string) => import(`@modelcontextprotocol/sdk/${name}.js`);
+    const { Client } = await load("client/index");
+    const { StreamableHTTPClientTransport } = await load("client/streamableHttp");
+    const { ToolListChangedNotificationSchema } = await load("types");
+    const project = new Project(context);
+    project.start(context, "dev", "server.mjs", "--http", "127.0.0.1:0", "--drain", "1");
+    const url = (await project.until("Ctrl-C ends it")).split(" ")[2] ?? "";
+    const client = new Client({ name: "official", version: "1" });
+    let wake: () => void = () => undefined;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => wake());
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    for (const name of ["first", "second"]) {
+        let changed = new Promise<void>((resolve) => {
+            wake = resolve;
+        });
+        project.write("server.mjs", `${SERVER}server.tool("${name}", () => "more");`);
+        await project.until("reloaded");
+        for (;;) {
+            await changed;
+            changed = new Promise((resolve) => {
+                wake = resolve;
+            });
+            const { tools } = await client.listTools();
+            // Otherwise the old process has answered.
+            if (tools.some((tool: { name: string }) => tool.name === name)) break;
+        }
+    }
+    await client.close();
+});
+
 test("dev: an address that is in use is an error", { timeout }, async (context) => {
     const project = new Project(context);
     const held = net.createServer().listen(0, "127.0.0.1");

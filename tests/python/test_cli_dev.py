@@ -146,6 +146,36 @@ def test_clients_calls_and_tasks_go_on(project: Project, era: Any) -> None:
         asyncio.run(asyncio.wait_for(talk(url), DEADLINE))
 
 
+def test_the_official_client_hears_of_changes(project: Project) -> None:
+    mcp = pytest.importorskip("mcp", reason="the official SDK is not installed")
+    http = pytest.importorskip("mcp.client.streamable_http")
+
+    async def talk(url: str) -> None:
+        changed = asyncio.Event()
+
+        async def hear(message: Any) -> None:
+            if "ToolListChanged" in repr(message):
+                changed.set()
+
+        async with (
+            http.streamable_http_client(url) as streams,
+            mcp.ClientSession(streams[0], streams[1], message_handler=hear) as session,
+        ):
+            await session.initialize()
+            for name in ("first", "second"):
+                more = f"\n@server.tool\ndef {name}() -> str:\n    return 'more'\n"
+                project.file.write_text(SERVER + more)
+                await until(project, "reloaded")
+                names: list[str] = []
+                while name not in names:  # otherwise the old process has answered
+                    await changed.wait()
+                    changed.clear()
+                    names = [tool.name for tool in (await session.list_tools()).tools]
+
+    with project.dev("--drain", "1") as (_, url):
+        asyncio.run(asyncio.wait_for(talk(url), DEADLINE))
+
+
 def test_what_cannot_be_loaded_leaves_the_old_server(project: Project) -> None:
     with project.dev("--store", str(project.root / "own.db")) as (_, url):
 

@@ -494,6 +494,44 @@ static void a_stream_that_is_busy_is_asked_for_later(void **state)
     script_end(&s);
 }
 
+/* Each stream lasts as long as this, and its server ends it without an answer. Returns
+ * the pause in ms before the last of several streams. */
+static int64_t pause_after_streams(int64_t lasting_ms, const char *first_event)
+{
+    http_script s;
+    int64_t paused = 0;
+    begin(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    for (int i = 0; i < 7; i++) {
+        script_stream(get);
+        if (first_event)
+            script_event(get, first_event, NOTE(1));
+        script_advance(&s, lasting_ms);
+        script_expect_silence(&s);
+        script_finish(get);
+        script_pump(&s);
+        int64_t since = s.k.clock_ms;
+        while (!script_next(&s))
+            script_advance(&s, 50);
+        paused = s.k.clock_ms - since;
+        get = script_expect(&s, "GET");
+    }
+    script_end(&s);
+    return paused;
+}
+
+/* A server that is replaced again and again, such as one in development: its clients come
+ * back at once each time. A server that ends each stream soon is asked for it with
+ * growing pauses, and with a pause if each stream brings a message. */
+static void a_stream_that_lived_ends_a_row_of_failures(void **state)
+{
+    (void)state;
+    assert_in_range(pause_after_streams(5000, NULL), 0, 100);
+    assert_in_range(pause_after_streams(4900, NULL), 16000, 32000);
+    assert_in_range(pause_after_streams(0, "e"), 900, 1100);
+    assert_in_range(pause_after_streams(5000, "e"), 0, 100);
+}
+
 /* The server has not noticed yet that the connection of the last stream is gone, and the
  * client has no event id with which it could resume that stream. */
 static void a_stream_that_is_open_there_is_asked_for_later(void **state)
@@ -768,6 +806,7 @@ int main(void)
         cmocka_unit_test(a_new_session_forgets_the_server_of_the_last_one),
         cmocka_unit_test(each_request_names_the_session),
         cmocka_unit_test(another_server_is_told_what_was_set),
+        cmocka_unit_test(a_stream_that_lived_ends_a_row_of_failures),
         cmocka_unit_test(a_keyed_call_goes_again_under_another_id),
         cmocka_unit_test(a_server_without_sessions_is_told_nothing),
         {"AS-117 a cut stream is resumed after the server's retry time", //

@@ -150,6 +150,27 @@ static void initialize_and_get_name_the_server(void **state)
     assert_null(t.b.answer.server);
 }
 
+/* The client does not know what has changed between the servers: it has a list of another
+ * server. So its first stream here says that the lists have changed, once. */
+static void a_continued_session_hears_of_other_lists(void **state)
+{
+    static const char of_tools[] = "notifications/tools/list_changed";
+    char last_event[40];
+    (void)state;
+    open_elsewhere();
+    http_wire_get(&t.a, "");
+    assert_true(http_wire_says(&t.a, of_tools));
+    assert_int_equal(sscanf(http_wire_text(&t.a), "id: %30[0-9]", last_event), 1);
+    strcat(last_event, "-1"); /* it has the notification */
+    http_wire_cut(&t.a);
+    http_wire_get(&t.a, last_event);
+    assert_false(http_wire_says(&t.a, of_tools));
+    /* a session that begins here knows the lists of this server */
+    assert_true(http_wire_open(&t.b, "2025-11-25"));
+    http_wire_get(&t.b, "");
+    assert_false(http_wire_says(&t.b, of_tools));
+}
+
 static char told[512];
 static int opened, closed;
 
@@ -261,6 +282,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_shared_key_nothing_is_named, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(initialize_and_get_name_the_server, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_continued_session_hears_of_other_lists, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_continued_session_is_a_client, set_up,
                                         tear_down),

@@ -47,6 +47,9 @@ static void read_handshake(sgi_handshake *handshake, const uint8_t bytes[SIZE])
     /* Assumed: only the first server knows whether the client has sent
      * notifications/initialized. */
     handshake->initialized = true;
+    /* The client has the lists of another server, perhaps of one that was replaced by a
+     * new version. Its first GET stream here says that they have changed. */
+    handshake->changed_lists = handshake->lists;
 }
 
 static void rename_to(sgi_wire_session *session, sgi_str name)
