@@ -39,11 +39,9 @@ static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
 /* ---- the end of a fetch ---- */
 
 /* Removes the fetch from libcurl. If the response has not ended, libcurl closes its
- * stream. The caller does not hold the lock. */
+ * stream. The caller does not hold the lock. Such a fetch has no direct connection yet. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
-    if (fetch->direct)
-        sgi_fetch_direct_close(fetch->direct);
     if (!fetch->easy)
         return;
     if (fetch->stage == SGI_FETCH_RUNNING) {
@@ -78,6 +76,8 @@ static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fau
                      const char *text)
 {
     sgi_fetch_outcome outcome = {fault, text};
+    if (fetch->direct)
+        sgi_fetch_direct_close(fetch->direct);
     sgi_runtime_unlock(runtime_of(pool));
     take_back(pool, fetch);
     sgi_runtime_lock(runtime_of(pool));

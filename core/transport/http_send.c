@@ -196,9 +196,13 @@ static bool send_text(sgi_http_conn *conn, sgi_str *text)
     return conn->link && !text->n;
 }
 
+/* While the listener closes, the connection stays open, and its next request may have
+ * arrived already. */
 static void expired(sgi_timer *timer)
 {
-    sgi_http_end_expired_stream(SGI_OWNER(timer, sgi_http_conn, expiry));
+    sgi_http_conn *conn = SGI_OWNER(timer, sgi_http_conn, expiry);
+    sgi_http_end_expired_stream(conn);
+    sgi_http_conn_handle_waiting_input(conn);
 }
 
 static void set_expiry(sgi_http_conn *conn)

@@ -379,6 +379,60 @@ static void what_needs_no_token(void **state)
     bearer_kit_end(&k);
 }
 
+/* ---- a stream that ends with its token ---- */
+
+/* The listener closes meanwhile, so the connection stays open. The next request is on it
+ * already, and is refused at once. */
+static void what_waits_behind_an_expired_stream_is_refused(void **state)
+{
+    static const char opens[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":"
+        "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+        "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}";
+    static const char call[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":"
+        "{\"name\":\"slow_compute\",\"arguments\":{\"ms\":1000000}}}";
+    bearer_kit k = {.s = {.listen = {.drain_ms = 3600000,
+                                     .idle_drain_ms = 3600000,
+                                     .stream_after_ms = 100}}};
+    http_caller c;
+    http_reply reply;
+    char lines[512];
+    (void)state;
+    bearer_kit_begin(&k);
+    http_caller_open(&k.s, &c);
+    char *token = bearer_token(&k, "ada", "mcp", 60);
+    bearer_ask(&c, http_post("", opens), token, 200, &reply);
+    snprintf(lines, sizeof lines,
+             "MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: %s\r\n",
+             http_reply_header(&reply, "Mcp-Session-Id"));
+    http_reply_free(&reply);
+    char *request = bearer_with(http_post(lines, call), token);
+    http_caller_say(&c, request);
+    free(request);
+    http_stage_advance(&k.s, 300);
+    assert_int_equal(http_caller_status(&c), 200);
+    free(token);
+    token = bearer_token(&k, "ada", "mcp", 600);
+    request = bearer_with(greet(), token);
+    http_caller_say(&c, request);
+    free(request);
+    segue_listener_close(k.s.listener);
+    http_stage_run(&k.s);
+    http_stage_advance(&k.s, 130000);
+    char *event;
+    while ((event = http_caller_event(&c)))
+        free(event);
+    http_caller_read(&c, &reply);
+    assert_int_equal(reply.status, 503);
+    assert_non_null(strstr(reply.body, "\"reason\":\"server_ending\""));
+    http_reply_free(&reply);
+    http_caller_until_closed(&c);
+    free(token);
+    http_caller_close(&c);
+    bearer_kit_end(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +446,7 @@ int main(void)
         cmocka_unit_test(metadata_is_for_everybody),
         cmocka_unit_test(the_listener_is_its_own_resource),
         cmocka_unit_test(what_needs_no_token),
+        cmocka_unit_test(what_waits_behind_an_expired_stream_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

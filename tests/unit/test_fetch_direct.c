@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/thresholds.h"
+#include "runtime/state.h"
 #include "support/fetch_kit.h"
 #include "transport/fetch_state.h"
 
@@ -26,6 +27,28 @@ sendmsg(int fd, const struct msghdr *message, int flags)
     errno = send_fault;
     send_fault = 0;
     return errno ? -1 : real(fd, message, flags);
+}
+
+/* The runtime whose lock is looked at when a socket is closed, and how often it was not
+ * held. NULL = no look. */
+static segue_runtime *watched;
+static int closed, closed_without_lock;
+
+__attribute__((visibility("default"))) int close(int fd)
+{
+    static int (*real)(int);
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "close");
+    if (watched && !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) {
+        closed++;
+        if (pthread_mutex_trylock(&watched->mutex) == 0) {
+            closed_without_lock++;
+            pthread_mutex_unlock(&watched->mutex);
+        }
+    }
+    return real(fd);
 }
 
 static size_t idle_of(fetch_rig *rig)
@@ -192,6 +215,29 @@ static void a_request_that_cannot_be_sent_ends_its_fetch(void **state)
     }
 }
 
+/* Other threads read what a fetch has with the lock held, so its connection is closed with
+ * the lock held. */
+static void a_cancelled_fetch_closes_its_connection_under_the_lock(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    (void)state;
+    fetch_begin(&rig, NULL);
+    fetch_open_stream(&rig, &seen, &line);
+    http_line_say(&line, FETCH_CHUNKED "1\r\nx\r\n");
+    RUN_UNTIL(rig.rt, seen.total == 1);
+    watched = rig.rt;
+    closed = closed_without_lock = 0;
+    fetch_cancel(&seen);
+    RUN_UNTIL(rig.rt, closed);
+    watched = NULL;
+    assert_int_equal(closed_without_lock, 0);
+    RUN_UNTIL(rig.rt, http_line_ended(&line));
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+}
+
 static void pause_in_bytes(fetch_seen *seen)
 {
     sgi_fetch_set_paused(seen->fetch, true);
@@ -264,6 +310,7 @@ int main(void)
         cmocka_unit_test(idle_connections_are_bounded),
         cmocka_unit_test(an_answer_before_the_end_of_the_request_counts),
         cmocka_unit_test(a_request_that_cannot_be_sent_ends_its_fetch),
+        cmocka_unit_test(a_cancelled_fetch_closes_its_connection_under_the_lock),
         cmocka_unit_test(a_pause_keeps_what_came_before_the_end),
         cmocka_unit_test(a_port_of_the_scheme_is_not_named),
     };
