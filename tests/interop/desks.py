@@ -4,11 +4,10 @@ Segue's adapters and by their own clients."""
 import json
 import os
 
-from peers import DEPS, HERE, NODE, PYTHON
+from peers import DEPS, HERE, NAME, NODE, OUT, PYTHON
 
 SAME = f"{HERE}/same"
-OUT = os.path.abspath("build/interop")
-ENV = os.path.abspath("build/node/env/interop")
+ENV = os.path.abspath(f"build/node/env/{NAME}")
 FRAMEWORKS = [f"{DEPS}/frameworks/venv/bin/python", "-B"]
 # The frameworks' Python with the package of Segue: `run` puts it there.
 SEGUE = ["env", f"PYTHONPATH={OUT}/segue", *FRAMEWORKS]
@@ -36,7 +35,7 @@ AGENTS = {
     **{(name, "python"): (FRAMEWORK_PY, FRAMEWORK_PY)
        for name in ("langchain", "pydantic_ai", "openai_agents")},
     **{(name, "node"): (["node", f"{ENV}/frameworks.mjs"],
-                        ["node", f"{DEPS}/frameworks/interop/frameworks.mjs"])
+                        ["node", f"{DEPS}/frameworks/{NAME}/frameworks.mjs"])
        for name in ("ai", "langchain")},
 }
 # Servers that nobody here wrote, or that use the library of others.

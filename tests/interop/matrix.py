@@ -20,7 +20,7 @@ import peers
 import through_upstreams
 
 HERE = peers.HERE
-OUT = os.path.abspath("build/interop")
+OUT = peers.OUT
 PYTHON = peers.PYTHON
 RUN_SECONDS = 300
 THROUGH_SECONDS = 1800

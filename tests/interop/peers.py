@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 
 HERE = "tests/interop"
 DEPS = os.path.abspath("build/deps")
-NODE = f"{DEPS}/peers/interop"
+# `run` gives each half of the matrix directories of its own.
+NAME = os.environ.get("SEGUE_INTEROP", "interop")
+OUT = os.path.abspath(f"build/{NAME}")
+NODE = f"{DEPS}/peers/{NAME}"
 PYTHON = [sys.executable, "-B"]
 BOTH = ("modern", "legacy")
 
