@@ -227,21 +227,25 @@ class Item(ABC):
     ) -> None:
         replies = False
         try:
-            around = self.around
-            is_plain = not (around or self.signature.needs)
-            values = self.arguments(call, params) if is_plain else ()
-            if not is_plain:
-                value = await layers.run(around, layers.Call(self, call, params, context))
-            elif self.kind.is_async_generator:
-                value = await self._drain(values, context)
-            else:
-                value = await self.signature.call(values, context)
+            value = await self._value_async(call, params, context)
             replies = True
             self.reply(call, value, context)
         except BaseException as error:
             self._failed(call, error, context, replies)
         finally:
             context._host.ended(context)
+
+    async def _value_async(
+        self, call: _segue.Call, params: bytes, context: Context
+    ) -> Any:
+        """Runs the middlewares and the handler. Returns the value of the call."""
+        around = self.around
+        if around or self.signature.needs:
+            return await layers.run(around, layers.Call(self, call, params, context))
+        values = self.arguments(call, params)
+        if self.kind.is_async_generator:
+            return await self._drain(values, context)
+        return await self.signature.call(values, context)
 
     def _unbegun(
         self, call: _segue.Call, context: Context, task: asyncio.Task[None]

@@ -114,25 +114,16 @@ class _Lister(Item):
     def told(self, error: Exception, is_exposed: bool) -> Exception:
         return rpc_error(error, is_exposed)
 
-    async def _run_async(
+    async def _value_async(
         self, call: _segue.Call, params: bytes, context: Context
-    ) -> None:
-        replies = False
-        try:
-            kind, name = _TYPES[self.method], _segue.call_name(call)
-            items = self.owner._items.values()
-            listed = [
-                Listed(one)
-                for one in items
-                if one.item == kind and (not name or one.key == name)
-            ]
-            shown = await self._shown(self.owner, 0, listed, call, context)
-            replies = True
-            self.reply(call, shown, context)
-        except BaseException as error:
-            self._failed(call, error, context, replies)
-        finally:
-            context._host.ended(context)
+    ) -> list[Listed]:
+        kind, name = _TYPES[self.method], _segue.call_name(call)
+        listed = [
+            Listed(one)
+            for one in self.owner._items.values()
+            if one.item == kind and (not name or one.key == name)
+        ]
+        return await self._shown(self.owner, 0, listed, call, context)
 
     async def _shown(
         self,
