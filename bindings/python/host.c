@@ -30,6 +30,8 @@ static void make_readable(void *opaque)
 {
     sgpy_host *host = opaque;
     const uint64_t one = 1;
+    if (host->side_fd < 0)
+        return; /* the runtime has ended */
     ssize_t put = write(host->side_fd, &one, sizeof one);
     (void)put; /* the counter of the eventfd is at most 1, so the write cannot block */
 }
@@ -60,7 +62,8 @@ void sgpy_host_unref(sgpy_host *host)
     if (atomic_fetch_sub(&host->refs, 1) != 1)
         return;
     sgb_side_free(&host->side);
-    close(host->side_fd);
+    if (host->side_fd >= 0)
+        close(host->side_fd);
     free(host);
 }
 
@@ -175,8 +178,10 @@ void sgpy_side_drain(sgpy_host *host)
     uint64_t count;
     if (!sgb_side_is_due(&host->side))
         return;
-    ssize_t got = read(host->side_fd, &count, sizeof count);
-    (void)got;
+    if (host->side_fd >= 0) {
+        ssize_t got = read(host->side_fd, &count, sizeof count);
+        (void)got;
+    }
     sgb_side *side = sgb_side_take(&host->side);
     while (side) {
         sgb_side *next = side->next;
@@ -319,8 +324,21 @@ void sgpy_settle(sgpy_host *host)
     sgb_side_wake(&host->side);
 }
 
+/* Closes the descriptor. A handle of the ended runtime may live on for a time, for
+ * instance in the thread that has freed the runtime. */
+static void close_side(sgpy_host *host)
+{
+    pthread_mutex_lock(&host->side.mutex);
+    int fd = host->side_fd;
+    host->side_fd = -1;
+    pthread_mutex_unlock(&host->side.mutex);
+    if (fd >= 0)
+        close(fd);
+}
+
 void sgpy_host_end(sgpy_host *host)
 {
+    close_side(host);
     while (host->owing)
         forgive(host);
     Py_CLEAR(host->log);

@@ -5,6 +5,7 @@ left."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -57,8 +58,13 @@ class World:
             self._server.__exit__(None, None, None)
 
 
-def open_descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+def open_descriptors() -> dict[str, str]:
+    """Returns the open descriptors, and what each one is."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # that of listdir itself
+            found[name] = os.readlink(f"/proc/self/fd/{name}")
+    return found
 
 
 @pytest.fixture
@@ -71,7 +77,10 @@ def nothing_left() -> Iterator[None]:
     now = _segue.live_handles()
     left = {kind: n for kind, n in now.items() if n > handles.get(kind, 0)}
     assert not left, left
-    assert open_descriptors() <= before
+    opened = {
+        name: what for name, what in open_descriptors().items() if name not in before
+    }
+    assert not opened, opened
 
 
 @pytest.fixture(params=["stdio", "http"])

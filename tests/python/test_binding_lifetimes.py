@@ -360,6 +360,22 @@ def test_a_runtime_that_was_closed_is_made_anew() -> None:
     run(main())
 
 
+def test_a_runtime_that_has_ended_has_no_descriptor() -> None:
+    """Whoever still has its handle, such as the thread that has freed it."""
+
+    async def main() -> None:
+        made = _runtime.current()
+        handle = made.handle
+        descriptors = (_segue.runtime_fd(handle), _segue.runtime_side_fd(handle))
+        await made.aclose()
+        for descriptor in descriptors:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(descriptor)
+        assert repr(handle) == "<segue.Runtime, freed>"
+
+    run(main())
+
+
 def test_two_loops_in_two_threads() -> None:
     failures: list[BaseException] = []
 
