@@ -39,7 +39,7 @@ static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
 /* ---- the end of a fetch ---- */
 
 /* Removes the fetch from libcurl. If the response has not ended, libcurl closes its
- * stream. The caller does not hold the lock. Such a fetch has no direct connection yet. */
+ * stream. The fetch has no direct connection. The caller does not hold the lock. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     if (!fetch->easy)

@@ -1,7 +1,8 @@
 /* The private state of the Streamable HTTP client, for its files:
  *
  *   http_client.c                   settings, the wire session, open and close
- *   http_client_exchange.c          one exchange: POST or GET, response, resumption
+ *   http_client_exchange.c          one exchange: POST or GET, silence, resumption
+ *   http_client_exchange_response.c its response: head, events or body, and the end
  *   http_client_exchange_head.c     the headers of the request
  *   http_auth.c                     access tokens, for an OAuth flow of the engine
  *   http_client_exchange_token.c    a request that waits for a token or needs another one
@@ -142,6 +143,32 @@ void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
 /* Cancels and frees the exchange. why: the reason that is reported to the engine. */
 void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why);
 
+/* True when the request is a GET. A GET opens the stream of the session or resumes the
+ * stream of an answer. */
+bool sgi_client_exchange_is_get(const sgi_client_exchange *exchange);
+/* Reports that the message cannot have reached the server, unless this is a GET, or the
+ * server has answered. */
+void sgi_client_exchange_note_unsent(sgi_client_exchange *exchange);
+/* Begins the time for which the server may be silent. */
+void sgi_client_exchange_watch_silence(sgi_client_exchange *exchange);
+/* Gives the response some time to end, because its connection can then be used again. */
+void sgi_client_exchange_await_end(sgi_client_exchange *exchange);
+/* Cancels the fetch, if it still runs, and its timer. */
+void sgi_client_exchange_break_off(sgi_client_exchange *exchange);
+/* Opens a stream again that ended, complete or cut, or drops the exchange. */
+void sgi_client_exchange_reopen(sgi_client_exchange *exchange, const char *why,
+                                sgi_loss loss);
+
+static inline sgi_engine *sgi_client_exchange_engine(const sgi_client_exchange *exchange)
+{
+    return sgi_runtime_engine(sgi_transport_runtime(&exchange->client->base));
+}
+
+static inline int64_t sgi_client_exchange_now(const sgi_client_exchange *exchange)
+{
+    return sgi_now(sgi_engine_env(sgi_client_exchange_engine(exchange)));
+}
+
 /* Starts the wire session that the answer to initialize names. Returns false when out of
  * memory, or when the id of the session is invalid; an invalid id was then reported to
  * the engine as a permanent failure. After false, the caller drops the exchange. */
@@ -149,6 +176,13 @@ bool sgi_http_client_start_session(sgi_client_exchange *exchange, sgi_str sessio
 /* Called after an exchange was freed. The transport can now end, if it is closing and has
  * no other exchange. */
 void sgi_http_client_on_exchange_freed(sgi_http_client *client);
+
+/* ---- http_client_exchange_response.c ---- */
+
+/* What happens to the fetch of an exchange; its user is the exchange. */
+extern const sgi_fetch_events sgi_client_exchange_events;
+/* True when the value of a Content-Type header, without its parameters, is `type`. */
+bool sgi_http_is_type(sgi_str header, sgi_str type);
 
 /* ---- http_client_exchange_head.c ---- */
 
@@ -181,8 +215,6 @@ bool sgi_old_stream_try(sgi_client_exchange *exchange);
 /* Called before a request is sent. Returns true when the request must not be sent now:
  * the exchange waits for the stream of an old server, or has ended and is freed. */
 bool sgi_old_stream_holds(sgi_client_exchange *exchange);
-/* True when the value of a Content-Type header, without its parameters, is `type`. */
-bool sgi_http_is_type(sgi_str header, sgi_str type);
 
 /* ---- http_client_exchange_refusal.c ---- */
 

@@ -215,8 +215,8 @@ static void a_request_that_cannot_be_sent_ends_its_fetch(void **state)
     }
 }
 
-/* Other threads read what a fetch has with the lock held, so its connection is closed with
- * the lock held. */
+/* Other threads use what a fetch has with the lock held, so its connection is closed
+ * with the lock held. */
 static void a_cancelled_fetch_closes_its_connection_under_the_lock(void **state)
 {
     fetch_rig rig;

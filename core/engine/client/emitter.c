@@ -131,15 +131,9 @@ static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json 
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, bool unsent)
+void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, sgi_loss loss)
 {
-    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .unsent = unsent};
-    conclude(emitter, &outcome);
-}
-
-void sgi_emitter_on_broken_exchange(sgi_emitter *emitter, const char *why)
-{
-    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .broken = true};
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .loss = loss};
     conclude(emitter, &outcome);
 }
 
@@ -227,7 +221,7 @@ void sgi_emitter_on_error(sgi_emitter *emitter, sgi_json error)
                            .status = emitter->http_status,
                            .is_gone = is_stand_in(emitter, error)};
     if (emitter->repeats && outcome.is_gone)
-        sgi_emitter_on_lost_exchange(emitter, SGI_WHY_GONE, false);
+        sgi_emitter_on_lost_exchange(emitter, SGI_WHY_GONE, SGI_LOSS_ANSWERED);
     else
         conclude(emitter, &outcome);
 }

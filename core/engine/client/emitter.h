@@ -8,6 +8,7 @@
 #ifndef SGI_EMITTER_H
 #define SGI_EMITTER_H
 
+#include "engine/client/loss.h"
 #include "engine/conversation/conn.h"
 #include "engine/conversation/sending.h"
 
@@ -29,10 +30,7 @@ typedef struct sgi_outcome {
     const char *why; /* for LOST and REFUSED: a text that describes the failure */
     /* for REFUSED and ERROR: the HTTP status if it is an error status, else 0 */
     int32_t status;
-    bool unsent; /* for LOST: true when the request cannot have reached the server */
-    /* for LOST, over HTTP: true when the connection broke before the answer was
-     * complete */
-    bool broken;
+    sgi_loss loss; /* for LOST; BROKEN is told over HTTP only */
     /* for REFUSED: true when the answer is larger than max_message_bytes */
     bool too_large;
     bool has_reason; /* for REFUSED: `why` says more than the HTTP status */
@@ -152,9 +150,7 @@ void sgi_emitter_on_malformed_answer(sgi_emitter *emitter);
 void sgi_emitter_on_too_large_answer(sgi_emitter *emitter);
 /* These functions report that the exchange ended without a message. why: the reason; NULL
  * = the HTTP status is the reason. */
-void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, bool unsent);
-/* The same, when the connection of the exchange broke. */
-void sgi_emitter_on_broken_exchange(sgi_emitter *emitter, const char *why);
+void sgi_emitter_on_lost_exchange(sgi_emitter *emitter, const char *why, sgi_loss loss);
 void sgi_emitter_on_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
 void sgi_emitter_on_no_mcp_message(sgi_emitter *emitter, const char *why);

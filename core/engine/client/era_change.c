@@ -91,6 +91,6 @@ bool sgi_era_change_handle(sgi_emitter *emitter, sgi_version version, int32_t st
             sgi_era_memory_note(&session->engine->eras, session->conn->endpoint, false);
         sgi_session_renew_wire_session(session, why);
     }
-    sgi_emitter_on_lost_exchange(emitter, why, true);
+    sgi_emitter_on_lost_exchange(emitter, why, SGI_LOSS_UNSENT);
     return true;
 }

@@ -4,6 +4,7 @@
 #ifndef SGI_EXCHANGE_PORT_H
 #define SGI_EXCHANGE_PORT_H
 
+#include "engine/client/loss.h"
 #include "engine/port.h"
 
 typedef enum sgi_exchange_kind {
@@ -105,8 +106,8 @@ void sgi_exchange_on_no_token(sgi_conn *conn);
 /* Reports that the message cannot have reached the server. Called before the end of the
  * exchange is reported. */
 void sgi_exchange_on_unsent(sgi_conn *conn);
-/* Reports whether the connection of the last attempt broke. Called before the end of the
- * exchange is reported. */
+/* Reports whether the connection of the last attempt broke, if the message can have
+ * reached the server. Called before the end of the exchange is reported. */
 void sgi_exchange_set_broken(sgi_conn *conn, bool broken);
 /* Drops the transport's reference to the exchange. The transport must not use the
  * exchange afterwards. Before this call the transport reports the end of the exchange by
@@ -125,22 +126,16 @@ void sgi_exchanges_on_connection_lost(sgi_conn *parent, const char *why);
 /* True for an HTTP status that is temporary: the same request may succeed a little
  * later. */
 bool sgi_http_status_is_temporary(int32_t status);
-/* How an attempt to reopen a stream failed. */
-typedef enum sgi_reopen_failure {
-    SGI_REOPEN_ANSWERED = 0, /* the server answered, or ended the stream */
-    SGI_REOPEN_BROKEN,       /* the connection broke after it was made */
-    SGI_REOPEN_UNREACHED     /* no connection could be made */
-} sgi_reopen_failure;
 /* Asks whether an attempt to reopen a stream that failed was a probe
  * (engine/client/probing.h). Returns the time in ms after which the transport tries again
  * without counting; 0 = the attempt counts. */
-int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_reopen_failure failure);
+int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_loss loss);
 /* Asks whether the transport may reopen a stream after *ms, and may shorten *ms. Returns
  * false when reconnecting has taken too long. attempt: number of attempts in a row,
- * including this one. failure: that of the attempt before. The function reports the
+ * including this one. loss: that of the attempt before. The function reports the
  * attempt to the application, unless the server had announced the end of the stream
  * (is_polled). */
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
-                             bool is_polled, sgi_reopen_failure failure, int64_t *ms);
+                             bool is_polled, sgi_loss loss, int64_t *ms);
 
 #endif

@@ -63,11 +63,9 @@ static void lost(void *self, const char *why)
                                           sgi_buf_str(&exchange->answers));
     if (exchange->withdraws && !exchange->settled)
         sgi_withdrawal_on_lost(exchange->session, exchange->withdraws);
-    if (exchange->emitter && exchange->broken && !exchange->unsent)
-        sgi_emitter_on_broken_exchange(exchange->emitter, why);
-    else if (exchange->emitter)
-        sgi_emitter_on_lost_exchange(exchange->emitter, why, exchange->unsent);
-    else if (exchange->announces && exchange->unsent)
+    if (exchange->emitter)
+        sgi_emitter_on_lost_exchange(exchange->emitter, why, exchange->loss);
+    else if (exchange->announces && exchange->loss == SGI_LOSS_UNSENT)
         sgi_session_on_connection_lost(exchange->session, why);
     else if (exchange->announces)
         sgi_session_on_initialized_accepted(exchange->session);
@@ -298,12 +296,14 @@ void sgi_exchanges_on_connection_lost(sgi_conn *parent, const char *why)
 
 void sgi_exchange_on_unsent(sgi_conn *conn)
 {
-    conn->exchange->unsent = true;
+    conn->exchange->loss = SGI_LOSS_UNSENT;
 }
 
 void sgi_exchange_set_broken(sgi_conn *conn, bool broken)
 {
-    conn->exchange->broken = broken;
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->loss != SGI_LOSS_UNSENT)
+        exchange->loss = broken ? SGI_LOSS_BROKEN : SGI_LOSS_ANSWERED;
 }
 
 void sgi_exchange_release(sgi_conn *conn)

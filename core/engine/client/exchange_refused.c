@@ -61,12 +61,12 @@ static bool is_denied(const sgi_exchange *exchange, int32_t status)
            (status == 403 && !sgi_session_is_open(exchange->session));
 }
 
-static void lose(sgi_emitter *emitter, int32_t status, sgi_json error, bool unsent)
+static void lose(sgi_emitter *emitter, int32_t status, sgi_json error, sgi_loss loss)
 {
     char what[32], room[SGI_NAME_MAX], why[SGI_WHY_MAX];
     snprintf(what, sizeof what, "HTTP status %d", (int)status);
     sgi_explain_failure(why, what, sgi_method_text(sgi_json_get(error, "message"), room));
-    sgi_emitter_on_lost_exchange(emitter, why, unsent);
+    sgi_emitter_on_lost_exchange(emitter, why, loss);
 }
 
 void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
@@ -100,7 +100,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     if (error.n && !lost && !(passes && shakes)) {
         sgi_emitter_on_error(exchange->emitter, error);
     } else if (passes) {
-        lose(exchange->emitter, status, error, ending);
+        lose(exchange->emitter, status, error,
+             ending ? SGI_LOSS_UNSENT : SGI_LOSS_ANSWERED);
     } else {
         sgi_emitter_on_refused(exchange->emitter, status, NULL);
     }
@@ -152,7 +153,8 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
         sgi_session_renew_wire_session(session, why);
     bool again = request && !taken && may_go_again(request);
     if (again || (emitter && taken))
-        sgi_emitter_on_lost_exchange(emitter, why, again);
+        sgi_emitter_on_lost_exchange(emitter, why,
+                                     again ? SGI_LOSS_UNSENT : SGI_LOSS_ANSWERED);
     else if (emitter)
         sgi_emitter_on_refused(emitter, 404, NULL);
 }
@@ -172,29 +174,28 @@ static int64_t pause_for(sgi_exchange *exchange, int64_t left_ms)
 
 /* Counts the time as lost by which the last try, or its failure, was later than planned.
  * A try that reached the server lost no time, however long its stream lasted. */
-static void count_delay(sgi_exchange *exchange, sgi_reopen_failure failure)
+static void count_delay(sgi_exchange *exchange, sgi_loss loss)
 {
     int64_t now = sgi_now(&exchange->session->engine->env);
     int64_t planned = exchange->probing.next_ms;
-    if (failure == SGI_REOPEN_UNREACHED && planned && now > planned)
+    if (loss == SGI_LOSS_UNSENT && planned && now > planned)
         exchange->lost_ms += now - planned;
     exchange->probing.next_ms = 0;
 }
 
-int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_reopen_failure failure)
+int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_loss loss)
 {
     sgi_exchange *exchange = conn->exchange;
     int64_t now = sgi_now(&exchange->session->engine->env);
-    if (failure == SGI_REOPEN_ANSWERED || !sgi_probing_lasts(&exchange->probing, now))
+    if (loss == SGI_LOSS_ANSWERED || !sgi_probing_lasts(&exchange->probing, now))
         return 0;
-    count_delay(exchange, failure);
-    int64_t left =
-        sgi_probing_go_on(&exchange->probing, now, failure == SGI_REOPEN_BROKEN);
+    count_delay(exchange, loss);
+    int64_t left = sgi_probing_go_on(&exchange->probing, now, loss == SGI_LOSS_BROKEN);
     return pause_for(exchange, left);
 }
 
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
-                             bool is_polled, sgi_reopen_failure failure, int64_t *ms)
+                             bool is_polled, sgi_loss loss, int64_t *ms)
 {
     sgi_exchange *exchange = conn->exchange;
     segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -208,7 +209,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         return true;
     if (attempt <= 1)
         exchange->lost_ms = exchange->probing.next_ms = 0;
-    count_delay(exchange, failure);
+    count_delay(exchange, loss);
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
@@ -216,7 +217,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)
-            sgi_emitter_on_lost_exchange(exchange->emitter, text, false);
+            sgi_emitter_on_lost_exchange(exchange->emitter, text, SGI_LOSS_ANSWERED);
         return false;
     }
     if (*ms > left)
@@ -224,7 +225,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     sgi_session_report_retry(exchange->session, request ? request->method : "an answer",
                              attempt, *ms, why);
     sgi_probing_begin(&exchange->probing, sgi_now(&exchange->session->engine->env), *ms,
-                      failure != SGI_REOPEN_ANSWERED);
+                      loss != SGI_LOSS_ANSWERED);
     *ms = pause_for(exchange, *ms);
     return true;
 }
@@ -237,7 +238,7 @@ void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body)
         sgi_emitter_on_lost_exchange(
             exchange->emitter,
             "the server answered with JSON instead of continuing the event stream",
-            false);
+            SGI_LOSS_ANSWERED);
     else if (exchange->emitter && (error = find_error(exchange, body)).n)
         sgi_emitter_on_error(exchange->emitter, error);
     else if (exchange->emitter)
@@ -273,6 +274,6 @@ void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *
 
 void sgi_exchange_on_no_token(sgi_conn *conn)
 {
-    conn->exchange->unsent = true;
+    conn->exchange->loss = SGI_LOSS_UNSENT;
     conn->exchange->settled = false;
 }

@@ -37,8 +37,7 @@ struct sgi_exchange {
     sgi_probing probing; /* the last pause before such an attempt */
     /* true while the exchange waits for an access token or for a free connection */
     bool held;
-    bool unsent; /* true when nothing of the message can have reached the server */
-    bool broken; /* true when the connection of the last attempt broke */
+    sgi_loss loss; /* how the last attempt would be lost, if the exchange ended now */
     /* true when the message is notifications/initialized: the session opens when the
      * server has accepted the message */
     bool announces;

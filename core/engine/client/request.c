@@ -441,9 +441,10 @@ static bool has_received(const segue_request *request)
 static void take_loss(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_cli_note_exchange_lost(request);
-    if (outcome->unsent && request->sent)
+    bool is_unsent = outcome->loss == SGI_LOSS_UNSENT;
+    if (is_unsent && request->sent)
         request->sent--;
-    if (can_repeat(request) || outcome->unsent) {
+    if (can_repeat(request) || is_unsent) {
         SGI_RARE(call_sent_again);
         sgi_tries_retry_lost(&request->tries, outcome);
         return;
@@ -525,7 +526,7 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
         if (take_refusal_of_ending_server(request, outcome->json)) {
             take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
                                               .why = "the server is about to end",
-                                              .unsent = true});
+                                              .loss = SGI_LOSS_UNSENT});
             break;
         }
         if (can_repeat(request) && sgi_error_is_unread_store(outcome->json)) {

@@ -457,7 +457,8 @@ static void cannot_answer(segue_session *session)
     if (!session->conn->exchanging)
         sgi_conn_close(session->conn);
     else if (session->hearing)
-        sgi_emitter_on_lost_exchange(session->hearing, "out of memory", false);
+        sgi_emitter_on_lost_exchange(session->hearing, "out of memory",
+                                     SGI_LOSS_ANSWERED);
 }
 
 static char *write_error(const sgi_mem *mem, int32_t code, const char *problem,

@@ -252,7 +252,7 @@ static bool lose_emitters(segue_session *session, const char *why)
         segue_request *request = emitter->request;
         if (request)
             sgi_request_ref(request);
-        sgi_emitter_on_lost_exchange(emitter, why, false);
+        sgi_emitter_on_lost_exchange(emitter, why, SGI_LOSS_ANSWERED);
         if (!request)
             continue;
         goes_on |= !request->cancel_due && !sgi_request_is_over(request);

@@ -68,7 +68,7 @@ void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms)
 
 bool sgi_tries_was_probe(const sgi_tries *tries, const sgi_outcome *outcome)
 {
-    return (outcome->unsent || outcome->broken) &&
+    return outcome->loss != SGI_LOSS_ANSWERED &&
            sgi_probing_lasts(&tries->probing, sgi_now(&tries->engine->env));
 }
 
@@ -89,13 +89,13 @@ static void start_pause(sgi_tries *tries, int64_t ms)
 /* Begins a pause of `ms`, in which probes may follow the failure. */
 static void begin(sgi_tries *tries, const sgi_outcome *outcome, int64_t now, int64_t ms)
 {
-    sgi_probing_begin(&tries->probing, now, ms, outcome->unsent || outcome->broken);
+    sgi_probing_begin(&tries->probing, now, ms, outcome->loss != SGI_LOSS_ANSWERED);
 }
 
 /* Goes on with a pause in which a probe has failed; returns the rest in ms. */
 static int64_t go_on(sgi_tries *tries, const sgi_outcome *outcome, int64_t now)
 {
-    return sgi_probing_go_on(&tries->probing, now, !outcome->unsent);
+    return sgi_probing_go_on(&tries->probing, now, outcome->loss != SGI_LOSS_UNSENT);
 }
 
 void sgi_tries_back_off_lost(sgi_tries *tries, const sgi_outcome *outcome)
@@ -148,7 +148,7 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
         /* another exchange was lost at the same time, and this exchange shares its
          * pause */
         return;
-    if (tries->failures && outcome->unsent && tries->tried_ms)
+    if (tries->failures && outcome->loss == SGI_LOSS_UNSENT && tries->tried_ms)
         tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
     int64_t left = sgi_session_reconnect_ms_left(session, tries->lost_ms);
     if (left <= 0) {
