@@ -8,13 +8,11 @@
 #include "engine/server/shown.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_check.h"
-#include "wire/json_copy.h"
 
 #include <stdio.h>
 
 /* the maximum number of values in a CompleteResult, as the schema of MCP requires */
 #define COMPLETION_MAX 100
-#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
 #define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
 
 /* ---- appending results ---- */
@@ -34,64 +32,12 @@ segue_status sgi_call_check_text(const segue_call *call, const char *what,
                             "%s is not UTF-8 at byte %zu", what, at);
 }
 
-/* Returns advice for the error of a result that is too large (R-776-16): what the author
- * can use instead. Only tools and questions can be tasks, and only results with a list
- * can be sent in pieces. Pieces do not save memory in 2026-07-28, where every answer has
- * the whole result. Pieces do not save memory in DRAFT-2026-v1 either: if the handler
- * asks questions later, the call is sent again and its answer needs the pieces. */
-static const char *other_ways(const sgi_op *op)
-{
-    const sgi_reply *reply = op->served->reply;
-    const sgi_item *item = op->served->item;
-    const sgi_call_kind *kind = op->served->kind;
-    bool is_whole = reply && sgi_facts(reply->version)->has_rounds;
-    bool is_stranger = reply && reply->peer && reply->peer->stranger;
-    bool is_never_task = item && item->options.task == SEGUE_TASK_NEVER;
-    if (kind != &sgi_call_tool && !sgi_call_is_question(kind))
-        return is_whole || !kind->list ? "raise the limit on the server"
-                                       : "ask for it in pieces (allowPartial), or raise "
-                                         "the limit on the server";
-    if (is_whole && is_never_task)
-        return "let the tool run as a task (its option task), or raise the limit on the "
-               "server";
-    if (is_whole && is_stranger)
-        return "authenticate, because only authenticated callers get tasks, or raise "
-               "the limit on the server";
-    if (is_whole)
-        return "declare tasks in the client, so that the call runs as a task, or raise "
-               "the limit on the server";
-    if (is_stranger || is_never_task)
-        return "ask for it in pieces (allowPartial), or raise the limit on the server";
-    return "ask for it in pieces (allowPartial) or as a task, or raise the limit on the "
-           "server";
-}
-
-/* Describes the limit that a result has reached, and what the author of the result can
- * do. */
-static sgi_limit_text tell_size(const sgi_op *op)
-{
-    if (sgi_op_is_logged(op))
-        return sgi_limit_describe_with_advice(
-            "The result is larger than the server keeps", op->reached, "log_overflow",
-            "raise the limit on the server");
-    /* the limit applies only to the unsent part of the result, because sent pieces were
-     * freed */
-    if (op->frees_consumed)
-        return sgi_limit_describe_with_advice(
-            "A part of the result is too large", op->reached, "limit",
-            "send it in smaller blocks, or raise the limit on the "
-            "server");
-    return sgi_limit_describe_with_advice("The result is too large for one answer",
-                                          op->reached, "partial_results_required",
-                                          other_ways(op));
-}
-
 static segue_status after_append(segue_call *call, segue_status status)
 {
     sgi_op *op = call->op;
     if (status != SEGUE_E_LIMIT)
         return status;
-    sgi_limit_text told = tell_size(op);
+    sgi_limit_text told = sgi_emit_describe_limit(op);
     sgi_refuse(call->handle.engine, status, "%s", told.text);
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                     sgi_str_of(told.data)) == SEGUE_E_NOMEM)
@@ -157,83 +103,6 @@ static segue_status may_emit(segue_call *call)
     return SEGUE_OK;
 }
 
-static bool add_entry(const sgi_mem *mem, struct sgi_entry_list *list, int32_t kind,
-                      sgi_str payload)
-{
-    if (payload.n > UINT32_MAX / 2)
-        return false;
-    sgi_entry *entry = sgi_entry_new(mem, kind, payload.p, payload.n);
-    if (entry)
-        TAILQ_INSERT_TAIL(list, entry, link);
-    return entry != NULL;
-}
-
-bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
-                        sgi_json value)
-{
-    sgi_buf payload;
-    sgi_buf_init(&payload, mem);
-    sgi_jw w = sgi_jw_to(&payload);
-    sgi_jw_open(&w, '{');
-    sgi_jw_key_str(&w, name);
-    sgi_jw_raw(&w, value);
-    sgi_jw_close(&w, '}');
-    bool ok =
-        !payload.failed && add_entry(mem, list, SGI_ENTRY_FIELDS, sgi_buf_str(&payload));
-    sgi_buf_free(&payload);
-    return ok;
-}
-
-/* True when a new segment must name the index of its block. While every segment has made
- * a new block, no segment needs an index: the index follows from the number of the
- * segment. */
-static bool needs_place(const sgi_op *op)
-{
-    return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
-}
-
-static void write_place(sgi_buf *out, uint64_t place)
-{
-    sgi_buf_add_char(out, '[');
-    sgi_buf_add_uint(out, place);
-    sgi_buf_add_char(out, ',');
-}
-
-static bool add_placed(const sgi_mem *mem, struct sgi_entry_list *list, uint64_t place,
-                       sgi_str block)
-{
-    sgi_buf payload;
-    sgi_buf_init(&payload, mem);
-    write_place(&payload, place);
-    sgi_buf_add_str(&payload, block);
-    sgi_buf_add_char(&payload, ']');
-    bool ok =
-        !payload.failed && add_entry(mem, list, SGI_ENTRY_SEGMENT, sgi_buf_str(&payload));
-    sgi_buf_free(&payload);
-    return ok;
-}
-
-bool sgi_emit_add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
-                        sgi_str block)
-{
-    const sgi_mem *mem = sgi_engine_mem(op->engine);
-    return needs_place(op) ? add_placed(mem, list, op->head.blocks + i, block)
-                           : add_entry(mem, list, SGI_ENTRY_SEGMENT, block);
-}
-
-static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
-                        const segue_content *content)
-{
-    const sgi_mem *mem = sgi_engine_mem(op->engine);
-    for (size_t i = 0; i < sgi_content_block_count(content); i++)
-        if (!sgi_emit_add_block(op, list, i, sgi_content_block(content, i)))
-            return false;
-    if (content->structured.len)
-        return sgi_emit_add_field(mem, list, SGI_STR("structuredContent"),
-                                  sgi_buf_str(&content->structured));
-    return true;
-}
-
 static segue_status refuse_content(const segue_call *call)
 {
     return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
@@ -252,7 +121,7 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
                               : refuse_content(call);
     if (status != SEGUE_OK)
         return status;
-    if (!add_content(call->op, &list, content)) {
+    if (!sgi_emit_add_content(call->op, &list, content)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
@@ -282,7 +151,7 @@ static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str
     sgi_buf *scratch = &call->handle.engine->scratch;
     sgi_buf_reset(scratch, 64 * 1024);
     if (place)
-        write_place(scratch, *place);
+        sgi_emit_write_place(scratch, *place);
     if (call->op->served->kind == &sgi_call_resource)
         write_contents(scratch, call->op, !call->has_text, text);
     else
@@ -305,7 +174,8 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
                               ? may_emit(call)
                               : refuse_content(call);
     if (status == SEGUE_OK)
-        status = append_text(call, goes_on || needs_place(op) ? &place : NULL, text);
+        status =
+            append_text(call, goes_on || sgi_emit_needs_place(op) ? &place : NULL, text);
     if (status == SEGUE_OK && is_resource) {
         call->has_text = true;
         call->text = place;
@@ -358,8 +228,9 @@ segue_status sgi_call_replace_segments(segue_call *call)
         return call->op->head.anew == call->op->head.blocks
                    ? SEGUE_OK
                    : append(call, SGI_ENTRY_ANEW, SGI_STR("{}"));
-    if (!add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
-        (opening && !add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
+    if (!sgi_emit_add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
+        (opening &&
+         !sgi_emit_add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
@@ -378,31 +249,6 @@ static bool is_hint(const char *name, sgi_json value)
     if (!strcmp(name, "ttlMs"))
         return sgi_ttl_read(value, &ttl);
     return strcmp(name, "cacheScope") != 0 || sgi_cache_scope_read(value, &scope);
-}
-
-bool sgi_emit_is_untold(const sgi_op *op, sgi_str name)
-{
-    return op->served->kind->ages && op->served->reply &&
-           !sgi_facts(op->served->reply->version)->has_cache_hints &&
-           (sgi_str_eq(name, SGI_STR("ttlMs")) ||
-            sgi_str_eq(name, SGI_STR("cacheScope")));
-}
-
-bool sgi_emit_add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
-{
-    sgi_buf text;
-    if (!sgi_json_get(meta, SERVER_INFO).n && !sgi_json_get(meta, SGI_RELATED_TASK).n)
-        return sgi_emit_add_field(mem, list, SGI_STR("_meta"), meta);
-    sgi_buf_init(&text, mem);
-    sgi_jw w = sgi_jw_to(&text);
-    sgi_jw_open(&w, '{');
-    bool some =
-        sgi_jw_copy_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO, SGI_RELATED_TASK));
-    sgi_jw_close(&w, '}');
-    bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
-                                                           sgi_buf_str(&text)));
-    sgi_buf_free(&text);
-    return ok;
 }
 
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
@@ -502,7 +348,8 @@ static segue_status append_checkpoint(segue_call *call, const void *data, size_t
     if (sgi_op_is_logged(op) || status != SEGUE_E_LIMIT)
         return after_append(call, status);
     /* a checkpoint without room does not end a plain call */
-    return sgi_refuse(call->handle.engine, status, "%s", tell_size(op).text);
+    return sgi_refuse(call->handle.engine, status, "%s",
+                      sgi_emit_describe_limit(op).text);
 }
 
 segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
@@ -533,8 +380,8 @@ bool sgi_emit_add_final(segue_call *call, struct sgi_entry_list *list, bool is_e
 {
     size_t more = bytes_of(list);
     return turn_in_time(call, more + strlen(FINAL_LONGEST)) == SEGUE_OK &&
-           add_entry(sgi_engine_mem(call->handle.engine), list, SGI_ENTRY_RESULT,
-                     final_payload(call, is_error, more));
+           sgi_emit_add_entry(sgi_engine_mem(call->handle.engine), list, SGI_ENTRY_RESULT,
+                              final_payload(call, is_error, more));
 }
 
 segue_status sgi_call_complete(segue_call *call, const segue_content *content)
@@ -555,7 +402,7 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     }
     if (check != SEGUE_OK && check != SEGUE_E_STATE)
         return check;
-    bool ok = !content || add_content(op, &list, content);
+    bool ok = !content || sgi_emit_add_content(op, &list, content);
     if (!ok || !sgi_emit_add_final(call, &list, is_error)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
