@@ -1,5 +1,6 @@
 /* HTTP exchanges by hand. The answer comes in events ANSWER, whose first one has the
- * head; ANSWER_END is the last event. An answer of one piece is one event ANSWER.
+ * head. The last one says that the answer is complete, if the end comes in the same
+ * batch, as with an answer of one piece. Otherwise ANSWER_END is the last event.
  *
  * When an event ANSWER is lost, the exchange is closed, so that a client never gets an
  * answer with a hole.
@@ -90,6 +91,19 @@ static void on_room(void *opaque, segue_exchange *exchange)
     sgpy_leave(entered);
 }
 
+/* Marks the last event of the batch as the end of the answer. Returns false when it is no
+ * event ANSWER of this exchange. Only the batch knows the event, so it may change. */
+static bool end_last_answer(const sgpy_user *user)
+{
+    PyObject *batch = user->host->batch;
+    Py_ssize_t count = PyList_Size(batch);
+    PyObject *event = count > 0 ? PyList_GetItem(batch, count - 1) : NULL;
+    if (!event || PyTuple_GetItem(event, SGPY_EVENT_HANDLER) != user->handler ||
+        PyLong_AsLong(PyTuple_GetItem(event, SGPY_EVENT_KIND)) != SGB_ANSWER)
+        return false;
+    return PyTuple_SetItem(event, SGPY_EVENT_C, Py_NewRef(Py_True)) == 0;
+}
+
 static void on_end(void *opaque, segue_exchange *exchange, segue_status status)
 {
     bool entered;
@@ -99,7 +113,8 @@ static void on_end(void *opaque, segue_exchange *exchange, segue_status status)
         return;
     if (user->is_broken)
         status = SEGUE_E_CLOSED;
-    sgpy_tell(user, SGB_ANSWER_END, PyLong_FromLong(status), NULL, NULL);
+    if (status != SEGUE_OK || !end_last_answer(user))
+        sgpy_tell(user, SGB_ANSWER_END, PyLong_FromLong(status), NULL, NULL);
     sgpy_leave(entered);
 }
 

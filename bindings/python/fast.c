@@ -236,6 +236,21 @@ static PyObject *request_cancel(PyObject *module, PyObject *request)
     return ptr ? none_or_raise(segue_request_cancel(ptr)) : NULL;
 }
 
+/* ---- exchanges ---- */
+
+static PyObject *exchange_open(PyObject *module, arguments given, Py_ssize_t count)
+{
+    PyObject *taken[12];
+    (void)module;
+    if (!take(given, count, 5, 12, taken))
+        return NULL;
+    int is_tls = PyObject_IsTrue(taken[7]), is_whole = PyObject_IsTrue(taken[10]);
+    if (is_tls < 0 || is_whole < 0)
+        return NULL;
+    return sgpy_exchange_open(taken[0], taken[1], taken[2], taken[3], taken[4], taken[5],
+                              taken[6], is_tls, taken[8], taken[9], is_whole, taken[11]);
+}
+
 /* ---- handles ---- */
 
 #define FREE(noun, kind)                                                                 \
@@ -274,10 +289,10 @@ int sgpy_fast_init(PyObject *module)
         FAST(runtime_dispatch), ONE(runtime_cork),      ONE(runtime_uncork),
         FAST(call_send_text),   FAST(call_send_json),   FAST(call_reply),
         FAST(call_extend_text), ONE(call_is_cancelled), FAST(request_start),
-        FAST(request_grant),    ONE(request_cancel),    ONE(transport_free),
-        ONE(store_free),        ONE(server_free),       ONE(listener_free),
-        ONE(exchange_free),     ONE(bearer_free),       ONE(call_free),
-        ONE(session_free),      ONE(request_free),      ONE(task_free),
-        ONE(content_free),      {NULL, NULL, 0, NULL}};
+        FAST(request_grant),    ONE(request_cancel),    FAST(exchange_open),
+        ONE(transport_free),    ONE(store_free),        ONE(server_free),
+        ONE(listener_free),     ONE(exchange_free),     ONE(bearer_free),
+        ONE(call_free),         ONE(session_free),      ONE(request_free),
+        ONE(task_free),         ONE(content_free),      {NULL, NULL, 0, NULL}};
     return PyModule_AddFunctions(module, methods);
 }

@@ -111,17 +111,17 @@ static bool append_event(sgpy_host *host, PyObject *handler, int kind, PyObject 
                          PyObject *b, PyObject *c)
 {
     PyObject *number = PyErr_Occurred() ? NULL : PyLong_FromLong(kind);
-    PyObject *event = number ? PyTuple_New(5) : NULL;
+    PyObject *event = number ? PyTuple_New(SGPY_EVENT_SIZE) : NULL;
     if (!event) {
         Py_XDECREF(number);
         drop(a, b, c);
         return false;
     }
-    PyTuple_SetItem(event, 0, Py_NewRef(handler ? handler : Py_None));
-    PyTuple_SetItem(event, 1, number);
-    PyTuple_SetItem(event, 2, or_none(a));
-    PyTuple_SetItem(event, 3, or_none(b));
-    PyTuple_SetItem(event, 4, or_none(c));
+    PyTuple_SetItem(event, SGPY_EVENT_HANDLER, Py_NewRef(handler ? handler : Py_None));
+    PyTuple_SetItem(event, SGPY_EVENT_KIND, number);
+    PyTuple_SetItem(event, SGPY_EVENT_A, or_none(a));
+    PyTuple_SetItem(event, SGPY_EVENT_B, or_none(b));
+    PyTuple_SetItem(event, SGPY_EVENT_C, or_none(c));
     bool done = PyList_Append(host->batch, event) == 0;
     Py_DECREF(event);
     return done;

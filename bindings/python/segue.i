@@ -236,7 +236,6 @@ SGPY_SHIM(server_watch_clients)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
 SGPY_SHIM(listener_open)
-SGPY_SHIM(exchange_open)
 SGPY_SHIM(exchange_feed)
 SGPY_SHIM(server_stats)
 SGPY_SHIM(call_context)
@@ -302,12 +301,6 @@ PyObject *sgpy_server_listen(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
 PyObject *sgpy_listener_open(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
-PyObject *sgpy_exchange_open(PyObject *listener, PyObject *method, PyObject *target,
-                             PyObject *headers, PyObject *handler,
-                             PyObject *peer = Py_None, PyObject *local = Py_None,
-                             bool is_tls = false, PyObject *principal = Py_None,
-                             PyObject *body = Py_None, bool is_whole = false,
-                             PyObject *context = Py_None);
 PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_call_context(PyObject *call);

@@ -90,6 +90,16 @@ void sgpy_leave(bool entered);
 /* Frees the host's references to Python objects. Called after the runtime was freed. */
 void sgpy_host_end(sgpy_host *host);
 
+/* The members of an event, a tuple. */
+enum {
+    SGPY_EVENT_HANDLER,
+    SGPY_EVENT_KIND,
+    SGPY_EVENT_A,
+    SGPY_EVENT_B,
+    SGPY_EVENT_C,
+    SGPY_EVENT_SIZE
+};
+
 /* Appends one event (handler, kind, a, b, c) to the batch and takes over the references
  * a, b and c. A value that is NULL becomes None. Returns false when out of memory, also
  * when making one of the values has failed. The function leaves no exception. */

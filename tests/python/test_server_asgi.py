@@ -4,10 +4,12 @@ Starlette and FastAPI, and driven by hand."""
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import json
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -538,7 +540,7 @@ WINDOW = 128 * 1024  # exchange_window_bytes of the library
 
 
 def held_by(exchange: Any) -> int:
-    return sum(len(body or b"") for _, _, body in exchange._events)
+    return sum(len(body or b"") for _, _, body, _ in exchange._events)
 
 
 def test_little_is_held_for_a_host_that_does_not_send() -> None:
@@ -576,6 +578,57 @@ def test_little_is_held_for_a_host_that_does_not_send() -> None:
         assert request.is_complete
         assert len(request.text) > 2_000_000
         await mcp.aclose()
+
+    run(work)
+
+
+def test_a_small_answer_comes_with_its_end_in_one_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from segue import _segue
+    from segue.server import asgi
+
+    seen: list[tuple[int, Any]] = []
+
+    class Seen(asgi._Exchange):
+        def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
+            seen.append((kind, c))
+            super().on_event(kind, a, b, c)
+
+    monkeypatch.setattr(asgi, "_Exchange", Seen)
+
+    async def work() -> None:
+        mcp = simple().asgi()
+        request = await Request("add", a=1, b=2).run(mcp)
+        assert seen == [(_segue.ANSWER, True)]
+        assert request.is_complete and len(request.sent) == 2
+        await mcp.aclose()
+
+    run(work)
+
+
+def test_what_is_handled_in_place_does_not_run_in_the_context_of_who_asks() -> None:
+    """A request handles the events that are due, which may be those of others."""
+    from segue import _runtime
+
+    caller = contextvars.ContextVar("caller", default="nobody")
+    server = segue.Server("web")
+    found: list[str] = []
+
+    @server.tool(thread=False)
+    def look() -> None:
+        found.append(caller.get())
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            calling = asyncio.ensure_future(session.call("look"))
+            await asyncio.sleep(0)
+            caller.set("someone else")
+            end = time.monotonic() + 60
+            while not found and time.monotonic() < end:
+                _runtime.current().deliver()
+            assert found == ["nobody"]
+            await calling
 
     run(work)
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextvars
 import logging
 import os
 import select
@@ -87,6 +88,7 @@ class Runtime:
         self._is_quiet = False
         self._left: Iterator[_segue.Event] | None = None
         self._woken: list[Wait] | None = None
+        self._context = contextvars.copy_context()
         self._before_close: list[Callable[[], object]] = []
         self._on_close: list[Callable[[], object]] = []
         self._kept: list[object] = []
@@ -118,6 +120,10 @@ class Runtime:
         if loop is None:
             raise RuntimeError("the event loop is closed")
         return loop
+
+    def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether the runtime is the one of this loop, and has not ended."""
+        return self._loop() is loop and not self._closed
 
     @property
     def is_closed(self) -> bool:
@@ -216,6 +222,16 @@ class Runtime:
             wait.wake()
         else:
             self._woken.append(wait)
+
+    def deliver(self) -> None:
+        """Handles the events that are due, in place of the next turn of the loop. Does
+        nothing while the handlers of a batch run.
+
+        The handlers run in the context of the runtime and not in that of the caller,
+        because a batch has events of others.
+        """
+        if self._left is None:
+            self._context.run(self._drain)
 
     def _drain(self) -> None:
         """Handles a batch of events. The loop calls this method once each time the

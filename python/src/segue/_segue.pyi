@@ -92,10 +92,12 @@ CALL_NOW: Final = 27
 RESUMABLE: Final = 28
 # For the handler of exchange_open. a: in the first of these events (status, headers),
 # where headers is a list of pairs (name, value) of bytes with names in lower case; in
-# later events None. b: bytes of the body, or None
+# later events None. b: bytes of the body, or None. c: True = the answer is complete, and
+# no event follows; otherwise None
 ANSWER: Final = 29
 ANSWER_ROOM: Final = 30  # exchange_feed has room again
-# The last event of an exchange. a: 0 = the answer is complete, E_CLOSED = it is not (int)
+# The last event of an exchange, unless an ANSWER was the last one.
+# a: 0 = the answer is complete, E_CLOSED = it is not (int)
 ANSWER_END: Final = 31
 # For the handler of server_watch_clients: a client has come. a: number (int),
 # b: principal (str), c: what the client has declared (JSON, bytes)
@@ -731,6 +733,7 @@ def exchange_open(
     body: bytes | str | None = None,
     is_whole: bool = False,
     context: object = None,
+    /,
 ) -> Exchange: ...
 
 # Returns False when there is no room: feed again after ANSWER_ROOM.

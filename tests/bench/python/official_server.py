@@ -14,7 +14,8 @@ async def echo(text: str) -> str:
     return text
 
 
-listening = socket.socket()
+# with the number of the protocol: without that, asyncio leaves Nagle's algorithm on
+listening = socket.socket(proto=socket.IPPROTO_TCP)
 listening.bind(("127.0.0.1", 0))
 listening.listen(1024)
 print(listening.getsockname()[1], flush=True)

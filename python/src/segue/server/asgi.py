@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
@@ -41,9 +43,15 @@ PrincipalOf = Callable[[Scope], str | Awaitable[str | None] | None]
 # Clients ask for the metadata of a protected resource at this path of the host
 # (RFC 9728), wherever the application is mounted.
 _METADATA = "/.well-known/oauth-protected-resource"
-# The time in seconds after which a request that has no answer yet notices that its client
-# has gone. Answers of most calls come earlier, and then no task must watch the client.
+# The time in seconds after which a request that has no answer yet notices that its
+# client has gone: at least this time, at most twice. Answers of most calls come earlier,
+# and then no task must watch the client.
 _WATCH_AFTER = 0.25
+# Since Python 3.12 a handler that does not wait ends in the step that begins it, so its
+# answer is there when the events of the request have been handled. Before, the handler
+# runs in the next turn of the loop, and handling the events of all requests of a turn
+# together costs less.
+_ANSWERS_AT_ONCE = sys.version_info >= (3, 12)
 
 
 class Mounted(Serving):
@@ -57,9 +65,10 @@ class Mounted(Serving):
         self._auth = options.get("auth")
         self._store = self._store_of(options.get("store"))
         self._begun: asyncio.Future[Any] | None = None
-        # whole requests whose clients nobody watches, the oldest first, with the time
-        # when somebody has to; one timer for all costs less than one for each
-        self._unwatched: dict[_Exchange, float] = {}
+        # whole requests whose clients nobody watches: those since the last ring of the
+        # timer, and those before. One timer for all costs less than one for each.
+        self._young: set[_Exchange] = set()
+        self._old: set[_Exchange] = set()
         self._watch: asyncio.TimerHandle | None = None
 
     _open_listener = staticmethod(_segue.listener_open)
@@ -82,25 +91,20 @@ class Mounted(Serving):
 
     def watch_later(self, exchange: _Exchange) -> None:
         """Has the client of a whole request watched if its answer takes long."""
-        loop = self.runtime.loop
-        at = loop.time() + _WATCH_AFTER
-        self._unwatched[exchange] = at
+        self._young.add(exchange)
         if self._watch is None:
-            self._watch = loop.call_at(at, self._watch_old)
+            self._watch = self.runtime.loop.call_later(_WATCH_AFTER, self._watch_old)
 
     def answered(self, exchange: _Exchange) -> None:
-        self._unwatched.pop(exchange, None)
+        self._young.discard(exchange)
+        self._old.discard(exchange)
 
     def _watch_old(self) -> None:
-        loop = self.runtime.loop
-        now = loop.time()
         self._watch = None
-        while self._unwatched:
-            exchange, at = next(iter(self._unwatched.items()))
-            if at > now:
-                self._watch = loop.call_at(at, self._watch_old)
-                return
-            del self._unwatched[exchange]
+        old, self._old, self._young = self._old, self._young, set()
+        if self._old:
+            self._watch = self.runtime.loop.call_later(_WATCH_AFTER, self._watch_old)
+        for exchange in old:
             exchange.watch(True)
 
 
@@ -121,6 +125,7 @@ class Asgi:
         self._principal = principal
         self._options = options
         self._mounts: dict[int, Mounted] = {}  # by the id of the loop's runtime
+        self._last: Mounted | None = None  # the one that has served last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one scope of ASGI: a request ("http") or the "lifespan".
@@ -165,16 +170,24 @@ class Asgi:
         key = id(_runtime.current())
         mounted = self._mounts.get(key)
         if mounted is not None and mounted.is_over:
-            del self._mounts[key]
+            self._forget(key)
         await self._mount().begun()
 
+    def _forget(self, key: int) -> None:
+        if self._mounts.pop(key, None) is self._last:
+            self._last = None
+
     def _mount(self) -> Mounted:
+        last = self._last
+        if last is not None and last.runtime.is_of(asyncio.get_running_loop()):
+            return last
         runtime = _runtime.current()
         mounted = self._mounts.get(id(runtime))
         if mounted is None:
             mounted = Mounted(self._server, self._options)
             self._mounts[id(runtime)] = mounted
-            runtime.before_close(lambda: self._mounts.pop(id(runtime), None))
+            runtime.before_close(lambda: self._forget(id(runtime)))
+        self._last = mounted
         return mounted
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -200,7 +213,9 @@ class Asgi:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
-        principal = await _principal_of(self._principal, scope)
+        principal = None
+        if self._principal is not None or "user" in scope:
+            principal = await _principal_of(self._principal, scope)
         exchange = _Exchange(mounted, receive, send)
         is_whole = not message.get("more_body", False)
         try:
@@ -210,7 +225,7 @@ class Asgi:
                 _target(scope),
                 scope["headers"],
                 exchange.on_event,
-                *_places(scope),
+                *_places(scope.get("client"), scope.get("server")),
                 scope.get("scheme") == "https",
                 principal,
                 message.get("body", b""),
@@ -228,44 +243,92 @@ class Asgi:
 class _Exchange:
     """One request and its answer."""
 
+    __slots__ = (
+        "_events",
+        "_handle",
+        "_has_head",
+        "_is_gone",
+        "_is_over",
+        "_is_whole",
+        "_mounted",
+        "_pump",
+        "_receive",
+        "_room",
+        "_send",
+        "_waiter",
+    )
+    _handle: _segue.Exchange
+
     def __init__(self, mounted: Mounted, receive: Receive, send: Send) -> None:
         self._mounted = mounted
         self._receive = receive
         self._send = send
-        self._events: deque[tuple[int, Any, Any]] = deque()
+        self._events: deque[tuple[int, Any, Any, Any]] = deque()
         self._waiter: Wait | None = None
         self._room: asyncio.Event | None = None
         self._pump: asyncio.Task[None] | None = None
+        self._is_whole = False  # the whole body has been passed in
         self._is_gone = False
         self._is_over = False  # the library has ended the exchange
-        self._handle: _segue.Exchange
+        self._has_head = False
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
         if kind == _segue.ANSWER_ROOM:
             if self._room is not None:
                 self._room.set()
             return
-        if kind == _segue.ANSWER_END:
+        if c or kind == _segue.ANSWER_END:
             self._is_over = True
-        self._events.append((kind, a, b))
+        self._events.append((kind, a, b, c))
         waiter, self._waiter = self._waiter, None
         if waiter is not None:
             self._mounted.runtime.wake(waiter)
 
     async def run(self, handle: _segue.Exchange, is_whole: bool) -> None:
+        """Sends the answer, and waits for each part of it until the server takes it."""
         self._handle = handle
-        mounted = self._mounted
-        if is_whole:
-            mounted.watch_later(self)
-        else:
+        self._is_whole = is_whole
+        if not is_whole:
             self.watch(False)
+        elif _ANSWERS_AT_ONCE:
+            self._mounted.runtime.deliver()  # the call
+            self._mounted.runtime.deliver()  # its answer
+        events = self._events
         try:
-            await self._answer(mounted.runtime.loop)
+            while True:
+                while not events:
+                    await self._wait()
+                kind, a, b, is_last = events.popleft()
+                if kind == _segue.ANSWER_END:
+                    await self._finish(a)
+                    return
+                if a is not None:
+                    self._has_head = True
+                    head = {"status": a[0], "headers": a[1]}
+                    await self._send({"type": "http.response.start", **head})
+                await self._send(
+                    {
+                        "type": "http.response.body",
+                        "body": b or b"",
+                        "more_body": not is_last,
+                    }
+                )
+                if is_last:
+                    return
+                if b:
+                    self._sent(len(b))
         finally:
-            mounted.answered(self)
+            self._mounted.answered(self)
             if self._pump is not None:
                 self._pump.cancel()
             self._leave()
+
+    def _wait(self) -> Wait:
+        """Returns what is done when the next event comes."""
+        if self._is_whole and self._pump is None:
+            self._mounted.watch_later(self)
+        self._waiter = Wait(loop=self._mounted.runtime.loop)
+        return self._waiter
 
     def _leave(self) -> None:
         try:
@@ -278,40 +341,10 @@ class _Exchange:
         except errors.ClosedError:  # the runtime has ended
             pass
 
-    async def _answer(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sends the answer, and waits for each part of it until the server takes it."""
-        events, send = self._events, self._send
-        has_head = False
-        while True:
-            while not events:
-                self._waiter = Wait(loop=loop)
-                await self._waiter
-            kind, a, b = events.popleft()
-            if kind == _segue.ANSWER_END:
-                await self._finish(a, has_head)
-                return
-            if a is not None:
-                has_head = True
-                await send(
-                    {"type": "http.response.start", "status": a[0], "headers": a[1]}
-                )
-            is_last = bool(events) and events[0] == (_segue.ANSWER_END, 0, None)
-            await send(
-                {
-                    "type": "http.response.body",
-                    "body": b or b"",
-                    "more_body": not is_last,
-                }
-            )
-            if is_last:
-                return
-            if b:
-                self._sent(len(b))
-
-    async def _finish(self, status: int, has_head: bool) -> None:
+    async def _finish(self, status: int) -> None:
         if status == 0:
             await self._send({"type": "http.response.body", "body": b""})
-        elif not has_head and not self._is_gone:
+        elif not self._has_head and not self._is_gone:
             await _refuse(self._send, 503, "The server has ended before it answered")
         # otherwise the application returns without the end of the answer: the HTTP
         # server then cuts the connection, and the client comes back for the rest
@@ -371,6 +404,8 @@ def _target(scope: Scope) -> str:
     """Returns the path below the place where the application is mounted, with the
     query."""
     raw: bytes | None = scope.get("raw_path")
+    if raw and not scope.get("root_path") and not scope.get("query_string"):
+        return raw.decode("latin-1")
     path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~")
     root = quote(scope.get("root_path", "").rstrip("/"), safe="/:@!$&'()*+,;=~")
     if root and (path == root or path.startswith(root + "/")):
@@ -389,11 +424,22 @@ def _place(address: Any) -> str | None:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _places(scope: Scope) -> tuple[str | None, str | None]:
+def _places(client: Any, server: Any) -> tuple[str | None, str | None]:
     """Returns the addresses of the client and of the server."""
-    local = _place(scope.get("server"))
-    peer = _place(scope.get("client"))
+    try:
+        return _known_places(client, server)
+    except TypeError:  # the HTTP server makes lists of them
+        return _find_places(client, server)
+
+
+def _find_places(client: Any, server: Any) -> tuple[str | None, str | None]:
+    local = _place(server)
+    peer = _place(client)
     return (peer or "unix" if local == "unix" else peer), local
+
+
+# many requests come over one connection
+_known_places = functools.lru_cache(maxsize=256)(_find_places)
 
 
 async def _principal_of(principal: PrincipalOf | None, scope: Scope) -> str | None:

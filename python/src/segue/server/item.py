@@ -196,7 +196,7 @@ class Item(ABC):
             else:
                 begin(call, params, context)
                 if kind == _segue.CALL_NOW and is_async:
-                    host.loop.call_soon(end_turn, call)
+                    host.loop.call_soon(end_turn, call, context)
 
         def begin(call: Any, params: bytes, context: Context) -> None:
             running.add(context)
@@ -418,11 +418,13 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
     return [Text(one) if isinstance(one, str) else one for one in content]
 
 
-def end_turn(call: _segue.Call) -> None:
+def end_turn(call: _segue.Call, context: Context) -> None:
     """Reports that an async handler has made its first step. This ends the first turn,
     for which the answer to the call waits. The first turn of a plain function lasts until
     the function ends, at most `first_turn_ms`.
     """
+    if context not in context._host.running:  # most handlers end in their first step
+        return
     try:
         _segue.call_end_turn(call)
     except errors.ClosedError:  # the call has ended already
