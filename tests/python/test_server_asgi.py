@@ -582,6 +582,38 @@ def test_little_is_held_for_a_host_that_does_not_send() -> None:
     run(work)
 
 
+def test_a_client_that_leaves_an_answer_that_has_ended_is_asked_about_once() -> None:
+    """A host says at once, and again and again, that the client has gone: who asks it in
+    a loop stops the whole event loop."""
+
+    class Leaving(Request):
+        asked = 0
+
+        async def receive(self) -> Any:
+            message = await super().receive()
+            self.asked += message["type"] == "http.disconnect"
+            if self.asked > 3:
+                raise AssertionError("asked again and again")
+            return message
+
+    async def work() -> None:
+        mcp = simple().asgi()
+        request = Leaving("add", a=1, b=2)
+        request.pieces = [request.body[:9], request.body[9:]]  # so the client is watched
+        request.room.clear()
+        task = asyncio.ensure_future(request.run(mcp))
+        await Request("slow", seconds=0.1).run(mcp)  # the answer waits for the host
+        request.gone.set()
+        await asyncio.sleep(0)
+        await Request("add", a=1, b=2).run(mcp)
+        request.room.set()
+        await task
+        assert request.asked == 1
+        await mcp.aclose()
+
+    run(work)
+
+
 def test_a_small_answer_comes_with_its_end_in_one_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -330,12 +330,15 @@ class _Exchange:
         self._waiter = Wait(loop=self._mounted.runtime.loop)
         return self._waiter
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         try:
-            if not self._is_over:
-                _segue.exchange_closed(self._handle)
+            _segue.exchange_closed(self._handle)
         except errors.ClosedError:  # the exchange has ended meanwhile
             pass
+
+    def _leave(self) -> None:
+        if not self._is_over:
+            self._close()
         try:
             _segue.exchange_free(self._handle)
         except errors.ClosedError:  # the runtime has ended
@@ -363,11 +366,11 @@ class _Exchange:
     async def _receive_all(self, is_whole: bool) -> None:
         while True:
             message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self._is_gone = True
+                self._close()
+                return
             try:
-                if message["type"] == "http.disconnect":
-                    self._is_gone = True
-                    _segue.exchange_closed(self._handle)
-                    return
                 if not is_whole:
                     is_whole = await self._feed(message)
             except errors.ClosedError:
