@@ -61,6 +61,13 @@ static char *copy_whole(const sgi_mem *mem, sgi_str text)
     return copy;
 }
 
+/* True when the peer says when the same call may be made again. */
+static bool names_a_time(sgi_json data)
+{
+    int64_t ms;
+    return sgi_json_read_int(sgi_json_get(data, "retryAfterMs"), &ms);
+}
+
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data)
 {
@@ -70,7 +77,7 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->mem_copy = *mem;
     error->mem = &error->mem_copy;
     error->view.status = status;
-    error->view.retryable = sgi_status_is_retryable(status);
+    error->view.retryable = sgi_status_is_retryable(status) || names_a_time(data);
     error->view.rpc_code = rpc_code;
     if (message.n) /* a text from a peer can contain NUL; the copy ends there */
         message.n = strnlen(message.p, message.n);

@@ -318,7 +318,11 @@ inEachWorld("a caller that calls too often is refused", async (world) => {
         for (let count = 0; count < 3; count++) await hello("a");
         await assert.rejects(hello("a"), (error: RemoteError) => {
             assert.ok(error instanceof RemoteError);
-            assert.match(error.message, /Too many calls: at most 2 a second/);
+            assert.equal(
+                error.message,
+                "Too many calls: at most 2 a second. Try again in 500 ms",
+            );
+            assert.ok(error.retryable);
             assert.deepEqual(error.data, {
                 reason: "limit",
                 limit: "calls_per_second",

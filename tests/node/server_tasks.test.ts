@@ -8,7 +8,6 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
     connect,
-    IncompleteError,
     RemoteError,
     Result,
     RpcError,
@@ -18,6 +17,7 @@ import {
     stores,
     ToolError,
 } from "segue-mcp";
+import { Lab } from "segue-mcp/testing";
 import { Gate, inEachWorld, serve, type World } from "./server_worlds.js";
 
 inEachWorld("what a task reports depends on the revision", async (world) => {
@@ -291,7 +291,7 @@ for (const way of ["pair", "http"] as const) {
                     const { partial } = error; // a busy machine takes longer to send both
                     if (partial instanceof Result && partial.text === "onetwo") break;
                 }
-                assert.ok(error instanceof IncompleteError);
+                assert.ok(error instanceof RemoteError);
                 assert.match(error.message, /Task TTL expired/);
                 assert.deepEqual([error.rpcCode, partialOf(error)], [-32603, "onetwo"]);
             }
@@ -315,3 +315,43 @@ for (const way of ["pair", "http"] as const) {
         });
     });
 }
+
+for (const kind of ["call", "stream", "start"] as const)
+    test(`a lost task is the same error in both eras: ${kind}`, async () => {
+        const lost = async (era: "auto" | "legacy"): Promise<Record<string, unknown>> => {
+            const server = new Server({ name: "streams" });
+            const sent = new Gate();
+            server.tool("job", { task: "must", incremental: true }, async (_, ctx) => {
+                await ctx.send("one");
+                sent.open();
+                await new Promise(() => undefined);
+            });
+            const lab = new Lab();
+            const served = await lab.serve(server);
+            const session = await served.connect({ era });
+            const stray: string[] = [];
+            const work = async (): Promise<void> => {
+                if (kind === "call") await session.call("job");
+                else if (kind === "start")
+                    await (await session.start("job")).result();
+                else
+                    for await (const { text } of session.stream("job"))
+                        if (text !== "one") stray.push(text);
+            };
+            const calling = work().then(
+                () => assert.fail("the task has not been lost"),
+                (error: SegueError) => error,
+            );
+            await sent.opened;
+            await served.restart();
+            const error = await calling;
+            await lab.close();
+            const { message, rpcCode, dataJson, retryable } = error;
+            const told = { name: error.constructor.name, message, rpcCode, dataJson };
+            const partial = kind === "start" ? "" : partialOf(error);
+            return { ...told, retryable, partial, stray };
+        };
+        const modern = await lost("auto");
+        assert.equal(modern.name, "RemoteError");
+        assert.deepEqual(await lost("legacy"), modern);
+    });

@@ -165,7 +165,7 @@ def test_payloads_and_errors_are_whole() -> None:
 
     @server.tool
     async def fails() -> None:
-        raise segue.McpError(-32000, "a\0b")
+        raise segue.McpError(1, "a\0b")
 
     async def work() -> None:
         async with segue.connect(server) as session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Annotated, Any, Literal
 
@@ -344,6 +345,10 @@ def test_functions_that_do_not_fit(nothing_left: None) -> None:
     server = segue.Server("odd")
     with pytest.raises(TypeError, match=r"has the variables \['id'\]"):
         server.resource("x://{id}")(lambda: "")
+    for uri, shown in [("x://{id*}", "{id*}"), ("x://a{?id}", "{?id}")]:
+        text = f"cannot have {shown}, only {{name}} and {{+name}}"
+        with pytest.raises(TypeError, match=re.escape(text)):
+            server.resource(uri)(lambda id: "")
     with pytest.raises(TypeError, match=r"takes \['id'\]"):
         server.resource("x://fixed")(lambda id: "")
 

@@ -200,7 +200,7 @@ def test_a_middleware_answers_itself_or_fails(world: ServerWorld) -> None:
         if call.name == "note://1":
             raise PermissionError("secret")
         if call.name == "review":
-            raise segue.McpError(-32001, "who are you?")
+            raise segue.McpError(1, "who are you?")
         return "cached"
 
     async def work(session: Any) -> None:
@@ -493,7 +493,8 @@ def test_a_caller_that_calls_too_often_is_refused(world: ServerWorld) -> None:
         for _ in range(3):
             await session.call("hello", who="a")
         error = await refused("a")
-        assert "Too many calls: at most 2 a second" in str(error)
+        assert "Too many calls: at most 2 a second. Try again in 500 ms" in str(error)
+        assert error.retryable
         assert error.data == {
             "reason": "limit",
             "limit": "calls_per_second",

@@ -15,7 +15,7 @@ import pydantic
 import pytest
 
 import segue
-from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
+from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
 
@@ -223,6 +223,10 @@ def test_arguments_are_checked(world: ServerWorld) -> None:
     def rest(a: int = 1, **more: Any) -> str:
         return f"{a} {sorted(more)}"
 
+    @server.tool
+    async def takes_three(a: int, b: int, c: int, d: int = 0) -> int:
+        return a + b + c + d
+
     async def refused(session: Any, tool: str, arguments: dict[str, Any]) -> str:
         result = await session.call(tool, arguments, raise_on_error=False)
         assert result.is_error
@@ -232,6 +236,11 @@ def test_arguments_are_checked(world: ServerWorld) -> None:
         text = await refused(session, "take", {})
         assert (
             text == "Invalid arguments for tool take: Object missing required field `at`"
+        )
+        text = await refused(session, "takes_three", {"b": 1})
+        assert text == (
+            "Invalid arguments for tool takes_three: Object missing required fields "
+            "`a`, `c`"
         )
         text = await refused(session, "take", {"at": {"x": "one"}})
         assert text.endswith("Expected `int`, got `str` - at `$.at.x`")
@@ -432,11 +441,7 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
 
     @server.tool
     async def rpc() -> None:
-        raise segue.McpError(-32099 + 94, "wrong", {"why": [1]})
-
-    @server.tool
-    async def reserved() -> None:
-        raise segue.McpError(-32001, "not one of the protocol's")
+        raise segue.McpError(1005, "wrong", {"why": [1]})
 
     @server.tool
     def no_json() -> object:
@@ -461,10 +466,8 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
             assert caught.value.message == text
         with pytest.raises(segue.RemoteError) as refused:
             await session.call("rpc")
-        assert refused.value.code == -32005 or refused.value.code == -32603
+        assert refused.value.code == 1005
         assert refused.value.data == {"why": [1]} and refused.value.message == "wrong"
-        with pytest.raises(segue.RemoteError, match="not one of"):
-            await session.call("reserved")
 
     world.run(server, work)
     logged = {
@@ -614,3 +617,56 @@ def test_the_reason_of_a_failed_stream_is_its_last_segment(world: ServerWorld) -
         assert [block.text for block in caught.value.result.content] == read
 
     world.run(server, work)
+
+
+@pytest.mark.parametrize("code", [-32001, -32000, -32050, -32099, -32042])
+def test_reserved_codes_are_refused_where_the_error_is_made(code: int) -> None:
+    with pytest.raises(ValueError, match=f"the protocol reserves the error code {code}:"):
+        segue.McpError(code, "mine")
+
+
+@pytest.mark.parametrize("code", [1.5, "no", True, None, 2**31, -(2**31) - 1])
+def test_a_code_is_an_integer(code: Any) -> None:
+    with pytest.raises(ValueError, match="has to be an integer, not"):
+        segue.McpError(code, "mine")
+
+
+@pytest.mark.parametrize("code", [1, 0, -32602, -32002, -32020, -32100, -31999])
+def test_other_codes_are_taken(code: int) -> None:
+    assert segue.McpError(code, "mine").code == code
+
+
+@pytest.mark.parametrize("of_tool", [None, True, False])
+@pytest.mark.parametrize("of_server", [None, True, False])
+def test_a_server_says_whether_text_is_structured(
+    nothing_left: None, of_server: bool | None, of_tool: bool | None
+) -> None:
+    server = segue.Server("switch", structured=of_server)
+
+    @server.tool(structured=of_tool)
+    async def text() -> str:
+        return "a"
+
+    @server.tool(structured=of_tool)
+    async def number() -> int:
+        return 1
+
+    @server.tool
+    async def nothing() -> None:
+        return None
+
+    @server.tool
+    async def image() -> segue.Image:
+        return segue.Image(b"x", "image/png")
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            wanted = of_server if of_tool is None else of_tool
+            result = await session.call("text")
+            assert (result.structured is not None) == (wanted is True)
+            result = await session.call("number")
+            assert (result.structured is not None) == (wanted is not False)
+            for name in ("nothing", "image"):
+                assert (await session.call(name)).structured is None
+
+    run(work)

@@ -50,7 +50,7 @@ static void the_words_of_a_stand_in_may_be_a_tools(void **state)
     kit_result(&k, call, PART(SEG(1, "a")));
     kit_error(&k, call, -32603, "{\"reason\":\"answer_gone\"}");
     assert_int_equal(r->completed, 1);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
     assert_int_equal(r->rpc_code, -32603);
     kit_expect_silence(&k);
     kit_end(&k);
@@ -309,7 +309,7 @@ static void expiry_leaves_an_incomplete_stream(void **state)
             kit_result(&k, get, TASK_2025("T", "failed"));
         kit_error(&k, segments_expect_pull(&k, purged ? "2" : ""),
                   purged ? -32602 : -32603, NULL);
-        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->status, purged ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
         assert_int_equal(r->segments, 2);
         assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
         kit_expect_silence(&k);
@@ -334,7 +334,7 @@ static void expiry_told_twice_leaves_an_incomplete_stream(void **state)
     kit_result(&k, get, TASK_2025("T", "failed"));
     assert_int_equal(r->completed, 0);
     kit_error(&k, fetch, -32603, NULL);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
     assert_int_equal(r->rpc_code, -32603);
     assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
     kit_expect_silence(&k);
@@ -499,7 +499,7 @@ static void an_error_behind_segments_keeps_its_code(void **state)
                        BAD_END(SEG(2, "b") "," SEG(3, "oh")));
             kit_error(&k, segments_expect_pull(&k, ""), -32603, NULL);
         }
-        assert_int_equal(r->status, i < 2 ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
         assert_int_equal(r->rpc_code, -32603);
         if (!i)
             assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
@@ -528,7 +528,7 @@ static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
         kit_result(&k, segments_expect_pull(&k, "2"), BAD_END(SEG(3, "c")));
         if (!cancelled)
             kit_error(&k, segments_expect_pull(&k, ""), -32000, NULL);
-        assert_int_equal(r->status, cancelled ? SEGUE_E_CANCELLED : SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->status, cancelled ? SEGUE_E_CANCELLED : SEGUE_E_REMOTE);
         assert_int_equal(r->rpc_code, cancelled ? 0 : -32000);
         assert_int_equal(r->segments, 3);
         assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
@@ -571,7 +571,7 @@ static void an_error_in_the_middle(void **state)
         if (segments)
             kit_result(&k, call, PART(SEG(1, "a")));
         kit_error(&k, call, -32000, NULL);
-        assert_int_equal(r->status, segments ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
         assert_int_equal(r->rpc_code, -32000);
         kit_end(&k);
     }

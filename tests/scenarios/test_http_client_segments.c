@@ -176,7 +176,7 @@ static void an_answer_that_is_gone_is_pulled(void **state)
     script_until(&s, r->segments == 1);
     script_event(call, NULL, GONE, json_at(call->body, "id"));
     script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
     assert_int_equal(r->rpc_code, -32603);
     script_end(&s);
 }
@@ -334,7 +334,7 @@ static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
         script_result(expect_pull(&s, "2"), BAD_END(SEG(3, "c")));
         script_error(expect_pull(&s, ""), "200 OK", -32000, NULL);
         script_until(&s, r->completed);
-        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
         assert_int_equal(r->rpc_code, -32000);
         assert_int_equal(r->segments, 3);
         script_expect_silence(&s);

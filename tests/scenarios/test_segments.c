@@ -352,6 +352,11 @@ static void failed_with_an_error(world *w)
     assert_non_null(strstr(r.last, "\"dev.segue/error\":{\"code\":-32603,\"message\":"
                                    "\"Protocol level failure\",\"data\":{"));
     assert_code(legacy_task(c, "2", "tasks/result", r.task, NULL), -32603);
+    /* segments that are pulled have the error in the same way */
+    const char *p = legacy_task(c, "3", "tasks/result", r.task, "\"lastSeqNr\":1");
+    assert_at(p, "result.isComplete", "true");
+    assert_non_null(strstr(p, "\"dev.segue/error\":{\"code\":-32603,\"message\":"
+                              "\"Protocol level failure\",\"data\":{"));
 }
 
 /* ---- readers ---- */

@@ -182,7 +182,8 @@ typedef struct segue_error_view {
     segue_status status;
     int32_t rpc_code;    /* the code of the JSON-RPC error that the peer sent; 0 = the
                             failure is local */
-    int32_t retryable;   /* 1 = the same call may succeed when it is made again */
+    int32_t retryable;   /* 1 = the same call may succeed when it is made again: by its
+                            status, or because the peer says when ("retryAfterMs") */
     const char *message; /* one line for a person; never NULL */
     const char *data;    /* `data` of the peer's JSON-RPC error, JSON text; NULL = the
                             error has no data */

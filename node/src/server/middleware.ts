@@ -147,14 +147,16 @@ export function limitRate(perSecond: number, options: RateOptions = {}): Middlew
         const full = Math.max(fullAt.get(name) ?? at, at) + each;
         const wait = full - at - most * each;
         if (wait > 1e-6) {
+            const retryAfterMs = Math.max(1, Math.round(wait));
             throw new RpcError(
                 INTERNAL,
-                `Too many calls: at most ${perSecond} a second`,
+                `Too many calls: at most ${perSecond} a second. Try again in ` +
+                    `${retryAfterMs} ms`,
                 {
                     reason: "limit",
                     limit: "calls_per_second",
                     value: perSecond,
-                    retryAfterMs: Math.max(1, Math.round(wait)),
+                    retryAfterMs,
                 },
             );
         }

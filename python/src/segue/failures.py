@@ -48,15 +48,48 @@ class Declined(ToolError):
         self.action = action
 
 
+# The codes from -32099 to -32000 that the protocol defines and a handler may use.
+_DEFINED = (-32002, -32020, -32021, -32022)
+_MOST_CODE = 2**31
+
+
+def _check_code(code: int) -> None:
+    """Refuses a code that cannot be sent. The protocol reserves -32099 to -32000
+    (2026-07-28).
+
+    Raises:
+        ValueError: it is no integer of 32 bits, or it is reserved.
+    """
+    is_whole = isinstance(code, int) and not isinstance(code, bool)
+    if not is_whole or not -_MOST_CODE <= code < _MOST_CODE:
+        raise ValueError(f"the code of a McpError has to be an integer, not {code!r}")
+    if -32099 <= code <= -32000 and code not in _DEFINED:
+        raise ValueError(
+            f"the protocol reserves the error code {code}: a McpError of your own needs "
+            "a code outside of -32099 to -32000, such as 1"
+        )
+
+
 class McpError(errors.RemoteError):
     """A JSON-RPC error, such as -32602 for wrong parameters.
 
     Args:
-        code: the JSON-RPC code.
+        code: the JSON-RPC code. The protocol reserves -32099 to -32000.
         message: one line.
         data: any value that JSON can represent.
+
+    Raises:
+        ValueError: the code is no integer, or the protocol reserves it.
     """
 
     def __init__(self, code: int = -32603, message: str = "", data: Any = None) -> None:
+        _check_code(code)
         encoded = None if data is None else msgspec.json.encode(data)
         super().__init__(message, code=code, data=encoded)
+
+    @classmethod
+    def _of_peer(cls, code: int, message: str, data: Any = None) -> McpError:
+        """Makes the error with which a peer answered. Its code is not checked."""
+        made = cls(-32603, message, data)
+        made.code = code
+        return made

@@ -136,7 +136,10 @@ def limit_rate(
                 "retryAfterMs": max(1, round(wait * 1000)),
             }
             raise McpError(
-                -32603, f"Too many calls: at most {per_second:g} a second", told
+                -32603,
+                f"Too many calls: at most {per_second:g} a second. Try again in "
+                f"{told['retryAfterMs']} ms",
+                told,
             )
         full_at[name] = full
         full_at.move_to_end(name)

@@ -325,4 +325,4 @@ def _find(tasks: list[SavedTask], name: str) -> SavedTask:
         return near[0]
     if near:
         raise KeyError(f"{name!r} is ambiguous: {', '.join(task.id for task in near)}")
-    raise KeyError(f"no saved task {name!r}")
+    raise KeyError(f"no saved task {name!r}: it has never been saved, or it has ended")

@@ -22,6 +22,16 @@ void sgi_segment_write_error(sgi_buf *out, const sgi_op *op)
     sgi_jw_close(&w, '}');
 }
 
+void sgi_segments_write_error_meta(sgi_buf *meta, const sgi_op *op)
+{
+    if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
+        return;
+    if (meta->len)
+        sgi_buf_add_char(meta, ',');
+    sgi_buf_add_lit(meta, "\"dev.segue/error\":");
+    sgi_buf_add(meta, op->head.final_data, op->head.final_len);
+}
+
 bool sgi_segments_are_complete(const sgi_op *op)
 {
     return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);

@@ -85,6 +85,7 @@ static void write_meta(const sgi_pull *fetch, sgi_sending *sending, bool complet
         sgi_buf_add_uint(&meta, fetch->voided);
     }
     if (complete) {
+        sgi_segments_write_error_meta(&meta, op);
         sgi_fold_write_fields(&fetch->fields, &sending->w, sgi_buf_str(&meta));
     } else {
         sgi_jw_key(&sending->w, "_meta");

@@ -79,18 +79,6 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     return true;
 }
 
-/* Adds the error that ended the call to _meta, as an object for clients of this library.
- * In the segments this error is only a text. */
-static void add_error(sgi_buf *meta, const sgi_op *op)
-{
-    if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
-        return;
-    if (meta->len)
-        sgi_buf_add_char(meta, ',');
-    sgi_buf_add_lit(meta, "\"dev.segue/error\":");
-    sgi_buf_add(meta, op->head.final_data, op->head.final_len);
-}
-
 static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool complete)
 {
     const sgi_op *op = push->cursor.reader.op;
@@ -105,7 +93,7 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
         sgi_buf_add_uint(&meta, push->cursor.voided);
     }
     if (complete || sgi_segments_are_withheld(op))
-        add_error(&meta, op);
+        sgi_segments_write_error_meta(&meta, op);
     if (complete) {
         sgi_fold_write_fields(&push->cursor.fields, &sending->w, sgi_buf_str(&meta));
     } else if (meta.len) {

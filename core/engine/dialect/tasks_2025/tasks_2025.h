@@ -83,6 +83,9 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);
 void sgi_segment_write_error(sgi_buf *out, const sgi_op *op);
 /* True when clients may see the end of the task, so that no further segment follows. */
 bool sgi_segments_are_complete(const sgi_op *op);
+/* Adds the error that ended the call to the members of _meta, as an object for clients of
+ * this library (R-1905-46). In the segments this error is only a text. */
+void sgi_segments_write_error_meta(sgi_buf *meta, const sgi_op *op);
 /* True when the task was cancelled or has expired. Segments that were not sent before are
  * then never sent (R-1905-40, R-1905-47). */
 bool sgi_segments_are_withheld(const sgi_op *op);

@@ -616,7 +616,7 @@ def _refusal(status: int, raw: bytes | None) -> Exception:
     told = _decode(raw)
     told = told if isinstance(told, dict) else {}
     message = str(told.get("message", ""))
-    return McpError(told.get("code", -32603), message, told.get("data"))
+    return McpError._of_peer(told.get("code", -32603), message, told.get("data"))
 
 
 def _form(message: str, tp: Any) -> tuple[forms.Form[Any], bytes]:

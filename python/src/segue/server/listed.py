@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Prompt", "Resource"]
 
 _VARIABLE = re.compile(r"\{\+?([^{}]*)\}")
+# the letters of the name of a variable (core/wire/uri_template.c)
+_VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.%]+")
 _NOT_FOUND = -32002
 
 
@@ -134,6 +136,23 @@ class _CompletionCall(layers.Call):
 # ---- resources
 
 
+def _variables_of(uri: str) -> list[str]:
+    """Returns the variables of a URI template.
+
+    Raises:
+        TypeError: the template has another expression than {name} and {+name}.
+    """
+    found = []
+    for match in _VARIABLE.finditer(uri):
+        if not _VARIABLE_NAME.fullmatch(match[1]):
+            raise TypeError(
+                f"resource {uri!r}: a template cannot have {match[0]}, only {{name}} and "
+                "{+name}, whose value may have slashes"
+            )
+        found.append(match[1])
+    return found
+
+
 class Resource(Completing):
     """A resource, or a template of resources if its URI has variables."""
 
@@ -161,7 +180,7 @@ class Resource(Completing):
     ) -> None:
         super().__init__(function, thread)
         self.key, self.mime_type = uri, mime_type
-        self.variables = _VARIABLE.findall(uri)
+        self.variables = _variables_of(uri)
         self.item = (
             _segue.ITEM_RESOURCE_TEMPLATE if self.variables else _segue.ITEM_RESOURCE
         )

@@ -69,6 +69,11 @@ def _is_text(tp: Any) -> bool:
     return is_class and issubclass(tp, str) and not issubclass(tp, enum.Enum)
 
 
+def _has_value(tp: Any) -> bool:
+    """Returns whether a type has another value than None."""
+    return plain(tp) not in (None, type(None))
+
+
 def _says_nothing(tp: Any) -> bool:
     """Returns whether a type says nothing of its values, such as Any and list."""
     tp = plain(tp)
@@ -135,19 +140,25 @@ class Output:
         self._name = _named(tp)
 
     @classmethod
-    def of(cls, returns: Any, structured: bool | None) -> Output | None:
+    def of(
+        cls, returns: Any, structured: bool | None, structured_default: bool | None = None
+    ) -> Output | None:
         """Returns the structured results of a function, or None if its results are not
         structured.
 
         Args:
             returns: the declared type of the function's value.
             structured: see `Server.tool`.
+            structured_default: the same for all tools of the server; see `Server`.
         """
+        if structured is None and structured_default is False:
+            structured = False
         if structured is False or returns is Any or _has_content(returns):
             return None
         if structured:
             return cls(returns)
-        if _is_text(returns) or _says_nothing(returns):
+        is_text = _is_text(returns) and not (structured_default and _has_value(returns))
+        if is_text or _says_nothing(returns):
             return None
         try:
             return cls(returns)

@@ -76,6 +76,9 @@ class Server:
         expose_errors: True = callers get the texts of all exceptions. By default callers
             only learn that the tool failed. `ToolError` and `McpError` are meant for
             callers, who always get their texts.
+        structured: True = the results of tools are structured when they are text, too
+            (`-> str`), as with FastMCP. False = no result is structured. The option of a
+            tool comes first.
         options: further members of `segue_server_options`, by their names in C (limits,
             dialects, keys); durations in milliseconds.
 
@@ -99,6 +102,7 @@ class Server:
         list_scope: Literal["private", "public"] = "private",
         lifespan: Lifespan | None = None,
         expose_errors: bool = False,
+        structured: bool | None = None,
         options: _segue.ServerOptions | None = None,
     ) -> None:
         if principal == "":
@@ -116,6 +120,7 @@ class Server:
         self.principal = principal
         self.lifespan = lifespan
         self.expose_errors = expose_errors
+        self.structured = structured
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
         self._items: dict[tuple[int, str], Item] = {}
@@ -198,7 +203,9 @@ class Server:
                 an `input_schema`, which says so itself (`additionalProperties: false`).
                 False: unknown arguments are ignored.
         """
-        return self._decorate(function, lambda made: Tool(made, **options))
+        return self._decorate(
+            function, lambda made: Tool(made, structured_default=self.structured, **options)
+        )
 
     def _decorate(self, function: Any, make: Callable[[Any], Item]) -> Any:
         def decorate(made: F) -> F:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import re
 import sys
 import types
 import typing
@@ -84,14 +85,22 @@ _decode_loose = msgspec.json.Decoder(_Loose).decode
 _decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def unknown_arguments(params: bytes, known: Iterable[str]) -> list[str]:
-    """Returns the names of the arguments in the params of a call that are not known."""
+# The message of msgspec for an object at the top.
+_MISSING = re.compile("Object missing required field `[^`]+`")
+
+
+def argument_names(params: bytes) -> list[str]:
+    """Returns the names of the arguments in the params of a call."""
     try:
-        given = _decode_names(_decode_loose(params).arguments)
+        return list(_decode_names(_decode_loose(params).arguments))
     except msgspec.MsgspecError:  # the arguments are not an object
         return []
+
+
+def unknown_arguments(params: bytes, known: Iterable[str]) -> list[str]:
+    """Returns the names of the arguments in the params of a call that are not known."""
     names = set(known)
-    return [name for name in given if name not in names]
+    return [name for name in argument_names(params) if name not in names]
 
 
 class Signature:
@@ -343,9 +352,17 @@ class Signature:
                 return BadArguments(f"Invalid arguments for {what}: {text}")
         why = schema.reason(error).replace("$.arguments", "$")
         why = why.removesuffix(" - at `$`")
-        if why == "Object missing required field `arguments`":
-            why = f"Object missing required field `{self.required[0]}`"
+        if _MISSING.fullmatch(why):
+            why = self._all_missing(params) or why
         return BadArguments(f"Invalid arguments for {what}: {why}")
+
+    def _all_missing(self, params: bytes | None) -> str:
+        """Names all missing arguments, because msgspec names the first one only."""
+        given = () if params is None else argument_names(params)
+        missing = [f"`{name}`" for name in self.required if name not in given]
+        plural = "s" if len(missing) > 1 else ""
+        text = f"Object missing required field{plural} {', '.join(missing)}"
+        return text if missing and params is not None else ""
 
     def _make_call(self) -> Callable[..., Any]:
         """Returns `call`."""

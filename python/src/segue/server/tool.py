@@ -86,6 +86,7 @@ class Tool(Item):
         input_schema: dict[str, Any] | None = None,
         output_schema: dict[str, Any] | None = None,
         structured: bool | None = None,
+        structured_default: bool | None = None,
         task: TaskPolicy = "never",
         ttl: float | None = None,
         poll: float | None = None,
@@ -117,7 +118,7 @@ class Tool(Item):
                 self.key,
             )
         self._known = _known_names(input_schema, forbid_extra)
-        self._output = Output.of(self._value_type(), structured)
+        self._output = Output.of(self._value_type(), structured, structured_default)
         if output_schema and structured is None and self._output and self._output.wraps:
             self._output = None  # the schema of the application does not say `result`
         self._flags = (
