@@ -336,7 +336,7 @@ for (const kind of ["call", "stream", "start"] as const)
                     await (await session.start("job")).result();
                 else
                     for await (const { text } of session.stream("job"))
-                        if (text !== "one") stray.push(text);
+                        if (text !== "one") stray.push(String(text));
             };
             const calling = work().then(
                 () => assert.fail("the task has not been lost"),

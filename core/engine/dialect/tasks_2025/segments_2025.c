@@ -8,10 +8,12 @@
 
 /* True when the error says why the rest of the result cannot be had, and not how the call
  * ended: the server no longer knows the task, or the call has succeeded. */
-static bool is_of_a_lost_part(const sgi_task_2025 *task)
+static bool is_of_a_lost_part(const segue_request *request)
 {
+    const sgi_task_2025 *task = sgi_2025_of(request);
     return task && task->some &&
-           (task->unknown || (task->tracker.complete && !task->is_error));
+           (task->unknown || sgi_follow_state(request) == SEGUE_TASK_COMPLETED ||
+            (task->tracker.complete && !task->is_error));
 }
 
 /* Ends the request with the server's error. The application also gets the segments that
@@ -20,7 +22,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED)
         sgi_follow_end_as_cancelled(request);
-    else if (is_of_a_lost_part(sgi_2025_of(request)))
+    else if (is_of_a_lost_part(request))
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
     else
         sgi_request_finish_error(request, NULL, error);
