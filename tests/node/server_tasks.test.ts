@@ -332,8 +332,7 @@ for (const kind of ["call", "stream", "start"] as const)
             const stray: string[] = [];
             const work = async (): Promise<void> => {
                 if (kind === "call") await session.call("job");
-                else if (kind === "start")
-                    await (await session.start("job")).result();
+                else if (kind === "start") await (await session.start("job")).result();
                 else
                     for await (const { text } of session.stream("job"))
                         if (text !== "one") stray.push(String(text));

@@ -204,7 +204,8 @@ class Server:
                 False: unknown arguments are ignored.
         """
         return self._decorate(
-            function, lambda made: Tool(made, structured_default=self.structured, **options)
+            function,
+            lambda made: Tool(made, structured_default=self.structured, **options),
         )
 
     def _decorate(self, function: Any, make: Callable[[Any], Item]) -> Any:
