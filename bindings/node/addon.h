@@ -392,6 +392,8 @@ void sgnode_on_reconnect(void *user, segue_session *session, int32_t attempt,
 void sgnode_on_notification(void *user, segue_session *session, const char *method,
                             const char *params, size_t len);
 void sgnode_on_stderr(void *user, const char *text, size_t len);
+/* Appends a STDERR event without a line, and frees the user. */
+void sgnode_on_stderr_end(void *user);
 void sgnode_on_authorize(void *user, const char *url, const char *state);
 
 /* The indexes in sgnode_user.hooks. The callback table decides which hook an index means.

@@ -488,6 +488,12 @@ void sgnode_on_stderr(void *opaque, const char *text, size_t len)
         tell(user, SGB_STDERR, sgnode_text(env, text, len), NULL, NULL);
 }
 
+void sgnode_on_stderr_end(void *opaque)
+{
+    push_plain(opaque, SGB_STDERR);
+    sgnode_user_free(opaque);
+}
+
 void sgnode_on_authorize(void *opaque, const char *url, const char *state)
 {
     sgnode_user *user = opaque;

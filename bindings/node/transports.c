@@ -73,7 +73,7 @@ static napi_value transport_spawn(sgnode_frame *frame)
         if (!sgnode_user_new(frame, host, frame->arg[2], &user))
             return NULL;
         full.user = user;
-        full.free_user = sgnode_user_free;
+        full.free_user = sgnode_on_stderr_end;
         full.on_stderr = sgnode_on_stderr;
     }
     segue_status status =

@@ -302,6 +302,12 @@ void sgpy_on_stderr(void *user, const char *text, size_t len)
         finish(user, entered, SGB_STDERR, sgpy_text(text, len), NULL, NULL);
 }
 
+void sgpy_on_stderr_end(void *user)
+{
+    push_plain(user, SGB_STDERR);
+    sgpy_user_free(user);
+}
+
 void sgpy_on_authorize(void *user, const char *url, const char *state)
 {
     bool entered;

@@ -173,7 +173,7 @@ PyObject *sgpy_transport_spawn(PyObject *runtime, PyObject *options, PyObject *h
     if (handler != Py_None) {
         user = sgpy_user_new(sgpy_host_of(runtime), handler);
         full.user = user;
-        full.free_user = sgpy_user_free;
+        full.free_user = sgpy_on_stderr_end;
         full.on_stderr = sgpy_on_stderr;
     }
     segue_status status = SEGUE_E_NOMEM;

@@ -273,6 +273,8 @@ void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
 void sgpy_on_notification(void *user, segue_session *session, const char *method,
                           const char *params, size_t len);
 void sgpy_on_stderr(void *user, const char *text, size_t len);
+/* Appends a STDERR event without a line, and frees the user. */
+void sgpy_on_stderr_end(void *user);
 void sgpy_on_authorize(void *user, const char *url, const char *state);
 /* May be called on any thread. */
 void sgpy_on_log(void *host, int32_t level, const char *text);

@@ -209,8 +209,9 @@ export interface Native {
     transportStdio(runtime: Runtime): Transport;
     transportFds(runtime: Runtime, fdIn: number, fdOut: number): Transport;
     /**
-     * Starts a child process. The handler receives the events STDERR. Without a handler
-     * the child writes to the standard error of this process.
+     * Starts a child process. The handler receives the events STDERR, the last one
+     * without a line: the child has ended, and nothing more comes of it. Without a
+     * handler the child writes to the standard error of this process.
      */
     transportSpawn(
         runtime: Runtime,

@@ -136,6 +136,58 @@ test("run serves HTTP with tokens and a store", { timeout }, async (context) => 
     assert.ok(fs.existsSync(project.path("tasks.db")));
 });
 
+const LIFE = `
+    import fs from "node:fs";
+    import { Server } from "segue-mcp";
+    import { WORD } from "./helper.mjs";
+    const note = (text) => fs.appendFileSync("life", text + " " + WORD + "\\n");
+    const lifespan = async function* () {
+        note("begin");
+        try { yield { word: WORD }; }
+        finally { await new Promise((resolve) => setTimeout(resolve, 50)); note("end"); }
+    };
+    export const server = new Server({ name: "lives", lifespan });
+    server.tool("word", (_, ctx) => ctx.lifespan.word);
+`;
+
+test("run: the lifespan begins and ends", { timeout }, async (context) => {
+    const project = new Project(context);
+    project.write("server.mjs", LIFE);
+    const lived = () => fs.readFileSync(project.path("life"), "utf8");
+    const command = [COMMAND, "run", "server.mjs"];
+    const overStdio = await connect(command, { cwd: project.root, onStderr() {} });
+    assert.equal(await word(overStdio), "one");
+    await overStdio.close();
+    assert.equal(lived(), "begin one\nend one\n");
+    fs.rmSync(project.path("life"));
+    const child = project.start(context, "run", "server.mjs", "--http", "127.0.0.1:0");
+    const url = (await project.until("http://")).split(": ")[1] ?? "";
+    const session = await connect(url);
+    assert.equal(await word(session), "one");
+    await session.close();
+    child.kill("SIGINT");
+    await once(child, "exit");
+    assert.equal(lived(), "begin one\nend one\n");
+});
+
+test("dev: each process has a lifespan", { timeout }, async (context) => {
+    const project = new Project(context);
+    project.write("server.mjs", LIFE);
+    const words = ["--http", "127.0.0.1:0", "--drain", "1"];
+    const child = project.start(context, "dev", "server.mjs", ...words);
+    const url = (await project.until("Ctrl-C ends it")).split(" ")[2] ?? "";
+    const session = await connect(url);
+    assert.equal(await word(session), "one");
+    project.word("two");
+    await project.until("reloaded");
+    while ((await word(session)) !== "two");
+    await session.close();
+    child.kill("SIGINT");
+    await once(child, "exit");
+    const lived = fs.readFileSync(project.path("life"), "utf8").split("\n");
+    assert.deepEqual(lived.sort(), ["", "begin one", "begin two", "end one", "end two"]);
+});
+
 test("run says what is wrong", { timeout }, async (context) => {
     const project = new Project(context);
     const cases: [words: string[], why: RegExp, text?: string][] = [

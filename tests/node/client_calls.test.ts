@@ -332,6 +332,29 @@ test("environment, directory and standard error of a child", async () => {
     assert.deepEqual(lines, ["hello from /"]);
 });
 
+test("the last lines of a child come before its session is closed", async () => {
+    const lines: string[] = [];
+    const server = program("tools/fixture_server");
+    const script = `"${server}"; sleep 0.3; seq 1000 >&2; printf unended >&2`;
+    const session = await connect(["sh", "-c", script], {
+        onStderr: (line) => lines.push(line),
+    });
+    await session.close();
+    assert.equal(lines.length, 1001);
+    assert.deepEqual([lines[0], lines[999], lines[1000]], ["1", "1000", "unended"]);
+});
+
+test("a child that does not end is not waited for", { timeout: 20_000 }, async () => {
+    const lines: string[] = [];
+    const server = program("tools/fixture_server");
+    const script = `trap "echo told >&2" TERM; "${server}"; while :; do sleep 0.1; done`;
+    const session = await connect(["sh", "-c", script], {
+        onStderr: (line) => lines.push(line),
+    });
+    await session.close();
+    assert.deepEqual(lines, ["told"]);
+});
+
 test("a child without an environment of its own has ours", async () => {
     const lines: string[] = [];
     const server = program("tools/fixture_server");

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { createServer, type Server as HttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import {
@@ -9,6 +11,7 @@ import {
     Remote,
     RemoteError,
     type RemoteOptions,
+    Result,
     RpcError,
     Server,
     type Session,
@@ -248,6 +251,95 @@ test("a command comes back, and ends with its remote", { timeout: 120_000 }, asy
     await outer.close();
     await remote.close();
     while (isAlive(Number(second))) await new Promise(setImmediate);
+});
+
+/** Its `_meta` names the server that made it, and this server names itself. */
+inEachWorld("a result of another server passes", async (world) => {
+    const inner = new Server({ name: "inner" });
+    inner.tool("traced", () => new Result(["x"], { meta: { trace: 1 } }));
+    const near = new Server({ name: "near" });
+    near.tool("relay", async () => {
+        const session = await connect(inner);
+        try {
+            return await session.call("traced");
+        } finally {
+            await session.close();
+        }
+    });
+    await serve(world, near, async (session) => {
+        const { text, meta } = await session.call("relay");
+        assert.deepEqual([text, meta?.["trace"]], ["x", 1]);
+        const told = meta?.["io.modelcontextprotocol/serverInfo"] as { name: string };
+        assert.equal(told?.name ?? "near", "near");
+        await inner.close();
+    });
+});
+
+/** Makes an official server, of 1.x, whose questions name no call. */
+async function officialServer(http: HttpServer) {
+    const load = (name: string) => import(`@modelcontextprotocol/sdk/${name}.js`);
+    const { McpServer } = await load("server/mcp");
+    const { StreamableHTTPServerTransport } = await load("server/streamableHttp");
+    const server = new McpServer({ name: "official", version: "1" });
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+        open = resolve;
+    });
+    let hold: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+        hold = resolve;
+    });
+    const text = (said: string) => ({ content: [{ type: "text", text: said }] });
+    server.registerTool("asks", {}, async () => {
+        const { action, content } = await server.server.elicitInput({
+            message: "Who?",
+            requestedSchema: { type: "object", properties: { name: { type: "string" } } },
+        });
+        return text(`${action} ${content?.name}`);
+    });
+    server.registerTool("holds", {}, async () => {
+        hold();
+        await gate;
+        return text("held");
+    });
+    const sessionIdGenerator = () => "one";
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator });
+    const streams = new Promise<void>((resolve) => {
+        http.on("request", (request, response) => {
+            if (request.method === "GET") setImmediate(resolve);
+            void transport.handleRequest(request, response);
+        });
+    });
+    await server.connect(transport);
+    return { server, open, held, streams };
+}
+
+test("a question that names no call is that of the only call", async () => {
+    const http = createServer();
+    const { server, open, held, streams } = await officialServer(http);
+    await once(http.listen(0, "127.0.0.1"), "listening");
+    const { port } = http.address() as AddressInfo;
+    const { outer, remote } = await before(`http://127.0.0.1:${port}/mcp`);
+    await streams;
+    for (const era of ["modern", "legacy"] as const) {
+        const content = { name: "Ada" };
+        const onElicit = () => ({ action: "accept", content }) as const;
+        const session = await connect(outer, { era, onElicit });
+        assert.equal((await session.call("app_far_asks")).text, "accept Ada");
+        if (era === "legacy") {
+            const holds = session.call("app_far_holds");
+            await held;
+            const asks = session.call("app_far_asks", {}, { throwOnError: false });
+            assert.match((await asks).text, /names no call, and 2 calls are open/);
+            open();
+            assert.equal((await holds).text, "held");
+        }
+        await session.close();
+    }
+    await outer.close();
+    await remote.close();
+    await server.close();
+    http.close();
 });
 
 function isAlive(pid: number): boolean {

@@ -17,7 +17,6 @@ import pytest
 pytest.importorskip("typer")
 
 import segue
-from binding_worlds import until
 
 DEADLINE = 120
 SERVER = """
@@ -66,7 +65,6 @@ def test_over_stdio(file: Path, name: str) -> None:
         async with segue.connect(words, on_stderr=heard.append) as session:
             assert session.peer.server.version == "3"
             result = await session.call("words")
-            await until(lambda: len(heard) > 1)  # a pipe of its own has no common order
         assert result.decode(list[str]) == ["--fast", "x", "ran"]
         assert heard == ["printed while it is loaded", "printed while it runs"]
 

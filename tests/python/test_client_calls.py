@@ -334,6 +334,32 @@ def test_standard_error_of_a_child(nothing_left: None) -> None:
     run(work)
 
 
+def test_the_last_lines_of_a_child_come_before_its_session_is_closed(
+    nothing_left: None,
+) -> None:
+    async def work() -> None:
+        lines: list[str] = []
+        server = program("tools/fixture_server")
+        script = f'"{server}"; sleep 0.3; seq 1000 >&2; printf unended >&2'
+        session = await segue.connect(["sh", "-c", script], on_stderr=lines.append)
+        await session.close()
+        assert lines == [*map(str, range(1, 1001)), "unended"]
+
+    run(work)
+
+
+def test_a_child_that_does_not_end_is_not_waited_for(nothing_left: None) -> None:
+    async def work() -> None:
+        lines: list[str] = []
+        server = program("tools/fixture_server")
+        script = f'trap "echo told >&2" TERM; "{server}"; while :; do sleep 0.1; done'
+        session = await segue.connect(["sh", "-c", script], on_stderr=lines.append)
+        await asyncio.wait_for(session.close(), 20)
+        assert lines == ["told"]
+
+    run(work)
+
+
 def test_a_command_that_is_no_server(nothing_left: None) -> None:
     async def work() -> None:
         with pytest.raises(segue.Error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -238,6 +239,62 @@ def test_a_client_that_cannot_be_asked(nothing_left: None) -> None:
                 with contextlib.suppress(segue.Error):
                     await session.call("app_far_fails")
                 assert (await session.call("app_far_today", city="Bern")).text
+
+    run(work)
+
+
+@contextlib.asynccontextmanager
+async def official_server(gate: asyncio.Event, held: asyncio.Event) -> AsyncIterator[str]:
+    """An official server, whose question names no call; gives its URL."""
+    official = pytest.importorskip("mcp.server.mcpserver", reason="no official SDK")
+    uvicorn = pytest.importorskip("uvicorn")
+    server = official.MCPServer("official", log_level="ERROR")
+
+    async def asks(ctx: Any) -> str:
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        answer = await ctx.session.elicit_form("Who?", schema)
+        return f"{answer.action} {answer.content}"
+
+    async def holds() -> str:
+        held.set()
+        await gate.wait()
+        return "held"
+
+    asks.__annotations__["ctx"] = official.Context
+    server.tool(structured_output=False)(asks)
+    server.tool(structured_output=False)(holds)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        serving = uvicorn.Server(config)
+        task = asyncio.ensure_future(serving.serve(sockets=[listening]))
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        finally:
+            serving.should_exit = serving.force_exit = True
+            await asyncio.wait([task])
+
+
+def test_a_question_that_names_no_call_is_that_of_the_only_call() -> None:
+    async def work() -> None:
+        gate, held = asyncio.Event(), asyncio.Event()
+        async with (
+            official_server(gate, held) as url,
+            before(url, era="legacy").serving(http="127.0.0.1:0") as ours,
+            segue.connect(
+                ours.url,
+                on_elicit=lambda _: segue.ElicitResult("accept", {"name": "Ada"}),
+            ) as session,
+        ):
+            answer = await session.call("app_far_asks")
+            assert answer.text == "accept {'name': 'Ada'}"
+            holds = asyncio.ensure_future(session.call("app_far_holds"))
+            await held.wait()
+            with pytest.raises(segue.Error, match="names no call, and 2 calls are open"):
+                await session.call("app_far_asks")
+            gate.set()
+            assert (await holds).text == "held"
 
     run(work)
 

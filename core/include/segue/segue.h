@@ -333,7 +333,9 @@ SEGUE_API void segue_runtime_free(segue_runtime *runtime);
 /* A transport carries one conversation. It is attached once, by segue_server_attach or
  * segue_session_open, which consume it. */
 
-/* Receives one line of the child's standard error, without its newline. */
+/* Receives one line of the child's standard error, without its newline. Lines can come
+ * after on_closed of the session: the child still ends then. free_user follows the last
+ * line that the child wrote before its end. */
 typedef void (*segue_stderr_fn)(void *user, const char *text, size_t len);
 
 typedef struct segue_spawn_options {

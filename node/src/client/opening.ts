@@ -12,13 +12,13 @@ import {
 } from "../errors.js";
 import {
     type Runtime as Handle,
-    Kind,
     native,
     type SpawnOptions,
     type Transport,
 } from "../native.js";
 import { Runtime } from "../runtime.js";
 import type { Server } from "../server/server.js";
+import { clearTimeout, performance, setTimeout } from "../timers.js";
 import { OAuth, Redirects } from "./auth.js";
 import { type Line, milliseconds } from "./conversation.js";
 import { Exchange, isOver } from "./exchange.js";
@@ -59,6 +59,11 @@ interface OwnTransport {
 export type Target = string | URL | readonly string[] | Command | Server;
 
 const PATIENCE = 30_000;
+/**
+ * How long `close` waits for the last lines of a child process. A child has 2 s to end by
+ * itself and 2 s after SIGTERM, and is then killed.
+ */
+const CHILD_END_MS = 5000;
 
 /**
  * The time limit of the first connection. The limit does not count the time in which a
@@ -120,6 +125,8 @@ class Track implements Line {
     /** The time limit of the first connection. Set only while `connect` waits. */
     limit: Limit | undefined;
     private redirects: Redirects | undefined;
+    /** Resolves when the child process has ended and `onStderr` got its last line. */
+    private childEnd: Promise<void> | undefined;
     private attach: (() => unknown) | undefined;
     private session: Session | undefined;
 
@@ -205,9 +212,18 @@ class Track implements Line {
         const { onStderr } = options;
         if (onStderr === undefined)
             return native.transportSpawn(this.runtime.handle, told);
-        return native.transportSpawn(this.runtime.handle, told, (kind, line: string) => {
-            if (kind === Kind.STDERR) this.session?.run(onStderr, line);
+        let onEnd: () => void = () => undefined;
+        this.childEnd = new Promise((resolve) => {
+            onEnd = resolve;
         });
+        return native.transportSpawn(
+            this.runtime.handle,
+            told,
+            (_kind, line: string | undefined) => {
+                if (line === undefined || line === null) onEnd();
+                else this.session?.run(onStderr, line);
+            },
+        );
     }
 
     // ---- HTTP
@@ -292,7 +308,15 @@ class Track implements Line {
         }
     }
 
-    async closed(): Promise<void> {}
+    async closed(): Promise<void> {
+        if (!this.childEnd) return;
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<void>((resolve) => {
+            timer = setTimeout(resolve, CHILD_END_MS); // it also keeps the process alive
+        });
+        await Promise.race([this.childEnd, late]);
+        clearTimeout(timer);
+    }
 }
 
 /** Returns whether the program exists and can be executed. */

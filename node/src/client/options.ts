@@ -68,8 +68,9 @@ export interface ConnectOptions extends AnswerOptions {
     onNotification?: ((method: string, params: JsonObject) => unknown) | undefined;
     /** Called when the server was lost and the client tries to connect again. */
     onReconnect?: ((reconnect: Reconnect) => unknown) | undefined;
-    /** Called with each line that a child process writes to its standard error. Without
-     * this callback the child writes to the standard error of this process. */
+    /** Called with each line that a child process writes to its standard error; `close`
+     * waits until the child has ended and its last line was passed on. Without this
+     * callback the child writes to the standard error of this process. */
     onStderr?: ((line: string) => unknown) | undefined;
 
     // ---- calls

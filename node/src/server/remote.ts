@@ -81,13 +81,15 @@ interface Told {
 export class Remote extends Server {
     /** The session with the remote server. */
     readonly session: Session;
+    readonly #link: Link;
     #changes: Changes | undefined;
     /** The refreshes of the lists run one after the other. */
     #refreshing: Promise<void> = Promise.resolve();
 
-    private constructor(session: Session, name: string) {
+    private constructor(link: Link, name: string) {
         super({ name });
-        this.session = session;
+        this.#link = link;
+        this.session = link.session;
     }
 
     /**
@@ -102,15 +104,14 @@ export class Remote extends Server {
             throw new TypeError("mount a Server itself, not a Remote of it");
         }
         const { serverName = "remote", ...rest } = options;
+        const asks: Asks = new Set();
         const session = await connect(target, {
             logLevel: "debug",
             onLog: () => undefined, // a message that belongs to no call
             ...rest,
-            onInput: ({ method }) => {
-                throw new Refused(`${method} belongs to no call`, METHOD_NOT_FOUND);
-            },
+            onInput: (question) => askOnly(asks, question),
         });
-        const remote = new Remote(session, serverName);
+        const remote = new Remote({ session, asks }, serverName);
         try {
             await remote.#begin();
         } catch (error) {
@@ -187,16 +188,48 @@ export class Remote extends Server {
             (await listing) as Told[];
         if (kind === "tools") {
             const tools = await told(session.listTools(fresh));
-            return tools.map((one) => toolOf(session, one));
+            return tools.map((one) => toolOf(this.#link, one));
         }
         if (kind === "prompts") {
             const prompts = await told(session.listPrompts(fresh));
-            return prompts.map((one) => promptOf(session, one));
+            return prompts.map((one) => promptOf(this.#link, one));
         }
         const resources = await told(session.listResources(fresh));
         const templates = await told(session.listResourceTemplates(fresh));
-        return [...resources, ...templates].map((one) => resourceOf(session, one));
+        return [...resources, ...templates].map((one) => resourceOf(this.#link, one));
     }
+}
+
+// ---- questions outside of calls
+
+/** Asks the client of a call. */
+type Ask = (question: Pick<Question, "method" | "params">) => Promise<object>;
+/** What asks the clients of the calls that are open. */
+type Asks = Set<Ask>;
+
+/** The session with the remote server, and its open calls. */
+interface Link {
+    readonly session: Session;
+    readonly asks: Asks;
+}
+
+/**
+ * Asks the client of the only open call.
+ *
+ * A server of a revision before 2026-07-28 may send a question on a stream that names no
+ * call: the official SDK does so over HTTP, unless the server's program says to which
+ * call the question belongs. A question may only follow from a call, so it is that of
+ * the only open one. If there are several calls, their clients may be several users, and
+ * nobody is asked.
+ */
+async function askOnly(asks: Asks, { method, params }: Question): Promise<object> {
+    const [ask] = asks;
+    if (ask && asks.size === 1) return ask({ method, params });
+    const count = asks.size || "no";
+    throw new Refused(
+        `${method} names no call, and ${count} calls are open: nobody is asked`,
+        METHOD_NOT_FOUND,
+    );
 }
 
 // ---- relaying
@@ -292,33 +325,38 @@ class RemoteSuggestions extends Suggestions {
     }
 }
 
-function toolOf(session: Session, given: Told): Relay {
+function toolOf({ session, asks }: Link, given: Told): Relay {
     const { execution, ...told } = given;
     const support = execution?.taskSupport ?? "forbidden";
     async function* call(args: Record<string, unknown>, ctx: Context) {
         const { answers, ...passed } = passing(ctx);
-        const stream = session.stream(told.name, args, {
-            ...passed,
-            onInput: answers,
-            meta: withoutProtocol(ctx.meta),
-            signal: ctx.signal,
-            throwOnError: false,
-            collect: false,
-        });
-        let blocks = 0;
-        for await (const segment of stream) {
-            if (segment.replaces) {
-                await ctx.replace(segment);
-                blocks = 1;
-            } else if (segment.index < blocks && segment.text !== undefined) {
-                await ctx.extend(segment.index, segment.text);
-            } else {
-                yield segment;
-                blocks++;
+        asks.add(answers);
+        try {
+            const stream = session.stream(told.name, args, {
+                ...passed,
+                onInput: answers,
+                meta: withoutProtocol(ctx.meta),
+                signal: ctx.signal,
+                throwOnError: false,
+                collect: false,
+            });
+            let blocks = 0;
+            for await (const segment of stream) {
+                if (segment.replaces) {
+                    await ctx.replace(segment);
+                    blocks = 1;
+                } else if (segment.index < blocks && segment.text !== undefined) {
+                    await ctx.extend(segment.index, segment.text);
+                } else {
+                    yield segment;
+                    blocks++;
+                }
             }
+            const { structured, isError, meta } = stream.result;
+            yield new Result([], { structured, isError, meta });
+        } finally {
+            asks.delete(answers);
         }
-        const { structured, isError, meta } = stream.result;
-        yield new Result([], { structured, isError, meta });
     }
     return new Relay(told.name, call, {
         sort: { list: "tools", kind: Sort.TOOL, what: "tool", method: "tools/call" },
@@ -334,7 +372,7 @@ function toolOf(session: Session, given: Told): Relay {
     });
 }
 
-function resourceOf(session: Session, told: Told): Relay {
+function resourceOf(link: Link, told: Told): Relay {
     const isTemplate = told.uriTemplate !== undefined;
     const own = told.uriTemplate ?? told.uri ?? "";
     const beginOf = (uri: string): string => uri.split("{", 1)[0] as string;
@@ -342,7 +380,7 @@ function resourceOf(session: Session, told: Told): Relay {
         // The beginning of the URI has the prefixes of all mounts.
         const shown = beginOf(ctx.item.key);
         const uri = beginOf(own) + ctx.name.slice(shown.length);
-        const answer = (await relay(session, "resources/read", { uri }, ctx)) as unknown;
+        const answer = (await relay(link, "resources/read", { uri }, ctx)) as unknown;
         const contents = (answer as Contents).contents.map((one) =>
             one.uri === uri ? { ...one, uri: ctx.name } : one,
         );
@@ -355,7 +393,7 @@ function resourceOf(session: Session, told: Told): Relay {
         told,
         named: isTemplate ? "uriTemplate" : "uri",
         options: {},
-        suggestions: new RemoteSuggestions(session, of),
+        suggestions: new RemoteSuggestions(link.session, of),
         reply: (call, { contents, _meta }: Contents) => {
             setMeta(call, _meta);
             native.callReply(call, null, contents.map(jsonText));
@@ -374,10 +412,10 @@ interface Messages {
     _meta?: Meta;
 }
 
-function promptOf(session: Session, told: Told): Relay {
+function promptOf(link: Link, told: Told): Relay {
     const { name } = told;
     const get = (args: Record<string, unknown>, ctx: Context): Promise<object> =>
-        relay(session, "prompts/get", { name, arguments: args }, ctx);
+        relay(link, "prompts/get", { name, arguments: args }, ctx);
     const of = told.arguments?.length ? { type: "ref/prompt", name } : undefined;
     return new Relay(name, get, {
         sort: {
@@ -389,7 +427,7 @@ function promptOf(session: Session, told: Told): Relay {
         told,
         named: "name",
         options: {},
-        suggestions: new RemoteSuggestions(session, of),
+        suggestions: new RemoteSuggestions(link.session, of),
         reply: (call, { messages, description, _meta }: Messages) => {
             setMeta(call, _meta);
             if (description !== undefined) {
@@ -402,7 +440,7 @@ function promptOf(session: Session, told: Told): Relay {
 
 /** Returns the callbacks that pass on what comes during a call. */
 function passing(ctx: Context) {
-    const answers = async ({ method, params }: Question): Promise<object> => {
+    const answers: Ask = async ({ method, params }) => {
         try {
             return (await ctx.request(method, params)) as object;
         } catch (error) {
@@ -424,11 +462,21 @@ function passing(ctx: Context) {
 }
 
 /** Sends a request to the remote server, and returns its answer. */
-function relay(session: Session, method: string, params: object, ctx: Context) {
+async function relay(
+    { session, asks }: Link,
+    method: string,
+    params: object,
+    ctx: Context,
+): Promise<Record<string, unknown>> {
     const { answers, ...passed } = passing(ctx);
     const given = { ...params, _meta: withoutProtocol(ctx.meta) };
     const options = { answers: new Answers({ onInput: answers }), signal: ctx.signal };
-    return session.request(method, given, { ...passed, ...options });
+    asks.add(answers);
+    try {
+        return await session.request(method, given, { ...passed, ...options });
+    } finally {
+        asks.delete(answers);
+    }
 }
 
 /** Returns the members of `_meta` that do not belong to one connection. */

@@ -570,7 +570,8 @@ def transport_fds(runtime: Runtime, fd_in: int, fd_out: int) -> Transport: ...
 def transport_spawn(
     runtime: Runtime, options: SpawnOptions, handler: Handler | None = None
 ) -> Transport:
-    """Makes a transport that starts a child process. The handler receives STDERR events.
+    """Makes a transport that starts a child process. The handler receives STDERR events,
+    the last one without a line: the child has ended, and nothing more comes of it.
     Without a handler the child writes to the standard error of this process.
     """
 

@@ -56,6 +56,9 @@ class OwnTransport(Protocol):
 
 Target = str | Sequence[str] | socket.socket | InProcess | OwnTransport
 _PATIENCE = 30.0  # default limit for the first connection, in seconds
+# How long `close` waits for the last lines of a child process, in seconds. A child has
+# two seconds to end by itself and two after SIGTERM, and is then killed.
+_CHILD_END = 5.0
 
 
 # The connections for which a user decides about a login now, by their OAuth `state`.
@@ -88,6 +91,7 @@ class Line:
         self._options = options
         self._redirects: Redirects | None = None
         self._browsing: set[asyncio.Task[None]] = set()
+        self._stderr_end: asyncio.Event | None = None  # set = the child has ended
         self.limit: Limit | None = None  # the time limit of the first connection
         self._session: Session | None = None
         self._server: InProcess | None = None
@@ -149,16 +153,19 @@ class Line:
         if cwd is not None:
             told["working_dir"] = os.fspath(cwd)
         on_stderr = o.get("on_stderr")
+        if on_stderr is None:
+            return _segue.transport_spawn(self.runtime.handle, told)
         session = self._session
         assert session is not None
+        end = self._stderr_end = asyncio.Event()
 
-        def on_event(kind: int, a: Any, b: Any, c: Any) -> None:
-            if on_stderr is not None:
-                session.run(on_stderr, a)
+        def on_event(kind: int, line: str | None, b: Any, c: Any) -> None:
+            if line is None:
+                end.set()
+            else:
+                session.run(on_stderr, line)
 
-        return _segue.transport_spawn(
-            self.runtime.handle, told, on_event if on_stderr is not None else None
-        )
+        return _segue.transport_spawn(self.runtime.handle, told, on_event)
 
     # ---- HTTP
 
@@ -250,6 +257,9 @@ class Line:
     async def closed(self) -> None:
         if self._browsing:
             await asyncio.wait(list(self._browsing))
+        if self._stderr_end is not None:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stderr_end.wait(), _CHILD_END)
 
 
 def _token_setter(

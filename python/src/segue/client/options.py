@@ -54,7 +54,8 @@ class ConnectOptions(TypedDict, total=False):
         on_reconnect: Called with a `Reconnect` when the server was lost and the client
             tries to connect again.
         on_stderr: Called with each line that a child process writes to its standard
-            error. Without this callback the child writes to the standard error of this
+            error; `close` waits until the child has ended and its last line was passed
+            on. Without this callback the child writes to the standard error of this
             process.
 
     Calls:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -106,6 +106,8 @@ class Remote(Server):
         self._target = target
         self._connecting = options
         self._session: Session | None = None
+        # what asks the clients of the calls that are open
+        self._asks: list[Callable[[Question], Awaitable[Any]]] = []
         if isinstance(target, Server):
             raise TypeError("mount a segue.Server itself, not a segue.Remote of it")
 
@@ -121,7 +123,7 @@ class Remote(Server):
             "log_level": "debug",
             "on_log": _ignore,
             **self._connecting,
-            "on_input": _refuse,
+            "on_input": self._ask_only,
         }
         async with connect(self._target, **options) as session:
             self._session = session
@@ -138,6 +140,24 @@ class Remote(Server):
                     await asyncio.wait([following])
             finally:
                 self._session = None
+
+    async def _ask_only(self, question: Question) -> Any:
+        """Asks the client of the only open call.
+
+        A server of a revision before 2026-07-28 may send a question on a stream that
+        names no call: the official SDK does so over HTTP, unless the server's program
+        says to which call the question belongs. A question may only follow from a call,
+        so it is that of the only open one. If there are several calls, their clients may
+        be several users, and nobody is asked.
+        """
+        if len(self._asks) == 1:
+            return await self._asks[0](question)
+        count = len(self._asks) or "no"
+        raise Refused(
+            f"{question.method} names no call, and {count} calls are open: "
+            "nobody is asked",
+            -32601,
+        )
 
     # ---- the items
 
@@ -213,12 +233,9 @@ def _ignore(_: Any) -> None:
     """Takes a log message that belongs to no call."""
 
 
-def _refuse(question: Question) -> None:
-    raise Refused(f"{question.method} belongs to no call", -32601)
-
-
-def _callbacks(context: Context) -> Callbacks:
-    """Returns the callbacks that pass on what comes during a call."""
+@contextlib.contextmanager
+def _callbacks(remote: Remote, context: Context) -> Iterator[Callbacks]:
+    """Gives the callbacks that pass on what comes during a call."""
 
     async def ask(question: Question) -> Any:
         try:
@@ -232,7 +249,11 @@ def _callbacks(context: Context) -> Callbacks:
         level: Any = message.level
         context.log(message.data, level)
 
-    return Callbacks(context.progress, tell, None, Answers(ask))
+    remote._asks.append(ask)
+    try:
+        yield Callbacks(context.progress, tell, None, Answers(ask))
+    finally:
+        remote._asks.remove(ask)
 
 
 def _meta_of(context: Context) -> dict[str, Any] | None:
@@ -249,14 +270,17 @@ def _passing(meta: dict[str, Any] | None) -> dict[str, Any] | None:
     } or None
 
 
-async def _relay(context: Context, method: str, params: dict[str, Any]) -> bytes:
+async def _relay(
+    remote: Remote, context: Context, method: str, params: dict[str, Any]
+) -> bytes:
     """Sends a request to the remote server, and returns its answer."""
     session: Session = context.lifespan
     meta = _meta_of(context)
     if meta:
         params["_meta"] = meta
-    exchange = Exchange(session, _callbacks(context))
-    return await session.exchange(exchange, method, params, session._options(UNSET))
+    with _callbacks(remote, context) as passed:
+        exchange = Exchange(session, passed)
+        return await session.exchange(exchange, method, params, session._options(UNSET))
 
 
 async def _extend(context: Context, **fields: Any) -> None:
@@ -274,29 +298,29 @@ class _RemoteTool(Tool):
 
         async def call(context: Context, given: dict[str, Any]) -> AsyncIterator[Any]:
             session: Session = context.lifespan
-            passed = _callbacks(context)
-            stream = session.stream(
-                name,
-                given,
-                on_progress=passed.progress,
-                on_log=passed.log,
-                on_input=passed.input,
-                meta=_meta_of(context),
-                raise_on_error=False,
-                collect=False,
-            )
-            async with stream:
-                blocks = 0
-                async for segment in stream:
-                    if segment.replaces:
-                        await context.replace(segment)
-                        blocks = 1
-                    elif segment.index < blocks and segment.text is not None:
-                        await context.extend(segment.index, segment.text)
-                    else:
-                        yield segment
-                        blocks += 1
-                ended = stream.result
+            with _callbacks(remote, context) as passed:
+                stream = session.stream(
+                    name,
+                    given,
+                    on_progress=passed.progress,
+                    on_log=passed.log,
+                    on_input=passed.input,
+                    meta=_meta_of(context),
+                    raise_on_error=False,
+                    collect=False,
+                )
+                async with stream:
+                    blocks = 0
+                    async for segment in stream:
+                        if segment.replaces:
+                            await context.replace(segment)
+                            blocks = 1
+                        elif segment.index < blocks and segment.text is not None:
+                            await context.extend(segment.index, segment.text)
+                        else:
+                            yield segment
+                            blocks += 1
+                    ended = stream.result
             yield Result([], ended.structured, ended.is_error, _passing(ended.meta))
 
         super().__init__(
@@ -323,7 +347,7 @@ class _RemoteResource(Resource):
             # The beginning of the URI has the prefixes of all mounts.
             shown = context._item.key.partition("{")[0]
             uri = begin + context.name[len(shown) :]
-            raw = await _relay(context, "resources/read", {"uri": uri})
+            raw = await _relay(remote, context, "resources/read", {"uri": uri})
             result: ReadResult = decode(raw, ReadResult, "resources/read")
             await _extend(context, _meta=_passing(result.meta))
             return [
@@ -352,7 +376,7 @@ class _RemotePrompt(Prompt):
 
         async def get(context: Context, given: dict[str, Any]) -> Any:
             params = {"name": name, "arguments": given}
-            result = read_prompt(await _relay(context, "prompts/get", params))
+            result = read_prompt(await _relay(remote, context, "prompts/get", params))
             meta = _passing(result.meta)
             await _extend(context, description=result.description, _meta=meta)
             return result.messages
