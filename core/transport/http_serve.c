@@ -181,11 +181,6 @@ static sgi_str find_header(void *user, sgi_str name, bool *more)
     return value;
 }
 
-static bool header_at(void *user, size_t i, sgi_str *name, sgi_str *value)
-{
-    return sgi_http1_header_at(user, i, name, value);
-}
-
 static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
 {
     const segue_listen_options *options = &conn->listener->options;
@@ -206,7 +201,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_request_head *head)
         .session_idle_ms = options->session_idle_ms,
         .max_replay = options->max_replay_bytes,
         .find = find_header,
-        .at = header_at,
+        .all = &conn->parser.head,
         .user = &conn->parser.head,
         .context = conn->given ? conn->given->context : NULL,
     };

@@ -44,8 +44,13 @@ void sgi_http1_reset(sgi_http1 *parser)
         return;
     sgi_http1_head_reset(&parser->head);
     sgi_buf_reset(&parser->body, KEEP_BODY);
-    sgi_http1 kept = *parser;
-    *parser = (sgi_http1){.head = kept.head, .body = kept.body};
+    parser->state = SGI_HTTP1_AT_START;
+    parser->is_unframed = false;
+    parser->empty_lines = 0;
+    parser->line_at = 0;
+    parser->extension_bytes = parser->trailer_bytes = parser->trailer_count = 0;
+    parser->left = 0;
+    parser->received = 0;
 }
 
 bool sgi_http1_has_begun(const sgi_http1 *parser)

@@ -21,15 +21,24 @@
 
 typedef struct sgi_json_past_member {
     uint32_t at;       /* offset of the key's opening quote in `bytes` */
-    uint32_t len;      /* from this quote to the end of the value; 0 = not remembered */
+    uint32_t len;      /* from this quote to the end of the value */
     uint32_t key_len;  /* between the quotes of the key */
     uint32_t value_at; /* from the opening quote of the key to the value */
     uint32_t hash;     /* of the key (sgi_json_key_hash) */
+    bool escaped;      /* true = the key has escapes, so its decoded form is needed */
+    bool is_part;      /* true = the members of the value are recorded one by one */
 } sgi_json_past_member;
+
+/* The object of a part: its position in `bytes`. */
+typedef struct sgi_json_past_object {
+    uint32_t at;
+    uint32_t len; /* 0 = there is none, or it has too many members */
+} sgi_json_past_object;
 
 struct sgi_json_past {
     uint32_t poor; /* number of texts in a row that repeated less than they changed */
     size_t count[SGI_JSON_PAST_LEVELS];
+    sgi_json_past_object objects[SGI_JSON_PAST_LEVELS];
     sgi_json_past_member members[SGI_JSON_PAST_LEVELS][SGI_JSON_PAST_MEMBERS];
     char bytes[SGI_JSON_PAST_BYTES];
 };
@@ -59,7 +68,7 @@ sgi_json_past_repeat(const sgi_json_past *past, size_t level, size_t number,
         return NULL;
     const sgi_json_past_member *old = &past->members[level][number];
     size_t at = (size_t)(p - (const unsigned char *)text.p);
-    if (!old->len || text.n - at <= old->len ||
+    if (old->escaped || old->is_part || text.n - at <= old->len ||
         memcmp(p, past->bytes + old->at, old->len) != 0)
         return NULL;
     /* after another byte, such as a digit, the value may be longer here */
@@ -70,6 +79,26 @@ sgi_json_past_repeat(const sgi_json_past *past, size_t level, size_t number,
     *member = (sgi_json_member){
         .key = {(const char *)p + 1, old->key_len},
         .value = {(const char *)p + old->value_at, (size_t)old->len - old->value_at}};
+    return p + old->len;
+}
+
+/* Fills the part, and the part inside it, for an object at p that repeats the part of
+ * this level. */
+void sgi_json_past_fill(const sgi_json_past *past, size_t level, const unsigned char *p,
+                        const sgi_json_part_names *trail);
+
+/* Fills the part if the object at p repeats the part of this level as a whole. Returns
+ * the end of the object, or NULL when the object must be read. */
+static inline const unsigned char *
+sgi_json_past_repeat_part(const sgi_json_past *past, size_t level, sgi_str text,
+                          const unsigned char *p, const sgi_json_part_names *trail)
+{
+    const sgi_json_past_object *old = &past->objects[level];
+    size_t at = (size_t)(p - (const unsigned char *)text.p);
+    if (!old->len || text.n - at < old->len ||
+        memcmp(p, past->bytes + old->at, old->len) != 0)
+        return NULL;
+    sgi_json_past_fill(past, level, p, trail);
     return p + old->len;
 }
 

@@ -429,7 +429,14 @@ static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
 {
     sgi_json_part *part = &s->trail->parts[level];
+    const sgi_json_past *past = s->trail->past;
     const unsigned char *stop =
+        past ? sgi_json_past_repeat_part(past, level + 1, s->text, p, s->trail) : NULL;
+    if (stop) {
+        s->repeated += (uint32_t)past->count[level + 1];
+        return stop;
+    }
+    stop =
         read_members(s, p, level + 1, part->members, SGI_JSON_PART_MEMBERS, &part->count);
     if (stop)
         part->object = (sgi_str){(const char *)p, (size_t)(stop - p)};

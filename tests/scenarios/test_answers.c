@@ -130,6 +130,10 @@ static wire *back(world *w, const char *session)
     free(c->session);
     c->session = strdup(session);
     wire_notify(c, "notifications/initialized", NULL);
+    /* the server does not know which lists the client has from the server before */
+    wire_notification(c, "notifications/tools/list_changed");
+    wire_notification(c, "notifications/resources/list_changed");
+    wire_notification(c, "notifications/prompts/list_changed");
     return c;
 }
 

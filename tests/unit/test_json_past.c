@@ -205,7 +205,7 @@ static void what_is_repeated_is_remembered(void **state)
     assert_int_equal(past.count[0], 4);
     assert_int_equal(past.count[1], 3);
     assert_int_equal(past.count[2], 2);
-    assert_int_equal(past.members[0][3].len, 0); /* params is a part */
+    assert_true(past.members[0][3].is_part);
     for (int i = 1; i < SGI_JSON_PAST_POOR; i++) {
         read_text(&o, &remembering, sgi_str_of(texts[11]), &past);
         assert_int_equal(past.count[0], 4);

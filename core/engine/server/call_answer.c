@@ -44,16 +44,21 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold,
         write_freshness(w, op, fold);
 }
 
-/* Writes the member _meta of a result. A client that received pieces must match the
+/* Returns the member _meta of a result. A client that received pieces must match the
  * pieces with the blocks of the whole result. For this match, _meta says how many
- * segments were replaced, and whether texts were joined. */
-static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
+ * segments were replaced, and whether texts were joined. room: an empty buffer, for a
+ * text that must be put together. */
+static sgi_str meta_of(sgi_buf *room, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)
 {
+    sgi_str info = {0};
     if (sgi_facts(reply->version)->has_result_types)
-        sgi_buf_add_str(out, sgi_buf_str(&sgi_op_server(op)->info));
-    if (reply->tells_void)
-        sgi_task_write_void_segments(out, fold);
+        info = sgi_buf_str(&sgi_op_server(op)->info);
+    if (!reply->tells_void)
+        return info;
+    sgi_buf_add_str(room, info);
+    sgi_task_write_void_segments(room, fold);
+    return sgi_buf_str(room);
 }
 
 /* Notes that the client is sent the end of the call. So a client that resumes the call
@@ -68,7 +73,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
                          segue_status status)
 {
     sgi_sending sending;
-    sgi_buf meta;
+    sgi_buf room;
     bool is_error = op->head.final == SGI_FINAL_RESULT_IS_ERROR;
     if (op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED) {
         sgi_json error = {op->head.final_data, op->head.final_len};
@@ -89,13 +94,12 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold,
     }
     if (!sgi_reply_begin_result(&sending, reply, "complete"))
         return;
-    sgi_buf_init(&meta, sgi_engine_mem(reply->engine));
-    write_meta(&meta, reply, op, fold);
+    sgi_buf_init(&room, sgi_engine_mem(reply->engine));
     write_defaults(&sending.w, op, fold, sgi_facts(reply->version)->has_cache_hints);
-    sgi_fold_write(fold, &sending.w, is_error, sgi_buf_str(&meta));
-    sending.w.buf->failed |= meta.failed;
+    sgi_fold_write(fold, &sending.w, is_error, meta_of(&room, reply, op, fold));
+    sending.w.buf->failed |= room.failed;
     sgi_send_end(&sending);
-    sgi_buf_free(&meta);
+    sgi_buf_free(&room);
 }
 
 static void folded(void *user, sgi_op *op, const sgi_fold *fold, segue_status status)

@@ -110,6 +110,8 @@ static const char *check_param(const sgi_http_request_head *head, const sgi_inbo
 static const char *check_params(const sgi_http_request_head *head, const sgi_inbound *in)
 {
     char room[SGI_NAME_MAX];
+    if (!sgi_items_of_type(in->peer->server, SEGUE_ITEM_TOOL)->with_params)
+        return NULL;
     sgi_str name = sgi_method_text(in->name, room);
     const sgi_item *tool =
         name.n ? sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, name) : NULL;

@@ -130,11 +130,10 @@ static void freed(sgi_op *op)
     sgi_client_forget_op(op);
     if (served->item)
         sgi_item_unref(served->item);
-    sgi_text_free(mem, served->item_name);
     sgi_text_free(mem, served->own_arguments);
     sgi_text_free(mem, served->session);
     if (served->params)
-        sgi_free(mem, served->params, served->params_len + 1);
+        sgi_free(mem, served->params, served->block_size);
     if (served->who)
         sgi_principal_unref(served->who);
     sgi_grant_unref(served->grant);

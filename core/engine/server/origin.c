@@ -78,68 +78,41 @@ void sgi_origin_drop_context(sgi_origin *origin)
 
 size_t sgi_origin_size(const sgi_origin *origin)
 {
-    return origin ? sizeof *origin + origin->len : 0;
+    return origin ? sizeof *origin + origin->headers->size : 0;
 }
 
-static size_t bytes_of(const sgi_http_request_head *head)
+/* Returns an origin with room for a copy of `cap` bytes, without a context. */
+static sgi_origin *make(sgi_engine *engine, sgi_origin *before, size_t cap)
 {
-    size_t bytes = 0;
-    sgi_str name, value;
-    for (size_t i = 0; head->at(head->user, i, &name, &value); i++)
-        bytes += name.n + value.n + 2;
-    return bytes;
-}
-
-/* Returns an origin with room for the headers, and without a header. */
-static sgi_origin *make(sgi_engine *engine, sgi_origin *before, size_t bytes)
-{
-    if (before && before->refs == 1 && before->cap >= bytes &&
+    if (before && before->refs == 1 && before->cap >= cap &&
         before->cap <= SGI_THRESHOLD(origin_reuse_bytes)) {
         sgi_origin_drop_context(before);
-        before->count = before->len = 0;
         return before;
     }
     sgi_origin_unref(before);
-    sgi_origin *origin = sgi_alloc(sgi_engine_mem(engine), sizeof *origin + bytes);
-    if (origin)
-        *origin = (sgi_origin){.refs = 1, .engine = engine, .cap = bytes};
+    sgi_origin *origin = sgi_alloc(sgi_engine_mem(engine), sizeof *origin + cap);
+    if (!origin)
+        return NULL;
+    *origin = (sgi_origin){.refs = 1,
+                           .engine = engine,
+                           .headers = (sgi_http1_copy *)(origin + 1),
+                           .cap = cap};
     return origin;
-}
-
-static void add(sgi_origin *origin, sgi_str text)
-{
-    if (text.n)
-        memcpy(origin->text + origin->len, text.p, text.n);
-    origin->text[origin->len + text.n] = 0;
-    origin->len += text.n + 1;
-}
-
-static void lower(char *text)
-{
-    for (; *text; text++)
-        if (*text >= 'A' && *text <= 'Z')
-            *text = (char)(*text | 0x20);
 }
 
 bool sgi_peer_set_origin(sgi_peer *peer, const sgi_http_request_head *head)
 {
-    sgi_str name, value;
     sgi_origin *before = peer->origin;
     peer->origin = NULL;
-    if (!head->at) {
+    if (!head->all) {
         sgi_origin_unref(before);
         return true;
     }
-    sgi_origin *origin = make(peer->server->engine, before, bytes_of(head));
+    sgi_origin *origin =
+        make(peer->server->engine, before, sgi_http1_copy_size(head->all));
     if (!origin)
         return false;
-    for (size_t i = 0; head->at(head->user, i, &name, &value); i++) {
-        size_t at = origin->len;
-        add(origin, name);
-        lower(origin->text + at);
-        add(origin, value);
-        origin->count++;
-    }
+    sgi_http1_copy_fill(origin->headers, head->all);
     origin->context = head->context;
     if (origin->context)
         origin->context->refs++;
@@ -164,34 +137,17 @@ void sgi_op_set_origin_of(sgi_op *op, const sgi_peer *peer)
 
 /* ---- reading ---- */
 
-static sgi_str text_at(const sgi_origin *origin, size_t *at)
+bool sgi_origin_header_at(sgi_origin *origin, size_t i, sgi_str *name, sgi_str *value)
 {
-    sgi_str text = sgi_str_of(origin->text + *at);
-    *at += text.n + 1;
-    return text;
+    return origin && sgi_http1_copy_header_at(origin->headers, i, name, value);
 }
 
-bool sgi_origin_header_at(const sgi_origin *origin, size_t i, sgi_str *name,
-                          sgi_str *value)
+bool sgi_origin_header(sgi_origin *origin, sgi_str name, size_t i, sgi_str *value)
 {
-    size_t at = 0;
-    if (!origin || i >= origin->count)
-        return false;
-    for (size_t n = 0; n <= i; n++) {
-        *name = text_at(origin, &at);
-        *value = text_at(origin, &at);
-    }
-    return true;
-}
-
-bool sgi_origin_header(const sgi_origin *origin, sgi_str name, size_t i, sgi_str *value)
-{
-    size_t at = 0, seen = 0;
-    for (size_t n = 0; origin && n < origin->count; n++) {
-        sgi_str here = text_at(origin, &at);
-        *value = text_at(origin, &at);
+    sgi_str here;
+    size_t seen = 0;
+    for (size_t n = 0; sgi_origin_header_at(origin, n, &here, value); n++)
         if (sgi_http1_same_ignoring_case(here, name) && seen++ == i)
             return true;
-    }
     return false;
 }

@@ -6,17 +6,15 @@
 #define SGI_ORIGIN_H
 
 #include "engine/server/peer.h"
+#include "wire/http1_copy.h"
 
 struct sgi_origin {
     int32_t refs;
     sgi_engine *engine;
     /* the context of the application, a counted reference; NULL = there is none */
     sgi_app_context *context;
-    size_t count; /* number of headers */
-    size_t len;   /* number of bytes of `text` that are used */
-    size_t cap;
-    /* for each header its name in lower case and its value, each terminated by NUL */
-    char text[];
+    sgi_http1_copy *headers; /* stands behind the struct */
+    size_t cap;              /* number of bytes for `headers` */
 };
 
 /* Makes the request the origin of the calls that the peer makes from now on. Returns
@@ -37,10 +35,9 @@ void *sgi_app_context_user(const sgi_app_context *context);
 size_t sgi_origin_size(const sgi_origin *origin);
 /* Gives header number i, counted from 0. Returns false when the origin, which can be
  * NULL, has fewer headers. Both texts end with a NUL. */
-bool sgi_origin_header_at(const sgi_origin *origin, size_t i, sgi_str *name,
-                          sgi_str *value);
+bool sgi_origin_header_at(sgi_origin *origin, size_t i, sgi_str *name, sgi_str *value);
 /* Gives value number i, counted from 0, of the headers with this name. Upper and lower
  * case do not matter. */
-bool sgi_origin_header(const sgi_origin *origin, sgi_str name, size_t i, sgi_str *value);
+bool sgi_origin_header(sgi_origin *origin, sgi_str name, size_t i, sgi_str *value);
 
 #endif

@@ -362,6 +362,7 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
     }
     item->order = ++list->order;
     server->completes |= options->on_completion != NULL;
+    list->with_params += sgi_mcp_params_count(&item->params) > 0;
     TAILQ_INSERT_TAIL(&list->items, item, link);
     sgi_map_put(&list->by_key, &item->node, sgi_str_of(item->key));
     return SEGUE_OK;
@@ -369,6 +370,7 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
 
 static void take_out(sgi_typed_items *list, sgi_item *item)
 {
+    list->with_params -= sgi_mcp_params_count(&item->params) > 0;
     TAILQ_REMOVE(&list->items, item, link);
     sgi_map_remove(&list->by_key, &item->node);
     list->removals++;

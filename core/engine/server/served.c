@@ -2,6 +2,13 @@
 
 #include "engine/server/dialects.h"
 
+static void put(char *at, sgi_str text)
+{
+    if (text.n)
+        memcpy(at, text.p, text.n);
+    at[text.n] = 0;
+}
+
 sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -14,13 +21,16 @@ sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str param
     served->shared.op = op;
     served->kind = &sgi_call_tool;
     sgi_server_ref(server);
-    served->item_name = sgi_text_dup(mem, item_name);
-    served->params = sgi_text_dup(mem, params);
-    served->params_len = params.n;
-    if (!served->item_name || !served->params) {
+    served->block_size = params.n + 1 + item_name.n + 1;
+    served->params = sgi_alloc(mem, served->block_size);
+    if (!served->params) {
         sgi_op_unref(op);
         return NULL;
     }
+    served->params_len = params.n;
+    served->item_name = served->params + params.n + 1;
+    put(served->params, params);
+    put(served->item_name, item_name);
     sgi_op_hold_bytes(op, params.n);
     return op;
 }

@@ -51,10 +51,12 @@ typedef struct sgi_served_op_data {
     /* the item that the operation runs, a counted reference; NULL = the application has
      * removed the item */
     sgi_item *item;
-    /* name of the tool or prompt, URI of the resource, or name of the item to complete */
-    char *item_name;
     char *params; /* the params of the call: a JSON object, as the client sent it */
     size_t params_len;
+    /* name of the tool or prompt, URI of the resource, or name of the item to complete;
+     * it stands behind the params in one block of memory */
+    char *item_name;
+    size_t block_size; /* number of bytes of this block */
     /* the arguments of the call, inside own_arguments or params; empty = the arguments
      * are the member of params */
     sgi_json arguments;

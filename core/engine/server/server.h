@@ -70,6 +70,8 @@ typedef struct sgi_typed_items {
     /* order number of the item that was added last; 0 = no item was ever added */
     uint64_t order;
     uint64_t removals; /* number of items that were removed so far */
+    /* number of tools whose calls repeat arguments in headers */
+    size_t with_params;
     /* the item that was found last, because most calls in a row name the same item; NULL
      * = none */
     sgi_item *found;

@@ -5,6 +5,7 @@
 
 #include "base/limit.h"
 #include "engine/port.h"
+#include "wire/http1_head.h"
 
 typedef struct sgi_principal sgi_principal;
 typedef struct sgi_grant sgi_grant;
@@ -123,10 +124,9 @@ typedef struct sgi_http_request_head {
     /* Returns the value of any header. name: the header's name in lower case. Sets *more
      * to true when the request has the header more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
-    /* Gives header number i, counted from 0, as it was sent. Returns false when the
-     * request has fewer headers. NULL = handlers see no headers */
-    bool (*at)(void *user, size_t i, sgi_str *name, sgi_str *value);
     void *user;
+    /* all headers, for handlers; NULL = handlers see no headers */
+    const sgi_http1_head *all;
     /* the application's context of an exchange by hand, a borrowed pointer; NULL = there
      * is none */
     sgi_app_context *context;

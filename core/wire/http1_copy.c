@@ -1,0 +1,44 @@
+#include "wire/http1_copy.h"
+
+/* The bytes of a head are followed by one more byte, for the NUL of a text at the end. */
+size_t sgi_http1_copy_size(const sgi_http1_head *head)
+{
+    return sizeof(sgi_http1_copy) + head->field_count * sizeof *head->fields +
+           head->text.len + 1;
+}
+
+void sgi_http1_copy_fill(sgi_http1_copy *copy, const sgi_http1_head *head)
+{
+    copy->count = head->field_count;
+    copy->size = sgi_http1_copy_size(head);
+    if (copy->count)
+        memcpy(copy->fields, head->fields, copy->count * sizeof *copy->fields);
+    memcpy(copy->fields + copy->count, head->text.p, head->text.len);
+}
+
+/* Ends a text with a NUL. The NUL overwrites what stands between two texts of a head. */
+static sgi_str cut(char *text, size_t at, size_t len)
+{
+    text[at + len] = 0;
+    return (sgi_str){text + at, len};
+}
+
+static void lower(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char)(text[i] | 0x20);
+}
+
+bool sgi_http1_copy_header_at(sgi_http1_copy *copy, size_t i, sgi_str *name,
+                              sgi_str *value)
+{
+    if (i >= copy->count)
+        return false;
+    const sgi_http1_field *field = &copy->fields[i];
+    char *text = (char *)(copy->fields + copy->count);
+    lower(text + field->name_at, field->name_len);
+    *name = cut(text, field->name_at, field->name_len);
+    *value = cut(text, field->value_at, field->value_len);
+    return true;
+}
