@@ -83,9 +83,13 @@ segue_status segue_call_header(const segue_call *call, const char *name, size_t 
                                const char **value, size_t *len)
 {
     sgi_str found = {0};
-    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !value)
+    if (!name || !value)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_call_header(call, sgi_str_of(name), index, &found);
+    segue_status status = sgi_enter(SGI_FN_segue_call_header, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_header(call, sgi_str_of(name), index, &found);
+    sgi_leave(call);
     if (status != SEGUE_OK)
         return status;
     *value = found.p;
@@ -98,9 +102,13 @@ segue_status segue_call_header_at(const segue_call *call, size_t index, const ch
                                   const char **value, size_t *len)
 {
     sgi_str title = {0}, found = {0};
-    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !value)
+    if (!name || !value)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_call_header_at(call, index, &title, &found);
+    segue_status status = sgi_enter(SGI_FN_segue_call_header_at, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_header_at(call, index, &title, &found);
+    sgi_leave(call);
     if (status != SEGUE_OK)
         return status;
     *name = title.p;

@@ -127,6 +127,8 @@ static void make_room(sgi_http1 *parser, sgi_str input)
 static void read_empty_line(sgi_http1 *parser)
 {
     sgi_buf_truncate(&parser->head.text, 0);
+    /* the empty line has overwritten the beginning of the head before */
+    parser->head.past = (sgi_http1_past){0};
     if (++parser->empty_lines > SGI_HTTP1_MAX_EMPTY_LINES)
         sgi_http1_refuse(&parser->head, 400,
                          "there are too many empty lines before the request");

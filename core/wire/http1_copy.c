@@ -11,16 +11,10 @@ void sgi_http1_copy_fill(sgi_http1_copy *copy, const sgi_http1_head *head)
 {
     copy->count = head->field_count;
     copy->size = sgi_http1_copy_size(head);
+    copy->is_cut = false;
     if (copy->count)
         memcpy(copy->fields, head->fields, copy->count * sizeof *copy->fields);
     memcpy(copy->fields + copy->count, head->text.p, head->text.len);
-}
-
-/* Ends a text with a NUL. The NUL overwrites what stands between two texts of a head. */
-static sgi_str cut(char *text, size_t at, size_t len)
-{
-    text[at + len] = 0;
-    return (sgi_str){text + at, len};
 }
 
 static void lower(char *text, size_t len)
@@ -30,15 +24,33 @@ static void lower(char *text, size_t len)
             text[i] = (char)(text[i] | 0x20);
 }
 
+static char *text_of(sgi_http1_copy *copy)
+{
+    return (char *)(copy->fields + copy->count);
+}
+
+/* Ends all texts with a NUL, which overwrites what stands between two texts of a head. */
+static void cut_all(sgi_http1_copy *copy)
+{
+    char *text = text_of(copy);
+    for (size_t i = 0; i < copy->count; i++) {
+        const sgi_http1_field *field = &copy->fields[i];
+        lower(text + field->name_at, field->name_len);
+        text[field->name_at + field->name_len] = 0;
+        text[field->value_at + field->value_len] = 0;
+    }
+    copy->is_cut = true;
+}
+
 bool sgi_http1_copy_header_at(sgi_http1_copy *copy, size_t i, sgi_str *name,
                               sgi_str *value)
 {
     if (i >= copy->count)
         return false;
+    if (!copy->is_cut)
+        cut_all(copy);
     const sgi_http1_field *field = &copy->fields[i];
-    char *text = (char *)(copy->fields + copy->count);
-    lower(text + field->name_at, field->name_len);
-    *name = cut(text, field->name_at, field->name_len);
-    *value = cut(text, field->value_at, field->value_len);
+    *name = (sgi_str){text_of(copy) + field->name_at, field->name_len};
+    *value = (sgi_str){text_of(copy) + field->value_at, field->value_len};
     return true;
 }

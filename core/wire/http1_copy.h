@@ -1,6 +1,7 @@
 /* A copy of the headers of a request, for code that reads them after the request. Making
- * a copy is cheap: texts are cut and names become lower case when a header is read. The
- * owner of a copy is responsible for its memory, and for locking. */
+ * a copy is cheap: the texts are cut, and the names become lower case, when the first
+ * header is read. After that the copy never changes. The owner of a copy is responsible
+ * for its memory, and for a lock around each function. */
 #ifndef SGI_HTTP1_COPY_H
 #define SGI_HTTP1_COPY_H
 
@@ -9,7 +10,8 @@
 /* The entries of the headers come first, then the bytes of the head. */
 typedef struct sgi_http1_copy {
     size_t count; /* number of headers */
-    size_t size;  /* number of bytes of the copy, with this struct */
+    bool is_cut;
+    size_t size; /* number of bytes of the copy, with this struct */
     sgi_http1_field fields[];
 } sgi_http1_copy;
 

@@ -30,6 +30,7 @@ void sgi_http1_head_init(sgi_http1_head *head, const sgi_mem *mem,
         .max_headers = limit_of(given.max_headers, 100, UINT16_MAX - 1),
         .max_body = limit_of(given.max_body, 4 * 1024 * 1024, SIZE_MAX / 4),
     };
+    head->changed = UINT32_MAX;
     sgi_buf_init(&head->text, mem);
 }
 

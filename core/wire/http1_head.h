@@ -133,8 +133,8 @@ typedef struct sgi_http1_head {
 void sgi_http1_head_init(sgi_http1_head *head, const sgi_mem *mem,
                          const sgi_http1_limits *limits);
 void sgi_http1_head_free(sgi_http1_head *head);
-/* Empties the head for the next request, and frees memory that only a large head
- * needs. */
+/* Prepares the head for the next request, and frees memory that only a large head needs.
+ * The members of the head must not be used until it is complete again. */
 void sgi_http1_head_reset(sgi_http1_head *head);
 
 /* Returns the value of the first header with this name, without surrounding blanks. The

@@ -9,7 +9,8 @@
  *   line    A header line is equal to the old line that stood at the same offset of
  *           `text` and had the same number. Then its entry in `fields` is valid again.
  *           The bytes behind the offset and the entries behind the number are still the
- *           old ones, whatever came before. When a line has another length than the old
+ *           old ones, because a head is written without gaps and an empty line before
+ *           it ends the memory. When a line has another length than the old
  *           line, the later lines are not at their old offsets, and they are read.
  *
  * Limits need no check here: equal bytes at the same offset with the same number were

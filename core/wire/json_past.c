@@ -1,31 +1,44 @@
 #include "wire/json_past.h"
 
-static void keep_member(sgi_json_past_member *old, sgi_str text,
-                        const sgi_json_member *member, const char *part)
+static bool is_name_of_part(const sgi_json_part_names *trail, size_t level, sgi_str key)
 {
-    const char *start = member->key.p - 1;
-    *old = (sgi_json_past_member){
-        .at = (uint32_t)(start - text.p),
-        .len = (uint32_t)(member->value.p + member->value.n - start),
-        .key_len = (uint32_t)member->key.n,
-        .value_at = (uint32_t)(member->value.p - start),
-        .hash = sgi_json_key_hash_of(member->key),
-        .escaped = member->escaped,
-        .is_part = part && member->value.p == part,
-    };
+    return level < trail->count && (sgi_str_eq(key, trail->names[level][0]) ||
+                                    sgi_str_eq(key, trail->names[level][1]));
 }
 
 static void keep_level(sgi_json_past *past, size_t level, sgi_str text,
-                       const sgi_json_member *members, size_t count, const char *part)
+                       const sgi_json_member *members, size_t count,
+                       const sgi_json_part_names *trail)
 {
     past->count[level] = count < SGI_JSON_PAST_MEMBERS ? count : SGI_JSON_PAST_MEMBERS;
-    for (size_t i = 0; i < past->count[level]; i++)
-        keep_member(&past->members[level][i], text, &members[i], part);
+    for (size_t i = 0; i < past->count[level]; i++) {
+        const sgi_json_member *member = &members[i];
+        const char *start = member->key.p - 1;
+        past->members[level][i] = (sgi_json_past_member){
+            .at = (uint32_t)(start - text.p),
+            .len = (uint32_t)(member->value.p + member->value.n - start),
+            .key_len = (uint32_t)member->key.n,
+            .value_at = (uint32_t)(member->value.p - start),
+            .hash = sgi_json_key_hash_of(member->key),
+            .escaped = member->escaped,
+            .is_part = is_name_of_part(trail, level, member->key),
+        };
+    }
 }
 
-static const char *part_below(const sgi_json_part_names *trail, size_t level)
+/* Notes the objects of the parts. An object that has too many members is not taken as a
+ * whole, and the object around it neither. */
+static void keep_objects(sgi_json_past *past, sgi_str text,
+                         const sgi_json_part_names *trail)
 {
-    return level < trail->count ? trail->parts[level].object.p : NULL;
+    bool all_inside = true;
+    for (size_t level = trail->count; level > 0; level--) {
+        const sgi_json_part *part = &trail->parts[level - 1];
+        all_inside &= !part->object.n || part->count <= SGI_JSON_PAST_MEMBERS;
+        if (part->object.n && all_inside)
+            past->objects[level] = (sgi_json_past_object){
+                (uint32_t)(part->object.p - text.p), (uint32_t)part->object.n};
+    }
 }
 
 void sgi_json_past_keep(sgi_json_past *past, sgi_str text, const sgi_json_member *members,
@@ -34,23 +47,18 @@ void sgi_json_past_keep(sgi_json_past *past, sgi_str text, const sgi_json_member
 {
     past->poor = changed > repeated ? past->poor + 1 : 0;
     bool is_useful = past->count[0] && past->poor < SGI_JSON_PAST_POOR;
-    if (is_useful || text.n > SGI_JSON_PAST_BYTES)
+    if (is_useful || text.n > SGI_JSON_PAST_BYTES || trail->count >= SGI_JSON_PAST_LEVELS)
         return;
     past->poor = 0;
     memset(past->count, 0, sizeof past->count);
     memset(past->objects, 0, sizeof past->objects);
     memcpy(past->bytes, text.p, text.n);
-    keep_level(past, 0, text, members, count, part_below(trail, 0));
-    for (size_t i = 0; i < trail->count && i + 1 < SGI_JSON_PAST_LEVELS; i++) {
-        const sgi_json_part *part = &trail->parts[i];
-        if (!part->object.n)
-            continue;
-        keep_level(past, i + 1, text, part->members, part->count,
-                   part_below(trail, i + 1));
-        if (part->count <= SGI_JSON_PAST_MEMBERS)
-            past->objects[i + 1] = (sgi_json_past_object){
-                (uint32_t)(part->object.p - text.p), (uint32_t)part->object.n};
-    }
+    keep_level(past, 0, text, members, count, trail);
+    for (size_t i = 0; i < trail->count; i++)
+        if (trail->parts[i].object.n)
+            keep_level(past, i + 1, text, trail->parts[i].members, trail->parts[i].count,
+                       trail);
+    keep_objects(past, text, trail);
 }
 
 void sgi_json_past_fill(const sgi_json_past *past, size_t level, const unsigned char *p,

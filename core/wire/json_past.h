@@ -8,6 +8,9 @@
  * the earlier text matters: a member that was accepted at a level is acceptable at this
  * level in every text, except for a key that the object has already, which is checked.
  *
+ * All texts of a memory are read with the same names of parts. A member with the name of
+ * a part is never taken by itself, because whether it is a part depends on other members.
+ *
  * Only json_read.c and json_past.c look into the struct. */
 #ifndef SGI_JSON_PAST_H
 #define SGI_JSON_PAST_H
@@ -26,7 +29,8 @@ typedef struct sgi_json_past_member {
     uint32_t value_at; /* from the opening quote of the key to the value */
     uint32_t hash;     /* of the key (sgi_json_key_hash) */
     bool escaped;      /* true = the key has escapes, so its decoded form is needed */
-    bool is_part;      /* true = the members of the value are recorded one by one */
+    bool
+        is_part; /* true = the key has the name of a part, so that the value may be one */
 } sgi_json_past_member;
 
 /* The object of a part: its position in `bytes`. */

@@ -27,6 +27,9 @@ static const char *const requests[] = {
     GET "\r\n",
     GET "Accept: text/event-stream\r\n\r\n",
     "\r\n" GET "\r\n",
+    /* requests[0] with an empty line in place of its first two bytes, behind another */
+    "\r\n\r\nST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nMcp-Name: "
+    "echo\r\n\r\nab",
     "GET /a?b HTTP/1.1\r\nHost: a\r\n\r\n",
     "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: a:1\r\nOrigin: http://a\r\n\r\n",
