@@ -8,8 +8,9 @@
  * the earlier text matters: a member that was accepted at a level is acceptable at this
  * level in every text, except for a key that the object has already, which is checked.
  *
- * All texts of a memory are read with the same names of parts. A member with the name of
- * a part is never taken by itself, because whether it is a part depends on other members.
+ * All texts of a memory are read with the same names of parts. Whether a member with the
+ * name of a part is one depends on the members before it. So such a member is compared
+ * only if the object has its part already.
  *
  * Only json_read.c and json_past.c look into the struct. */
 #ifndef SGI_JSON_PAST_H
@@ -61,18 +62,18 @@ void sgi_json_past_keep(sgi_json_past *past, sgi_str text, const sgi_json_member
                         uint32_t changed);
 
 /* Fills *member if the member at p repeats the member at the same place, and adds its key
- * to the innermost object. Returns the end of its value, or NULL when the member must be
+ * to the innermost object. has_part: the object has no further part. Returns the end of its value, or NULL when the member must be
  * read. */
 static inline const unsigned char *
 sgi_json_past_repeat(const sgi_json_past *past, size_t level, size_t number,
-                     sgi_json_reader *reader, sgi_str text, const unsigned char *p,
-                     sgi_json_member *member)
+                     bool has_part, sgi_json_reader *reader, sgi_str text,
+                     const unsigned char *p, sgi_json_member *member)
 {
     if (number >= past->count[level])
         return NULL;
     const sgi_json_past_member *old = &past->members[level][number];
     size_t at = (size_t)(p - (const unsigned char *)text.p);
-    if (old->escaped || old->is_part || text.n - at <= old->len ||
+    if (old->escaped || (old->is_part && !has_part) || text.n - at <= old->len ||
         memcmp(p, past->bytes + old->at, old->len) != 0)
         return NULL;
     /* after another byte, such as a digit, the value may be longer here */

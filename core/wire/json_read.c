@@ -451,8 +451,9 @@ static inline const unsigned char *repeat_member(scan *s, const unsigned char *p
 {
     if (!s->trail || !s->trail->past)
         return NULL;
-    const unsigned char *stop = sgi_json_past_repeat(s->trail->past, level, number,
-                                                     s->reader, s->text, p, member);
+    bool has_part = level >= s->trail->count || s->trail->parts[level].object.n;
+    const unsigned char *stop = sgi_json_past_repeat(
+        s->trail->past, level, number, has_part, s->reader, s->text, p, member);
     s->repeated += stop != NULL;
     s->changed += !stop;
     return stop;
