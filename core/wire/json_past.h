@@ -62,8 +62,8 @@ void sgi_json_past_keep(sgi_json_past *past, sgi_str text, const sgi_json_member
                         uint32_t changed);
 
 /* Fills *member if the member at p repeats the member at the same place, and adds its key
- * to the innermost object. has_part: the object has no further part. Returns the end of its value, or NULL when the member must be
- * read. */
+ * to the innermost object. has_part: the object has no further part. Returns the end of
+ * the value, or NULL when the member must be read. */
 static inline const unsigned char *
 sgi_json_past_repeat(const sgi_json_past *past, size_t level, size_t number,
                      bool has_part, sgi_json_reader *reader, sgi_str text,
