@@ -60,7 +60,7 @@ typedef struct sgnode_user sgnode_user;
 typedef struct sgnode_box sgnode_box;
 typedef struct sgnode_block sgnode_block;
 
-enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 12 };
+enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 13 };
 
 /* The state of one environment. The state lives until the environment has ended and all
  * its boxes were freed. */
@@ -134,6 +134,7 @@ struct sgnode_host {
     segue_runtime *runtime; /* NULL once the runtime is freed */
     sgnode_list batch;      /* values of the current batch of events */
     bool has_batch;         /* true = a batch is open; false = events are dropped */
+    uint64_t batches;       /* number of batches that were begun */
     /* list of the users of callback tables with segments that are not in the batch yet */
     sgnode_user *open;
     /* true = runtimeDispatch, runtimeRun or runtimeFree is running */
@@ -245,6 +246,10 @@ struct sgnode_user {
     uint64_t number; /* number of the segment that was added last */
     uint64_t index;
     bool is_broken; /* for a request or an exchange: true = an event was lost */
+    /* for an exchange: the batch that has its last event ANSWER, and the number of values
+     * that the batch had after this event */
+    uint64_t answer_batch;
+    size_t answer_end;
     /* for a request: the box that keeps this user for its next request; NULL = no box
      * keeps this user */
     sgnode_box *keeper;

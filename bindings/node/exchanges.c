@@ -1,16 +1,19 @@
 /* HTTP exchanges by hand. The answer comes in events ANSWER, whose first one has the
- * head; ANSWER_END is the last event. An answer of one piece is one event ANSWER.
+ * head. The last one says that the answer is complete, if the end comes in the same
+ * batch and directly behind it, as with an answer of one piece. Otherwise ANSWER_END is
+ * the last event.
  *
- * Headers are strings with one character for each byte, as in Node. When an event ANSWER
+ * Headers pass as one string with one character for each byte, as in Node, in which each
+ * text ends with a NUL: one string is much cheaper to make than one for each text. No
+ * text of a head can have a NUL. When an event ANSWER
  * is lost, the exchange is closed, so that a client never gets an answer with a hole.
  *
  * The context of an exchange is a function: the handler of an sgnode_user. */
 #include "addon.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FIRST_READ 128
 
 /* ---- events ---- */
 
@@ -19,28 +22,36 @@ static napi_env begin(const sgnode_user *user)
     return user->host->has_batch ? user->host->self->env : NULL;
 }
 
-static napi_value latin1(napi_env env, const char *text, size_t len)
+static char *put(char *at, const char *text, size_t len)
 {
-    napi_value value;
-    return napi_create_string_latin1(env, text, len, &value) == napi_ok ? value : NULL;
+    if (len)
+        memcpy(at, text, len);
+    at[len] = 0;
+    return at + len + 1;
 }
 
-/* Makes the array [status, name, value, name, value, ...]. */
+/* Makes the string of status, name, value, name, value, ... */
 static napi_value make_head(napi_env env, int32_t status, const segue_http_field *headers,
                             size_t count)
 {
-    napi_value list;
-    if (napi_create_array_with_length(env, 2 * count + 1, &list) != napi_ok ||
-        napi_set_element(env, list, 0, sgnode_number(env, status)) != napi_ok)
+    char number[16];
+    napi_value made = NULL;
+    int digits = snprintf(number, sizeof number, "%d", (int)status);
+    size_t size = (size_t)digits + 1;
+    for (size_t i = 0; i < count; i++)
+        size += headers[i].name_len + headers[i].value_len + 2;
+    char *text = malloc(size);
+    if (!text)
         return NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        napi_value name = latin1(env, headers[i].name, headers[i].name_len);
-        napi_value value = latin1(env, headers[i].value, headers[i].value_len);
-        if (!name || !value || napi_set_element(env, list, 2 * i + 1, name) != napi_ok ||
-            napi_set_element(env, list, 2 * i + 2, value) != napi_ok)
-            return NULL;
+    char *at = put(text, number, (size_t)digits);
+    for (size_t i = 0; i < count; i++) {
+        at = put(at, headers[i].name, headers[i].name_len);
+        at = put(at, headers[i].value, headers[i].value_len);
     }
-    return list;
+    if (napi_create_string_latin1(env, text, size, &made) != napi_ok)
+        made = NULL;
+    free(text);
+    return made;
 }
 
 static bool tell(sgnode_user *user, int kind, napi_value a, napi_value b)
@@ -56,6 +67,21 @@ static void push_answer(sgnode_user *user, segue_exchange *exchange, napi_value 
         user->is_broken = true;
     if (user->is_broken)
         segue_exchange_closed(exchange);
+    user->answer_batch = user->host->batches;
+    user->answer_end = user->host->batch.count;
+}
+
+/* Marks the last event of the batch as the end of the answer. Returns false when it is no
+ * event ANSWER of this exchange. Only the batch knows the event, so it may change. */
+static bool end_last_answer(const sgnode_user *user)
+{
+    sgnode_host *host = user->host;
+    napi_value yes;
+    if (user->answer_batch != host->batches || user->answer_end != host->batch.count ||
+        napi_get_boolean(host->self->env, true, &yes) != napi_ok)
+        return false;
+    host->batch.items[host->batch.count - 1] = yes;
+    return true;
 }
 
 static void on_head(void *opaque, segue_exchange *exchange, int32_t status,
@@ -95,60 +121,64 @@ static void on_end(void *opaque, segue_exchange *exchange, segue_status status)
         return;
     if (user->is_broken)
         status = SEGUE_E_CLOSED;
-    tell(user, SGB_ANSWER_END, sgnode_number(env, status), NULL);
+    if (status != SEGUE_OK || !end_last_answer(user))
+        tell(user, SGB_ANSWER_END, sgnode_number(env, status), NULL);
 }
 
 /* ---- functions ---- */
 
 /* Reads a string of bytes. The text lives until the call ends. */
-static bool read_latin1(sgnode_frame *frame, napi_value value, const char **text,
-                        size_t *len)
+static char *read_latin1(sgnode_frame *frame, napi_value value, size_t *len)
 {
-    char *place = sgnode_scratch(frame, FIRST_READ);
-    if (!place)
-        return false;
-    if (napi_get_value_string_latin1(frame->env, value, place, FIRST_READ, len) !=
-        napi_ok) {
-        sgnode_type_error(frame, "an array of strings", "headers");
-        return false;
+    if (napi_get_value_string_latin1(frame->env, value, NULL, 0, len) != napi_ok) {
+        sgnode_type_error(frame, "a string", "headers");
+        return NULL;
     }
-    if (*len + 1 == FIRST_READ) { /* the text may have been cut */
-        napi_get_value_string_latin1(frame->env, value, NULL, 0, len);
-        size_t size = *len + 1;
-        place = sgnode_scratch(frame, size);
-        if (!place ||
-            napi_get_value_string_latin1(frame->env, value, place, size, len) != napi_ok)
-            return false;
-    }
-    *text = place;
+    char *place = sgnode_scratch(frame, *len + 1);
+    if (place &&
+        napi_get_value_string_latin1(frame->env, value, place, *len + 1, len) != napi_ok)
+        return NULL;
+    return place;
+}
+
+static bool take_text(const char **at, const char *end, const char **text, size_t *len)
+{
+    const char *stop = *at < end ? memchr(*at, 0, (size_t)(end - *at)) : NULL;
+    if (!stop)
+        return false;
+    *text = *at;
+    *len = (size_t)(stop - *at);
+    *at = stop + 1;
     return true;
 }
 
-/* Reads the array [name, value, name, value, ...]. */
-static bool read_headers(sgnode_frame *frame, napi_value list, segue_exchange_head *head)
+/* Reads the string of name, value, name, value, ... The number of texts shows that no
+ * text has a NUL of its own. */
+static bool read_headers(sgnode_frame *frame, napi_value joined, napi_value number,
+                         segue_exchange_head *head)
 {
-    uint32_t count = 0;
-    bool is_array = false;
-    napi_is_array(frame->env, list, &is_array);
-    if (!is_array || napi_get_array_length(frame->env, list, &count) != napi_ok ||
-        count % 2) {
-        sgnode_type_error(frame, "an array of names and values", "headers");
+    size_t len;
+    int64_t texts;
+    if (!sgnode_int64(frame, number, 0, &texts))
         return false;
-    }
-    segue_http_field *fields = sgnode_scratch(frame, (count / 2 + 1) * sizeof *fields);
+    const char *at = read_latin1(frame, joined, &len);
+    if (!at)
+        return false;
+    const char *end = at + len;
+    bool fits = texts >= 0 && texts % 2 == 0 && (uint64_t)texts <= len;
+    size_t count = fits ? (size_t)texts / 2 : 0;
+    segue_http_field *fields = sgnode_scratch(frame, (count + 1) * sizeof *fields);
     if (!fields)
         return false;
-    for (uint32_t i = 0; i < count; i += 2) {
-        napi_value name, value;
-        segue_http_field *field = &fields[i / 2];
-        if (napi_get_element(frame->env, list, i, &name) != napi_ok ||
-            napi_get_element(frame->env, list, i + 1, &value) != napi_ok ||
-            !read_latin1(frame, name, &field->name, &field->name_len) ||
-            !read_latin1(frame, value, &field->value, &field->value_len))
-            return false;
+    for (size_t i = 0; fits && i < count; i++)
+        fits = take_text(&at, end, &fields[i].name, &fields[i].name_len) &&
+               take_text(&at, end, &fields[i].value, &fields[i].value_len);
+    if (!fits || at != end) {
+        sgnode_type_error(frame, "names and values without NUL", "headers");
+        return false;
     }
     head->headers = fields;
-    head->header_count = count / 2;
+    head->header_count = count;
     return true;
 }
 
@@ -157,7 +187,7 @@ static bool read_head(sgnode_frame *frame, segue_exchange_head *head)
     bool is_tls, is_whole;
     if (!sgnode_name(frame, frame->arg[1], false, &head->method) ||
         !sgnode_name(frame, frame->arg[2], false, &head->target) ||
-        !read_headers(frame, frame->arg[3], head) ||
+        !read_headers(frame, frame->arg[3], frame->arg[12], head) ||
         !sgnode_name(frame, frame->arg[5], true, &head->peer) ||
         !sgnode_name(frame, frame->arg[6], true, &head->local) ||
         !sgnode_flag(frame, frame->arg[7], &is_tls) ||

@@ -310,6 +310,7 @@ bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host)
         return false;
     }
     host->batch.count = 0;
+    host->batches++;
     host->has_batch = true;
     host->busy = true;
     return true;

@@ -115,9 +115,10 @@ export const Kind = {
      */
     RESUMABLE: 28,
     /**
-     * For the handler of exchangeOpen. a: in the first of these events [status, name,
-     * value, name, value, ...] with names in lower case, in later events null; b: bytes
-     * of the body, or null.
+     * For the handler of exchangeOpen. a: in the first of these events a string of
+     * status, name, value, name, value, ..., each with a NUL behind it and with names in
+     * lower case, in later events null; b: bytes of the body, or null; c: true = the
+     * answer is complete, and no ANSWER_END follows.
      */
     ANSWER: 29,
     /** exchangeFeed has room again. */

@@ -374,20 +374,24 @@ export interface Native {
         bearer?: BearerOptions | null,
         onBearer?: ((bearer: Bearer, transport: Transport) => void) | null,
     ): Listener;
-    /** headers: names and values in turns, as `rawHeaders` of Node. */
+    /**
+     * headers: names and values in turns, as `rawHeaders` of Node, each with a NUL behind
+     * it; headerTexts: the number of these texts.
+     */
     exchangeOpen(
         listener: Listener,
         method: string,
         target: string,
-        headers: readonly string[],
+        headers: string,
         handler: Handler,
-        peer?: string | null,
-        local?: string | null,
-        isTls?: boolean | null,
-        principal?: string | null,
-        body?: Uint8Array | string | null,
-        isWhole?: boolean | null,
-        context?: AppContext | null,
+        peer: string | null,
+        local: string | null,
+        isTls: boolean | null,
+        principal: string | null,
+        body: Uint8Array | string | null,
+        isWhole: boolean | null,
+        context: AppContext | null,
+        headerTexts: number,
     ): Exchange;
     /** Returns false when there is no room: feed again after ANSWER_ROOM. */
     exchangeFeed(exchange: Exchange, data: Uint8Array | string): boolean;

@@ -1,5 +1,6 @@
-/* Texts to a JSON reader that remembers an earlier text (json_past.h). It must say the same
- * as a reader that is new for each text: verdict, position of the fault, members and parts.
+/* Texts to a JSON reader that remembers an earlier text (json_past.h). It must say the
+ * same as a reader that is new for each text: verdict, position of the fault, members and
+ * parts.
  *
  * Input: texts, each but the last followed by a byte 0. */
 #include <stdint.h>

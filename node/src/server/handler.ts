@@ -128,6 +128,10 @@ function unlessClosed(call: () => void): void {
     }
 }
 
+function terminated(text: string): string {
+    return `${text}\0`;
+}
+
 /** One request and its answer. */
 class Carried {
     readonly #sink: Sink;
@@ -151,7 +155,7 @@ class Carried {
             mounted.handle,
             head.method,
             head.target,
-            head.headers,
+            head.headers.map(terminated).join(""),
             this.#onEvent,
             head.peer ?? null,
             head.local ?? null,
@@ -160,31 +164,44 @@ class Carried {
             body,
             isWhole,
             scope.runInAsyncScope.bind(scope) as AppContext,
+            head.headers.length,
         );
         // a request keeps the process alive until it is answered
         this.#runtime = mounted.host.runtime;
         this.#runtime.hold();
     }
 
-    readonly #onEvent = (kind: number, a: unknown, b: Uint8Array | null): void => {
+    readonly #onEvent = (
+        kind: number,
+        a: unknown,
+        b: Uint8Array | null,
+        isComplete: unknown,
+    ): void => {
         if (kind === Kind.ANSWER) {
-            if (a && this.#begin(a as [number, ...string[]], b)) return;
-            if (b) this.#sink.bytes(b, () => this.#sent(b.length));
+            const isWhole = a !== null && this.#begin(a as string, b);
+            if (b && !isWhole) this.#sink.bytes(b, () => this.#sent(b.length));
+            if (isComplete) this.#end(true);
         } else if (kind === Kind.ANSWER_ROOM) {
             this.#room?.();
         } else if (kind === Kind.ANSWER_END) {
-            this.#isOver = true;
-            this.#runtime.release();
-            this.#room?.();
-            if (a === 0) this.#sink.end();
-            else this.#sink.cut(this.#hasHead);
-            unlessClosed(() => native.exchangeFree(this.#handle));
+            this.#end(a === 0);
         }
     };
 
+    #end(isComplete: boolean): void {
+        this.#isOver = true;
+        this.#runtime.release();
+        this.#room?.();
+        if (isComplete) this.#sink.end();
+        else this.#sink.cut(this.#hasHead);
+        unlessClosed(() => native.exchangeFree(this.#handle));
+    }
+
     /** Passes the head on, and returns whether it was the whole answer. */
-    #begin(head: [number, ...string[]], body: Uint8Array | null): boolean {
-        const [status, ...headers] = head;
+    #begin(head: string, body: Uint8Array | null): boolean {
+        const headers = head.split("\0");
+        const status = Number(headers.shift());
+        headers.pop(); // what stands behind the last NUL
         this.#hasHead = true;
         if (body && body.length <= SMALL && lengthOf(headers) === body.length) {
             this.#sink.whole(status, headers, body);
