@@ -147,6 +147,29 @@ test("events pass a middleware that compresses", { timeout }, async () => {
     await close();
 });
 
+/** Such a middleware ignores the callback of `write`. */
+test("a large answer passes behind compression()", { timeout }, async () => {
+    const server = simple();
+    const app = express();
+    app.use(compression());
+    app.use("/mcp", server.handler());
+    const { port, close } = await opened(http.createServer(app));
+    const { headers, body } = call("big", { size: 3_000_000 });
+    const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+        method: "POST",
+        headers,
+        body,
+        signal: AbortSignal.timeout(30_000),
+    });
+    assert.equal(response.headers.get("content-encoding"), "gzip");
+    const { result } = (await response.json()) as {
+        result: { content: { text: string }[] };
+    };
+    assert.equal(result.content[0]?.text.length, 3_000_000);
+    await server.close();
+    await close();
+});
+
 /** Returns a call of 2026-07-28 by fetch alone. */
 function call(
     tool: string,

@@ -271,6 +271,8 @@ type Incoming = IncomingMessage & { originalUrl?: string; body?: unknown };
 /** Sends an answer with Node's response. */
 class NodeSink implements Sink {
     readonly #res: ServerResponse;
+    /** What to call when the response has taken all that it holds. */
+    #draining: (() => void)[] = [];
 
     constructor(res: ServerResponse) {
         this.#res = res;
@@ -291,7 +293,17 @@ class NodeSink implements Sink {
     }
 
     bytes(bytes: Uint8Array, sent: () => void): void {
-        this.#res.write(bytes, sent);
+        // no callback of `write`: middlewares such as compression() drop it
+        if (this.#res.write(bytes)) {
+            sent();
+            return;
+        }
+        if (this.#draining.push(sent) > 1) return;
+        this.#res.once("drain", () => {
+            const waiting = this.#draining;
+            this.#draining = [];
+            for (const call of waiting) call();
+        });
     }
 
     end(): void {
