@@ -4,9 +4,11 @@
  * the last event.
  *
  * Headers pass as one string with one character for each byte, as in Node, in which each
- * text ends with a NUL: one string is much cheaper to make than one for each text. No
- * text of a head can have a NUL. When an event ANSWER
- * is lost, the exchange is closed, so that a client never gets an answer with a hole.
+ * text ends with a NUL. One string is much cheaper to make than one for each text. No
+ * text of a head can have a NUL.
+ *
+ * When an event ANSWER is lost, the exchange is closed, so that a client never gets an
+ * answer with a hole.
  *
  * The context of an exchange is a function: the handler of an sgnode_user. */
 #include "addon.h"

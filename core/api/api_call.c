@@ -49,7 +49,7 @@ const char *segue_call_params(const segue_call *call, size_t *len)
     return ok ? call->op->served->params : "";
 }
 
-/* This function and the next ones take no lock, because the params of a call never
+/* The functions that read the params of a call take no lock, because the params never
  * change. */
 segue_status segue_call_argument(const segue_call *call, const char *name,
                                  const char **json, size_t *len)
@@ -79,6 +79,8 @@ segue_status segue_call_meta(const segue_call *call, const char *key, const char
     return SEGUE_OK;
 }
 
+/* This function and the next one take the lock, because reading the first header changes
+ * the copy of all headers. */
 segue_status segue_call_header(const segue_call *call, const char *name, size_t index,
                                const char **value, size_t *len)
 {

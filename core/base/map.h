@@ -1,7 +1,8 @@
 /* A hash map from bytes to objects. Each object contains its map node, so adding an
  * object never fails. When the table cannot grow because memory has run out, the map only
  * becomes slower. Keys are hashed with a secret seed (SipHash-1-3), so a peer cannot
- * choose keys that have the same hash. */
+ * choose keys that have the same hash. A map of few objects compares the keys
+ * themselves. */
 #ifndef SGI_MAP_H
 #define SGI_MAP_H
 

@@ -131,8 +131,6 @@ void sgi_http_conn_set_deadline(sgi_http_conn *conn, sgi_http_wait wait, int64_t
         set_timer(conn, ms);
 }
 
-/* Sets the deadline for the next input of the client. Called when all input that has
- * arrived is used up. */
 /* Frees what only requests need, if the connection waits for its next request. Where a
  * listener has many connections, most of them are idle most of the time. */
 static void rest(sgi_http_conn *conn)
@@ -162,6 +160,8 @@ static int64_t idle_ms(const sgi_http_conn *conn)
                                                 : listener->options.idle_timeout_ms;
 }
 
+/* Sets the deadline for the next input of the client. Called when all input that has
+ * arrived is used up. */
 static void wait_for_input(sgi_http_conn *conn)
 {
     rest(conn);

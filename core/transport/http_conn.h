@@ -57,7 +57,7 @@ typedef struct sgi_http_given {
 /* What the last head on a connection asked for, for a head that repeats it. */
 typedef enum sgi_http_past_route {
     SGI_HTTP_PAST_OTHER = 0,
-    /* an allowed POST of a program, not of a web page, whose answer is JSON */
+    /* an allowed POST whose answer is JSON and has no CORS headers */
     SGI_HTTP_PAST_POST,
     /* the same, whose answer may be an event stream */
     SGI_HTTP_PAST_POST_FOR_EVENTS

@@ -1,7 +1,7 @@
 /* The bytes of heads: character classes, and texts whose case does not matter. */
 #include "wire/http1_text.h"
 
-/* The character classes of each byte, as bits of http1_head.h; 16 bytes per row. Bytes
+/* The character classes of each byte, as bits of http1_text.h; 16 bytes per row. Bytes
  * beyond ASCII are allowed only in header values. */
 // clang-format off
 const unsigned char sgi_http1_class[256] = {

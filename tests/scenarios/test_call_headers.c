@@ -263,18 +263,25 @@ static void a_mounted_handler_has_headers_and_context(void **state)
     assert_int_equal(freed, 2);
 }
 
-static void a_context_lives_as_long_as_the_exchange_and_its_calls(void **state)
+/* Begins a stage, and a call with a context, which its handler keeps beyond its
+ * exchange. */
+static void begin_kept_call(http_stage *s)
 {
-    http_stage s = {0};
     mount_call c = with_context("app");
-    (void)state;
-    begin(&s);
-    mount_ask(&c, &s,
+    begin(s);
+    mount_ask(&c, s,
               http_request("1", "tools/call", "keep",
                            "\"name\":\"keep\",\"arguments\":{}", HTTP_CAPS_TASKS),
               200);
     mount_free(&c);
-    http_stage_run(&s);
+    http_stage_run(s);
+}
+
+static void a_context_lives_as_long_as_the_exchange_and_its_calls(void **state)
+{
+    http_stage s = {0};
+    (void)state;
+    begin_kept_call(&s);
     assert_int_equal(freed, 0);
     assert_string_equal(segue_call_context(kept), "app");
     answer(kept);
@@ -287,15 +294,8 @@ static void a_context_lives_as_long_as_the_exchange_and_its_calls(void **state)
 static void the_end_of_the_runtime_frees_the_context(void **state)
 {
     http_stage s = {0};
-    mount_call c = with_context("app");
     (void)state;
-    begin(&s);
-    mount_ask(&c, &s,
-              http_request("1", "tools/call", "keep",
-                           "\"name\":\"keep\",\"arguments\":{}", HTTP_CAPS_TASKS),
-              200);
-    mount_free(&c);
-    http_stage_run(&s);
+    begin_kept_call(&s);
     segue_call *call = kept;
     segue_listener_free(s.listener);
     segue_server_free(s.server);

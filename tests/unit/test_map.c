@@ -167,7 +167,8 @@ static void equal_hashes_are_told_apart_by_key(void **state)
     sgi_map map;
     sgi_map_init(&map, &env);
     name_items(items);
-    for (int i = 0; i < 12; i++) { /* so many that there is a table */
+    /* a map of twelve items has a table */
+    for (int i = 0; i < 12; i++) {
         sgi_map_put(&map, &items[i].node, sgi_str_of(items[i].key));
         items[i].in = true;
     }

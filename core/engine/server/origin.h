@@ -18,7 +18,7 @@ struct sgi_origin {
 };
 
 /* Makes the request the origin of the calls that the peer makes from now on. Returns
- * false when out of memory; the calls then have no origin. */
+ * false when out of memory. */
 bool sgi_peer_set_origin(sgi_peer *peer, const sgi_http_request_head *head);
 /* Moves the origin of another peer, which has read the request, to the peer. */
 void sgi_peer_take_origin(sgi_peer *peer, sgi_peer *from);
@@ -34,7 +34,8 @@ void *sgi_app_context_user(const sgi_app_context *context);
 /* Returns the number of bytes that the origin has; 0 for NULL. */
 size_t sgi_origin_size(const sgi_origin *origin);
 /* Gives header number i, counted from 0. Returns false when the origin, which can be
- * NULL, has fewer headers. Both texts end with a NUL. */
+ * NULL, has fewer headers. Both texts end with a NUL. The caller of this function and of
+ * the next one holds the runtime's lock. */
 bool sgi_origin_header_at(sgi_origin *origin, size_t i, sgi_str *name, sgi_str *value);
 /* Gives value number i, counted from 0, of the headers with this name. Upper and lower
  * case do not matter. */
