@@ -67,6 +67,24 @@ static napi_value server_add(sgnode_frame *frame)
     return sgnode_done(frame, status);
 }
 
+static napi_value item_check(sgnode_frame *frame)
+{
+    segue_item_options full;
+    const char *json;
+    const char *advice;
+    size_t len;
+    int32_t item;
+    if (!sgnode_int32(frame, frame->arg[0], 0, &item) ||
+        !sgnode_options(frame, frame->arg[2], OPTIONS_ITEM, &full) ||
+        !sgnode_view(frame, frame->arg[1], false, &json, &len))
+        return NULL;
+    segue_status status =
+        segue_item_check(item, json, len, &full, &advice, &frame->error);
+    if (status == SEGUE_OK && advice)
+        return sgnode_string(frame->env, advice);
+    return sgnode_done(frame, status);
+}
+
 static napi_value server_watch_clients(sgnode_frame *frame)
 {
     segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
@@ -303,6 +321,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverNew", server_new},
     {"serverAdd", server_add},
     {"serverWatchClients", server_watch_clients},
+    {"itemCheck", item_check},
     {"serverRemove", server_remove},
     {"serverResourceUpdated", server_resource_updated},
     {"serverStats", server_stats},

@@ -232,6 +232,7 @@ SGPY_SHIM(store_postgres)
 SGPY_SHIM(store_custom)
 SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
+SGPY_SHIM(item_check)
 SGPY_SHIM(server_watch_clients)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
@@ -295,6 +296,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
                           PyObject *validate = Py_None);
 PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *options,
                           PyObject *handler, bool completion = false);
+PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options);
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options = Py_None,

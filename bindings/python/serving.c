@@ -58,6 +58,24 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
     return sgpy_raise(status);
 }
 
+PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options)
+{
+    segue_item_options full;
+    sgpy_options kept;
+    const char *text;
+    const char *advice = NULL;
+    size_t len;
+    if (!sgpy_view(json, false, &text, &len) ||
+        !sgpy_options_fill(&kept, OPTIONS_ITEM, &full, options))
+        return NULL;
+    segue_status status =
+        segue_item_check(item, text, len, &full, &advice, sgpy_error_slot());
+    sgpy_options_free(&kept);
+    if (status != SEGUE_OK)
+        return sgpy_raise(status);
+    return advice ? PyUnicode_FromString(advice) : Py_NewRef(Py_None);
+}
+
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler)
 {
     segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;

@@ -187,14 +187,6 @@ static bool is_text(const char *text)
     return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
 }
 
-/* True when ttl_ms and scope are valid. ttl_ms must be a number that JavaScript clients
- * can represent exactly. */
-static bool is_freshness(int64_t ttl_ms, int32_t scope)
-{
-    return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
-           (scope == SEGUE_CACHE_PRIVATE || scope == SEGUE_CACHE_PUBLIC);
-}
-
 static bool is_seal_key(const void *key, size_t len)
 {
     return key ? len == SGI_AEAD_KEY : !len;
@@ -303,7 +295,7 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
     if (status == SEGUE_OK && o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN)
         status = sgi_refuse(engine, SEGUE_E_INVALID, "draft_ways has unknown bits: 0x%x",
                             (unsigned)(o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN));
-    if (status == SEGUE_OK && !is_freshness(o->list_ttl_ms, o->list_scope))
+    if (status == SEGUE_OK && !sgi_freshness_is_valid(o->list_ttl_ms, o->list_scope))
         status = sgi_refuse(
             engine, SEGUE_E_INVALID,
             "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
@@ -389,86 +381,6 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
     if (status != SEGUE_OK && store)
         sgi_store_unref(store);
     return sgi_leave_runtime(runtime, status, error);
-}
-
-static sgi_str method_of(sgi_json item)
-{
-    sgi_str text = {0};
-    sgi_json_plain_string(sgi_json_get(item, "method"), &text);
-    return text;
-}
-
-/* Reports that the list with this item has changed. A list that the application adds or
- * removes may show other items than before. */
-static void report_changed(segue_server *server, int32_t item, sgi_str list)
-{
-    sgi_items_report_changed(server,
-                             item == SEGUE_ITEM_LIST ? sgi_listed_type(list) : item);
-}
-
-static segue_status add_item(segue_server *server, int32_t item, const char *json,
-                             size_t len, const segue_item_options *options,
-                             segue_error **error)
-{
-    const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_json_error fault;
-    sgi_json value;
-    segue_status status =
-        sgi_engine_check_json(server->engine, json, len, &value, &fault);
-    if (status == SEGUE_E_JSON || status == SEGUE_E_TOO_LARGE)
-        return sgi_error_return(error, mem, status, "%s at byte %zu",
-                                sgi_json_fault_text(fault.fault), fault.at);
-    if (status == SEGUE_OK)
-        status = sgi_item_add(server, item, value, options, error);
-    if (status == SEGUE_OK)
-        report_changed(server, item, method_of(value));
-    if (status == SEGUE_OK && item == SEGUE_ITEM_TOOL)
-        sgi_server_on_tool_added(server);
-    return status;
-}
-
-static bool is_item(int32_t item)
-{
-    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_LIST;
-}
-
-segue_status segue_server_add(segue_server *server, int32_t item, const char *json,
-                              size_t len, const segue_item_options *options,
-                              segue_error **error)
-{
-    len = sgi_given_len(json, len);
-    segue_item_options full;
-    segue_status status = sgi_enter(SGI_FN_segue_server_add, server, SGI_MAGIC_SERVER);
-    if (status != SEGUE_OK)
-        return status;
-    status = options ? sgi_copy_struct_in(&full, sizeof full, options) : SEGUE_E_INVALID;
-    if (status == SEGUE_OK) {
-        put_default(&full.ttl_ms, 3600 * 1000);
-        put_default(&full.poll_ms, 1000);
-        if (!is_item(item) || !full.on_call || full.task < SEGUE_TASK_NEVER ||
-            full.task > SEGUE_TASK_MUST || full.ttl_ms < -1 || full.poll_ms < 0 ||
-            full.promote_after_ms < 0 || full.visibility < SEGUE_VISIBLE ||
-            full.visibility > SEGUE_LISTED_ONLY ||
-            !is_freshness(full.read_ttl_ms, full.read_scope))
-            status = SEGUE_E_INVALID;
-    }
-    if (status == SEGUE_OK)
-        status = add_item(server, item, json, len, &full, error);
-    sgi_leave(server);
-    return status;
-}
-
-segue_status segue_server_remove(segue_server *server, int32_t item, const char *name)
-{
-    segue_status status = sgi_enter(SGI_FN_segue_server_remove, server, SGI_MAGIC_SERVER);
-    if (status != SEGUE_OK)
-        return status;
-    status =
-        is_item(item) && name ? sgi_item_remove(server, item, name) : SEGUE_E_INVALID;
-    if (status == SEGUE_OK)
-        report_changed(server, item, sgi_str_of(name));
-    sgi_leave(server);
-    return status;
 }
 
 segue_status segue_server_resource_updated(segue_server *server, const char *uri)

@@ -36,7 +36,6 @@
 #include "runtime/standard_fds.h"
 
 #define DEFAULT_MESSAGE_BYTES ((size_t)64 * 1024 * 1024)
-#define DEFAULT_DEPTH 512
 #define DEFAULT_QUEUE_BYTES SGI_THRESHOLD(queue_bytes)
 #define DRAIN_BUDGET SGI_THRESHOLD(drain_callbacks)
 
@@ -277,13 +276,13 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
     rt->engine.hasher = &rt->hasher;
     rt->engine.log_level = options->log_level;
-    sgi_engine_set_limits(&rt->engine,
-                          options->max_message_bytes > 0
-                              ? (size_t)options->max_message_bytes
-                              : DEFAULT_MESSAGE_BYTES,
-                          options->max_depth > 0 ? options->max_depth : DEFAULT_DEPTH,
-                          options->max_queue_bytes > 0 ? (size_t)options->max_queue_bytes
-                                                       : DEFAULT_QUEUE_BYTES);
+    sgi_engine_set_limits(
+        &rt->engine,
+        options->max_message_bytes > 0 ? (size_t)options->max_message_bytes
+                                       : DEFAULT_MESSAGE_BYTES,
+        options->max_depth > 0 ? options->max_depth : SGI_JSON_DEFAULT_DEPTH,
+        options->max_queue_bytes > 0 ? (size_t)options->max_queue_bytes
+                                     : DEFAULT_QUEUE_BYTES);
 }
 
 static segue_runtime *make(const segue_runtime_options *options)

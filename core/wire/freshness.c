@@ -2,6 +2,12 @@
  * private and not fresh, which is the safest reading. A malformed hint is an error. */
 #include "wire/freshness.h"
 
+bool sgi_freshness_is_valid(int64_t ttl_ms, int32_t scope)
+{
+    return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
+           (scope == SEGUE_CACHE_PRIVATE || scope == SEGUE_CACHE_PUBLIC);
+}
+
 sgi_str sgi_cache_scope_json(int32_t scope)
 {
     return scope == SEGUE_CACHE_PUBLIC ? SGI_STR("\"public\"") : SGI_STR("\"private\"");

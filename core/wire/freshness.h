@@ -16,6 +16,8 @@ typedef struct sgi_freshness {
     int32_t scope; /* a value of segue_cache_scope */
 } sgi_freshness;
 
+/* True when ttl_ms and scope, which may be any numbers, are valid. */
+bool sgi_freshness_is_valid(int64_t ttl_ms, int32_t scope);
 /* Returns the JSON text of a scope: "public" or "private", with quotes. */
 sgi_str sgi_cache_scope_json(int32_t scope);
 /* Writes the members ttlMs and cacheScope of a result. */

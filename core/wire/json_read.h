@@ -40,6 +40,7 @@ typedef struct sgi_json_error {
 const char *sgi_json_fault_text(sgi_json_fault fault);
 
 #define SGI_JSON_MAX_BYTES ((size_t)INT32_MAX)
+#define SGI_JSON_DEFAULT_DEPTH 512 /* maximum nesting, unless the application sets one */
 
 /* The settings and the scratch memory of a reader. A reader reads one text after the
  * other. Only one thread at a time may use a reader. */

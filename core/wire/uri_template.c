@@ -23,7 +23,7 @@ static bool is_name_char(char c)
 static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
 {
     if (t->count == SGI_URI_VARIABLES_MAX)
-        return "the URI template has more than 16 variables";
+        return "it has more than 16 variables";
     sgi_uri_part *part = &t->parts[t->count];
     *part = (sgi_uri_part){.reserved = *at < text.n && text.p[*at] == '+'};
     *at += part->reserved;
@@ -34,7 +34,8 @@ static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
     if (*at == text.n)
         return "a brace is not closed";
     if (!part->name.n || text.p[*at] != '}')
-        return "only {var} and {+var} are supported";
+        return "only {name} and {+name} are supported, with a name of letters, digits, "
+               "\"_\" and \".\"; the value of {+name} may have slashes";
     (*at)++;
     for (size_t i = 0; i < t->count; i++)
         if (sgi_str_eq(t->parts[i].name, part->name))
@@ -49,6 +50,15 @@ static sgi_str read_text(sgi_str text, size_t *at)
     while (*at < text.n && text.p[*at] != '{' && text.p[*at] != '}')
         (*at)++;
     return (sgi_str){text.p + start, *at - start};
+}
+
+/* Returns the variable whose opening brace is at `begin`, with its braces. */
+static sgi_str variable_at(sgi_str text, size_t begin)
+{
+    size_t end = begin;
+    while (end < text.n && text.p[end] != '}')
+        end++;
+    return (sgi_str){text.p + begin, (end < text.n ? end + 1 : end) - begin};
 }
 
 /* Chooses the pivot, the variable that matches the remaining text: {+var} if the template
@@ -78,13 +88,16 @@ const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text)
     if (!text.n)
         return "it is empty";
     if (text.n > SGI_URI_TEMPLATE_MAX)
-        return "the URI template is longer than 1024 bytes";
+        return "it is longer than 1024 bytes";
     t->text = read_text(text, &at);
     while (!problem && at < text.n) {
+        size_t begin = at;
         if (text.p[at++] == '}')
             return "a brace is not opened";
         problem = read_variable(t, text, &at);
-        if (!problem)
+        if (problem)
+            t->wrong = variable_at(text, begin);
+        else
             t->parts[t->count - 1].text = read_text(text, &at);
     }
     return problem ? problem : choose_pivot(t);

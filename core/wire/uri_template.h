@@ -27,6 +27,8 @@ typedef struct sgi_uri_template {
     sgi_uri_part parts[SGI_URI_VARIABLES_MAX];
     size_t count;
     size_t pivot; /* index of the variable that matches the remaining text */
+    /* the variable with its braces that makes the template invalid; empty = none does */
+    sgi_str wrong;
 } sgi_uri_template;
 
 /* Reads a template. The parts of *t are views of `text`. Returns NULL, or a text that

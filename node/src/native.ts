@@ -334,6 +334,13 @@ export interface Native {
         completion?: boolean,
     ): void;
     /**
+     * Checks an item as serverAdd does, before there is a server. It also refuses a
+     * resource or template whose URI has no scheme or has blanks.
+     *
+     * @returns what the specification advises against a valid item, or undefined.
+     */
+    itemCheck(item: number, json: Json, options: ItemOptions | null): string | undefined;
+    /**
      * Makes the handler receive the events CLIENT_OPEN and CLIENT_CLOSED. To be called
      * before the server is served.
      */

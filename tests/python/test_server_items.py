@@ -346,8 +346,8 @@ def test_functions_that_do_not_fit(nothing_left: None) -> None:
     with pytest.raises(TypeError, match=r"has the variables \['id'\]"):
         server.resource("x://{id}")(lambda: "")
     for uri, shown in [("x://{id*}", "{id*}"), ("x://a{?id}", "{?id}")]:
-        text = f"cannot have {shown}, only {{name}} and {{+name}}"
-        with pytest.raises(TypeError, match=re.escape(text)):
+        text = f"resource template {uri}: {shown}: only {{name}} and {{+name}} are"
+        with pytest.raises(ValueError, match=re.escape(text)):
             server.resource(uri)(lambda id: "")
     with pytest.raises(TypeError, match=r"takes \['id'\]"):
         server.resource("x://fixed")(lambda id: "")
@@ -357,3 +357,60 @@ def test_functions_that_do_not_fit(nothing_left: None) -> None:
 
     with pytest.raises(TypeError, match="generator: a prompt cannot be a generator"):
         server.prompt(generator)
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("", 'the member "uri" of a resource is empty'),
+        ("nouri", "resource nouri: it has no scheme"),
+        ("a b://x", "resource a b://x: it has a blank"),
+        ("a://{", "resource template a://{: {: a brace is not closed"),
+        ("a://}", "resource template a://}: a brace is not opened"),
+        ("a://{p}/{p}", "resource template a://{p}/{p}: {p}: a variable is used twice"),
+        ("a://{p}{q}", "template a://{p}{q}: there is no text between two variables"),
+        ('a://"', "the member \"uri\" of a resource cannot have quotes"),
+    ],
+)
+def test_a_uri_is_refused_where_it_is_declared(
+    nothing_left: None, uri: str, text: str
+) -> None:
+    server = segue.Server("odd")
+
+    def read(p: str, q: str) -> str:
+        return p + q
+
+    with pytest.raises(ValueError, match=re.escape(text)):
+        server.resource(uri)(read)
+
+
+def test_items_are_refused_where_they_are_declared(nothing_left: None) -> None:
+    server = segue.Server("odd")
+
+    def nothing() -> str:
+        return ""
+
+    def refused(decorator: Any, text: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(text)):
+            decorator(nothing)
+
+    quotes = 'the member "name" of a {} cannot have quotes'
+    refused(server.tool(name='a"b'), quotes.format("tool"))
+    refused(server.prompt(name="a\nb"), quotes.format("prompt"))
+    refused(server.tool(input_schema={"properties": {}}), 'has no "type": "object"')
+    refused(server.tool(ttl=-5), "the option ttl_ms is negative")
+    refused(server.tool(scopes='a"b'), "scopes has a character that is not allowed")
+    refused(server.resource("a://x", description=5), "have to be strings")
+    refused(server.resource("a://x", ttl=-1), "the option read_ttl_ms is negative")
+    assert repr(server) == "<segue.Server 'odd', 0 items>"
+
+
+def test_names_that_the_specification_advises_against_are_warned_of(
+    nothing_left: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = segue.Server("odd")
+    for name in ("fine", "a b", "a,b", "x" * 128, "x" * 129):
+        server.tool(name=name)(lambda: "")
+    warned = [one.getMessage() for one in caplog.records]
+    assert len(warned) == 3
+    assert warned[0].startswith("the tool 'a b': the specification advises names of 1 to")

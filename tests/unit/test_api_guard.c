@@ -229,6 +229,8 @@ EMPTY(segue_segment_read, segue_segment_read(h)->data)
 STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
 GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out, NULL),
       segue_server_free(out))
+PROBE(segue_item_check, const char *advice; (void)h;
+      return segue_item_check(SEGUE_ITEM_TOOL, NULL, 0, NULL, &advice, NULL);)
 PROBE(segue_server_add,
       static const char json[] = "{\"name\":\"p\",\"inputSchema\":{\"type\":\"object\"}}";
       segue_item_options options = item_options();

@@ -35,7 +35,8 @@ struct sgi_item {
     /* number of references: one of the registry, and one of each call that runs the
      * item */
     int32_t refs;
-    sgi_engine *engine;
+    sgi_engine *engine; /* NULL = the item is in no server */
+    const sgi_mem *mem;
     int32_t type; /* the type of the item, a segue_item */
     TAILQ_ENTRY(sgi_item) link;
     sgi_map_node node;
@@ -268,6 +269,11 @@ void sgi_server_shut_down(segue_server *server);
 
 segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
                           const segue_item_options *options, segue_error **error);
+/* Checks an item as sgi_item_add does, and its URI, without a server. *advice receives a
+ * text when the specification advises against the item, else NULL. */
+segue_status sgi_item_try(const sgi_mem *mem, int32_t type, sgi_json json,
+                          const segue_item_options *options, const char **advice,
+                          segue_error **error);
 segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key);
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
 /* Returns the item that serves this URI: the resource with this URI, or the first

@@ -155,6 +155,20 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
 
 /* ---- 5 Server ---------------------------------------------------------------------- */
 
+/* Checks an item as segue_server_add does, without a server, so that a mistake is found
+ * where the item is declared. The check is stricter in one point: the URI of a resource
+ * or template has to be one of RFC 3986, with a scheme and without blanks. A server also
+ * accepts other URIs, because a gateway passes on what another server has.
+ *
+ * options   on_call is not needed. No callback runs, not even free_user.
+ * advice    receives a text with static storage when the item is valid and the
+ *           specification advises against it, such as a tool whose name has a blank;
+ *           otherwise NULL.
+ * Returns   SEGUE_E_JSON, SEGUE_E_INVALID. The error names the item and what is wrong. */
+SEGUE_API segue_status segue_item_check(int32_t item, const char *json, size_t len,
+                                        const segue_item_options *options,
+                                        const char **advice, segue_error **error);
+
 /* The result of segue_server_stats: a JSON object of objects of integers. Later versions
  * may add members.
  *

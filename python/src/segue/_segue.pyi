@@ -692,6 +692,10 @@ def server_add(
     handler also receives COMPLETION for each request for suggestions.
     """
 
+def item_check(item: int, json: Json, options: ItemOptions | None) -> str | None:
+    """Checks an item as `server_add` does. Returns what the specification advises against
+    a valid item, or None."""
+
 def server_remove(server: Server, item: int, name: str) -> None: ...
 def server_resource_updated(server: Server, uri: str) -> None: ...
 def server_stats(server: Server) -> bytes: ...

@@ -113,6 +113,22 @@ class Item(ABC):
             return servers[0]._layers.of[method]
         return tuple(one for server in servers for one in server._layers.of[method])
 
+    def check(self) -> None:
+        """Refuses an item that no server can have, where it is declared. The library
+        decides. A warning says what the specification advises against.
+
+        Raises:
+            ValueError: the name, the URI, the template or an option is invalid.
+        """
+        try:
+            advice = _segue.item_check(
+                self.item, schema.encode(self.describe()), self.options()
+            )
+        except errors.Error as error:
+            raise ValueError(error.message) from None
+        if advice:
+            log.warning("the %s %r: %s", self.what, self.key, advice)
+
     def describe(self) -> dict[str, Any]:
         """Returns the item as clients see it in a list."""
         return self._told

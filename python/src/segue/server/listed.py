@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Prompt", "Resource"]
 
 _VARIABLE = re.compile(r"\{\+?([^{}]*)\}")
-# the letters of the name of a variable (core/wire/uri_template.c)
-_VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.%]+")
 _NOT_FOUND = -32002
 
 
@@ -136,23 +134,6 @@ class _CompletionCall(layers.Call):
 # ---- resources
 
 
-def _variables_of(uri: str) -> list[str]:
-    """Returns the variables of a URI template.
-
-    Raises:
-        TypeError: the template has another expression than {name} and {+name}.
-    """
-    found = []
-    for match in _VARIABLE.finditer(uri):
-        if not _VARIABLE_NAME.fullmatch(match[1]):
-            raise TypeError(
-                f"resource {uri!r}: a template cannot have {match[0]}, only {{name}} and "
-                "{+name}, whose value may have slashes"
-            )
-        found.append(match[1])
-    return found
-
-
 class Resource(Completing):
     """A resource, or a template of resources if its URI has variables."""
 
@@ -180,18 +161,18 @@ class Resource(Completing):
     ) -> None:
         super().__init__(function, thread)
         self.key, self.mime_type = uri, mime_type
-        self.variables = _variables_of(uri)
+        self.variables = _VARIABLE.findall(uri)
+        is_template = "{" in uri or "}" in uri
         self.item = (
-            _segue.ITEM_RESOURCE_TEMPLATE if self.variables else _segue.ITEM_RESOURCE
+            _segue.ITEM_RESOURCE_TEMPLATE if is_template else _segue.ITEM_RESOURCE
         )
-        self._check_variables()
         self._options: _segue.ItemOptions = {
             "read_ttl_ms": seconds(ttl),
             "read_scope": {"private": 0, "public": 1}[scope],
             "scopes": joined(scopes),
         }
         told = {
-            "uriTemplate" if self.variables else "uri": uri,
+            "uriTemplate" if is_template else "uri": uri,
             "name": name or named(function),
             "title": title,
             "description": description or self.signature.description,
@@ -203,7 +184,8 @@ class Resource(Completing):
         }
         self._told = {key: value for key, value in told.items() if value is not None}
 
-    def _check_variables(self) -> None:
+    def check(self) -> None:
+        super().check()
         takes = set(self.signature.names)
         given = set(self.variables)
         if not takes <= given or set(self.signature.required) - given or given - takes:

@@ -210,7 +210,9 @@ class Server:
 
     def _decorate(self, function: Any, make: Callable[[Any], Item]) -> Any:
         def decorate(made: F) -> F:
-            self._add(make(made))
+            item = make(made)
+            item.check()
+            self._add(item)
             return made
 
         if function is None:
