@@ -13,6 +13,8 @@ void sgi_engine_init(sgi_engine *engine, const sgi_env *env,
     sgi_buf_init(&engine->fold_room, env->mem);
     TAILQ_INIT(&engine->ready);
     TAILQ_INIT(&engine->flows);
+    for (size_t i = 0; i < SGI_SHAPE_MEMORIES; i++)
+        sgi_json_shapes_init(&engine->shapes[i]);
 }
 
 void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_depth,
@@ -46,12 +48,12 @@ sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine)
     return &engine->reader;
 }
 
-sgi_json_past *sgi_engine_past_of(sgi_engine *engine, const void *whose)
+sgi_json_shapes *sgi_engine_shapes_of(sgi_engine *engine, const void *whose)
 {
     if (!whose)
         return NULL;
     uint64_t mixed = (uint64_t)(uintptr_t)whose * UINT64_C(0x9e3779b97f4a7c15);
-    return &engine->pasts[(mixed >> 32) % SGI_PASTS];
+    return &engine->shapes[(mixed >> 32) % SGI_SHAPE_MEMORIES];
 }
 
 size_t sgi_engine_max_message(const sgi_engine *engine)

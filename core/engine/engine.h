@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "engine/era_memory.h"
 #include "engine/port.h"
-#include "wire/json_past.h"
+#include "wire/json_shape.h"
 #include "wire/json_write.h"
 
 typedef struct sgi_committer sgi_committer;
@@ -59,9 +59,9 @@ TAILQ_HEAD(sgi_flow_list, sgi_flow);
 
 /* Size of the text with the reason why a call of the application was refused. */
 #define SGI_REFUSAL 256
-/* number of slots for what is remembered of earlier messages (wire/json_past.h); a power
- * of two */
-#define SGI_PASTS 8
+/* number of memories for the shapes of earlier messages (wire/json_shape.h); a power of
+ * two */
+#define SGI_SHAPE_MEMORIES 4
 
 struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
@@ -79,8 +79,8 @@ struct sgi_engine {
      * produced */
     size_t max_queue;
     sgi_json_reader reader;
-    /* what is remembered of earlier messages; a slot serves several conversations */
-    sgi_json_past pasts[SGI_PASTS];
+    /* the shapes of earlier messages; a memory serves several conversations */
+    sgi_json_shapes shapes[SGI_SHAPE_MEMORIES];
     /* buffer for one text; the content is valid only during one call of an engine
      * function */
     sgi_buf scratch;
@@ -106,9 +106,9 @@ void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_d
                            size_t max_queue);
 void sgi_engine_free(sgi_engine *engine);
 
-/* Returns the slot for what is remembered of the messages of one peer. whose: any address
- * that stands for the peer; it is not read. NULL = no slot. */
-sgi_json_past *sgi_engine_past_of(sgi_engine *engine, const void *whose);
+/* Returns the memory for the shapes of the messages of one peer. whose: any address that
+ * stands for the peer; it is not read. NULL = no memory. */
+sgi_json_shapes *sgi_engine_shapes_of(sgi_engine *engine, const void *whose);
 
 /* Runs callbacks of the application, at most `budget`. Returns the number of callbacks
  * that ran. */

@@ -15,7 +15,8 @@
  * interrupt a string are marked 64 at a time, so finding the end of a short string costs
  * one shift; without SSE2, one block at a time is checked. In compact text, one
  * comparison shows that there is no white space. Keys are hashed with two loads. */
-#include "wire/json_past.h"
+#include "wire/json_keys.h"
+#include "wire/json_shape.h"
 
 #define WINDOW 64
 
@@ -26,8 +27,6 @@ typedef struct scan {
     /* the names of the inner objects (parts) whose members are recorded; NULL = only
      * the outermost object's members are recorded */
     const sgi_json_part_names *trail;
-    /* with an earlier text: number of recorded members that repeat it, and that do not */
-    uint32_t repeated, changed;
     /* true = the string that read_rest has read last contains a backslash */
     bool escaped;
 #ifdef SGI_JSON_SSE2
@@ -409,9 +408,8 @@ key:
     goto value;
 }
 
-static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
-                                         sgi_json_member *members, size_t max,
-                                         size_t *count);
+static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level,
+                                      sgi_json_part *part);
 
 /* True when the value of this member is the part number `level`, an inner object whose
  * members are recorded: trail->names[level] has the member's name, and this part was
@@ -422,41 +420,6 @@ static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
     return !s->trail->parts[level].object.n && !member->escaped &&
            (sgi_str_eq(member->key, names[0]) ||
             (names[1].n && sgi_str_eq(member->key, names[1])));
-}
-
-/* Reads a part, an inner object whose members are recorded (see sgi_json_part). p: the
- * opening brace of the part. */
-static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
-{
-    sgi_json_part *part = &s->trail->parts[level];
-    const sgi_json_past *past = s->trail->past;
-    const unsigned char *stop =
-        past ? sgi_json_past_repeat_part(past, level + 1, s->text, p, s->trail) : NULL;
-    if (stop) {
-        s->repeated += (uint32_t)past->count[level + 1];
-        return stop;
-    }
-    stop =
-        read_members(s, p, level + 1, part->members, SGI_JSON_PART_MEMBERS, &part->count);
-    if (stop)
-        part->object = (sgi_str){(const char *)p, (size_t)(stop - p)};
-    return stop;
-}
-
-/* Fills *member if the member at p repeats the one at the same place of the earlier text.
- * Returns the end of its value, otherwise NULL. */
-static inline const unsigned char *repeat_member(scan *s, const unsigned char *p,
-                                                 size_t level, size_t number,
-                                                 sgi_json_member *member)
-{
-    if (!s->trail || !s->trail->past)
-        return NULL;
-    bool has_part = level >= s->trail->count || s->trail->parts[level].object.n;
-    const unsigned char *stop = sgi_json_past_repeat(
-        s->trail->past, level, number, has_part, s->reader, s->text, p, member);
-    s->repeated += stop != NULL;
-    s->changed += !stop;
-    return stop;
 }
 
 /* Reads a member at p. If the text is refused, returns NULL; then member->value.p is not
@@ -471,7 +434,8 @@ static const unsigned char *read_member(scan *s, const unsigned char *p, size_t 
     const unsigned char *start = sgi_json_skip_space(p, s->end);
     bool to_part = s->trail && level < s->trail->count && start < s->end &&
                    *start == '{' && is_part(s, level, member);
-    p = to_part ? read_part(s, start, level) : read_value(s, start);
+    p = to_part ? read_part(s, start, level + 1, &s->trail->parts[level])
+                : read_value(s, start);
     member->value = (sgi_str){(const char *)start, p ? (size_t)(p - start) : 0};
     return p;
 }
@@ -488,8 +452,7 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
     p = sgi_json_skip_space(p + 1, s->end);
     for (bool more = p == s->end || *p != '}'; more;) {
         sgi_json_member member;
-        const unsigned char *stop = repeat_member(s, p, level, *count, &member);
-        p = stop ? stop : read_member(s, p, level, &member);
+        p = read_member(s, p, level, &member);
         if (!p && !member.value.p)
             return NULL;
         if (*count < max)
@@ -507,6 +470,18 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
     return p + 1;
 }
 
+/* Reads a part, an inner object whose members are recorded (see sgi_json_part). p: the
+ * opening brace of the part. */
+static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level,
+                                      sgi_json_part *part)
+{
+    const unsigned char *stop =
+        read_members(s, p, level, part->members, SGI_JSON_PART_MEMBERS, &part->count);
+    if (stop)
+        part->object = (sgi_str){(const char *)p, (size_t)(stop - p)};
+    return stop;
+}
+
 static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t max,
                                       size_t *count)
 {
@@ -522,6 +497,73 @@ static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t 
     return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
 }
 
+/* ---- texts with a shape that is remembered ---- */
+
+/* Reads the value at a hole of a shape. */
+static const unsigned char *read_hole(scan *s, const unsigned char *p, uint32_t depth)
+{
+    if (p == s->end)
+        return NULL;
+    if ((*p | 0x20) != '{')
+        return read_value(s, p);
+    for (uint32_t i = 0; i < depth; i++)
+        if (sgi_json_frame_open(s->reader, '}'))
+            return NULL;
+    p = read_value(s, p);
+    for (uint32_t i = 0; p && i < depth; i++)
+        sgi_json_frame_close(s->reader);
+    return p;
+}
+
+/* True when the text has this shape. shifts: see sgi_json_shape_fill. */
+static bool has_shape(scan *s, const sgi_json_shape *shape,
+                      size_t shifts[SGI_JSON_SHAPE_HOLES + 1])
+{
+    const unsigned char *p = (const unsigned char *)s->text.p;
+    size_t from = 0;
+    if (!shape->len || s->text.n < shape->len)
+        return false;
+    shifts[0] = 0;
+    for (size_t k = 0;; k++) {
+        size_t to = k < shape->hole_count ? shape->holes[k].at : shape->len;
+        if ((size_t)(s->end - p) < to - from ||
+            memcmp(p, shape->bytes + from, to - from) != 0)
+            return false;
+        p += to - from;
+        if (k == shape->hole_count)
+            return p == s->end;
+        const unsigned char *stop = read_hole(s, p, shape->holes[k].depth);
+        if (!stop)
+            return false;
+        shifts[k + 1] = shifts[k] + (size_t)(stop - p) - 1;
+        p = stop;
+        from = to + 1;
+    }
+}
+
+/* Records the members and the parts of a text that has one of the shapes. */
+static bool take_shape(scan *s, sgi_json_shapes *shapes, sgi_json_member *members,
+                       size_t max, size_t *count)
+{
+    size_t shifts[SGI_JSON_SHAPE_HOLES + 1];
+    for (size_t i = 0; i < SGI_JSON_SHAPES; i++) {
+        const sgi_json_shape *shape = &shapes->list[shapes->order[i]];
+        if (has_shape(s, shape, shifts)) {
+            sgi_json_shape_fill(shape, s->text, shifts, members, max, s->trail);
+            *count = shape->count;
+            sgi_json_shapes_hit(shapes, i);
+            return true;
+        }
+        /* the value at a hole may have been refused */
+        s->error = (sgi_json_error){SGI_JSON_OK, 0};
+        if (s->reader->depth)
+            sgi_json_keys_reset(s->reader);
+    }
+    return false;
+}
+
+/* ---- the whole text ---- */
+
 /* Validates the text. *count receives the number of members that were read, even when the
  * text is refused. */
 static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *count)
@@ -533,8 +575,14 @@ static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *coun
 #ifdef SGI_JSON_SSE2
     mark_window(s, (const unsigned char *)s->text.p);
 #endif
+    sgi_json_shapes *shapes = s->trail ? s->trail->shapes : NULL;
+    if (shapes && s->text.n <= s->reader->max_bytes &&
+        take_shape(s, shapes, members, max, count))
+        return true;
     bool passed = read_text(s, members, max, count) != NULL;
     sgi_json_keys_reset(s->reader);
+    if (shapes && passed && *count <= max)
+        sgi_json_shapes_learn(shapes, s->text, members, *count, s->trail);
     return passed;
 }
 
@@ -547,9 +595,6 @@ bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member 
     for (size_t i = 0; trail && i < trail->count; i++)
         trail->parts[i].object = (sgi_json){0};
     bool passed = run_scan(&s, members, members ? max : 0, &met);
-    if (passed && members && trail && trail->past)
-        sgi_json_past_keep(trail->past, s.text, members, met < max ? met : max, trail,
-                           s.repeated, s.changed);
     if (count)
         *count = passed ? met : 0;
     if (error)

@@ -71,7 +71,7 @@ void sgi_json_reader_free(sgi_json_reader *reader);
  * white space. An empty view means that there is no value. */
 typedef sgi_str sgi_json;
 
-typedef struct sgi_json_past sgi_json_past;
+typedef struct sgi_json_shapes sgi_json_shapes;
 
 typedef struct sgi_json_member {
     sgi_str key; /* the text between the quotes, with its escapes */
@@ -111,9 +111,8 @@ typedef struct sgi_json_part_names {
     const sgi_str (*names)[2];
     sgi_json_part *parts;
     size_t count;
-    /* what is remembered of an earlier text (json_past.h), for texts that repeat most of
-     * it; NULL = nothing. A text that repeats little takes its place */
-    sgi_json_past *past;
+    /* what is remembered of earlier texts (json_shape.h); NULL = nothing */
+    sgi_json_shapes *shapes;
 } sgi_json_part_names;
 
 /* Validates a text as sgi_json_read does, and also records the parts that `trail`

@@ -79,12 +79,12 @@ static const char *sort_response(sgi_message *message, const parts *found)
 
 bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
                       sgi_json_member *members, size_t *count, sgi_json_error *error,
-                      sgi_json_past *past)
+                      sgi_json_shapes *shapes)
 {
     static const sgi_str names[SGI_MESSAGE_PARTS][2] = {
         {SGI_STR_INIT("params"), {NULL, 0}},
         {SGI_STR_INIT("_meta"), SGI_STR_INIT("payload")}};
-    sgi_json_part_names trail = {names, message->parts, SGI_MESSAGE_PARTS, past};
+    sgi_json_part_names trail = {names, message->parts, SGI_MESSAGE_PARTS, shapes};
     return sgi_json_read_parts(reader, text, members, SGI_MESSAGE_MEMBERS, count, error,
                                &trail);
 }

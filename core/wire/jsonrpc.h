@@ -56,11 +56,11 @@ typedef struct sgi_message {
     sgi_json_part parts[SGI_MESSAGE_PARTS];
 } sgi_message;
 
-/* Reads a message and its parts. members: an array of SGI_MESSAGE_MEMBERS elements. past:
- * what is remembered of earlier messages of the peer; NULL = nothing. */
+/* Reads a message and its parts. members: an array of SGI_MESSAGE_MEMBERS elements.
+ * shapes: what is remembered of earlier messages of the peer; NULL = nothing. */
 bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
                       sgi_json_member *members, size_t *count, sgi_json_error *error,
-                      sgi_json_past *past);
+                      sgi_json_shapes *shapes);
 
 /* Determines the kind of a message from the members of an accepted text. Does not change
  * message->parts. */

@@ -92,7 +92,7 @@ static const char *read_message(sgi_engine *engine, const void *whose, sgi_str t
     size_t count = 0;
     *fault = (sgi_json_error){SGI_JSON_OK, 0};
     if (!sgi_message_read(message, &engine->reader, text, members, &count, fault,
-                          sgi_engine_past_of(engine, whose)))
+                          sgi_engine_shapes_of(engine, whose)))
         return sgi_json_fault_text(fault->fault);
     if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY)
         return "JSON-RPC batches are not supported here: send one message at a time";

@@ -162,7 +162,7 @@ void sgi_conn_resume_input(sgi_conn *conn);
 
 /* Parses input as a message. On failure returns false, sets *code and *problem, and
  * counts the input as invalid. The strings of the message point into `text`. whose: see
- * sgi_engine_past_of. */
+ * sgi_engine_shapes_of. */
 bool sgi_conn_parse(sgi_engine *engine, const void *whose, sgi_str text,
                     sgi_message *message, int32_t *code, const char **problem);
 

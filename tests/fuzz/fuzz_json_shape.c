@@ -1,13 +1,13 @@
-/* Texts to a JSON reader that remembers an earlier text (json_past.h). It must say the
- * same as a reader that is new for each text: verdict, position of the fault, members and
- * parts.
+/* Texts to a JSON reader that remembers the shapes of earlier texts (json_shape.h). It
+ * must say the same as a reader that is new for each text: verdict, position of the
+ * fault, members and parts.
  *
  * Input: texts, each but the last followed by a byte 0. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "support/fuzz_input.h"
-#include "wire/json_past.h"
+#include "wire/json_shape.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,10 +40,10 @@ static void start_reader(sgi_json_reader *reader)
 }
 
 static void read_text(outcome *o, sgi_json_reader *reader, sgi_str text,
-                      sgi_json_past *past)
+                      sgi_json_shapes *shapes)
 {
     *o = (outcome){0};
-    sgi_json_part_names trail = {names, o->parts, 2, past};
+    sgi_json_part_names trail = {names, o->parts, 2, shapes};
     o->passed = sgi_json_read_parts(reader, text, o->members, MAX_MEMBERS, &o->count,
                                     &o->error, &trail);
 }
@@ -64,8 +64,8 @@ static void check_members(const sgi_json_member *a, const sgi_json_member *b,
 }
 
 /* Reads a block that ends where the text ends, so that no byte behind it is read. */
-static void compare(sgi_json_reader *reader, sgi_json_past *past, const uint8_t *bytes,
-                    size_t len)
+static void compare(sgi_json_reader *reader, sgi_json_shapes *shapes,
+                    const uint8_t *bytes, size_t len)
 {
     sgi_json_reader fresh;
     outcome a, b;
@@ -74,7 +74,7 @@ static void compare(sgi_json_reader *reader, sgi_json_past *past, const uint8_t 
         memcpy(block, bytes, len);
     start_reader(&fresh);
     read_text(&a, &fresh, (sgi_str){block, len}, NULL);
-    read_text(&b, reader, (sgi_str){block, len}, past);
+    read_text(&b, reader, (sgi_str){block, len}, shapes);
     fuzz_check(a.passed == b.passed && a.count == b.count);
     fuzz_check(a.error.fault == b.error.fault && a.error.at == b.error.at);
     if (a.passed) {
@@ -92,13 +92,13 @@ static void compare(sgi_json_reader *reader, sgi_json_past *past, const uint8_t 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sgi_json_reader reader;
-    static sgi_json_past past;
+    static sgi_json_shapes shapes;
     start_reader(&reader);
-    past = (sgi_json_past){0};
+    sgi_json_shapes_init(&shapes);
     for (size_t at = 0; at <= size;) {
         const uint8_t *end = at < size ? memchr(data + at, 0, size - at) : NULL;
         size_t len = end ? (size_t)(end - (data + at)) : size - at;
-        compare(&reader, &past, data + at, len);
+        compare(&reader, &shapes, data + at, len);
         at += len + 1;
     }
     sgi_json_reader_free(&reader);

@@ -1,16 +1,17 @@
-/* Texts that repeat what an earlier text had. A reader that remembers must say the same
- * as a reader that does not: verdict, position of the fault, members and parts. To add a
- * case, add a text. */
+/* Texts that have the shape of an earlier text, or nearly. A reader that remembers must
+ * say the same as a reader that does not: verdict, position of the fault, members and
+ * parts. To add a case, add a text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "../support/test_mem.h"
-#include "wire/json_past.h"
+#include "wire/json_shape.h"
 
 #define MEMBERS 16
 
@@ -67,7 +68,7 @@ static const char *const texts[] = {
 
 static test_mem tm;
 static sgi_json_reader fresh, remembering;
-static sgi_json_past past;
+static sgi_json_shapes shapes;
 
 static int32_t fixed_random(void *user, void *bytes, size_t len)
 {
@@ -84,7 +85,7 @@ static int set_up(void **state)
     sgi_env env = {&tm.mem, &hooks};
     sgi_json_reader_init(&fresh, &env, 1 << 20, 8);
     sgi_json_reader_init(&remembering, &env, 1 << 20, 8);
-    past = (sgi_json_past){0};
+    sgi_json_shapes_init(&shapes);
     return 0;
 }
 
@@ -105,7 +106,7 @@ typedef struct outcome {
 } outcome;
 
 static void read_text(outcome *o, sgi_json_reader *reader, sgi_str text,
-                      sgi_json_past *memory)
+                      sgi_json_shapes *memory)
 {
     *o = (outcome){0};
     sgi_json_part_names trail = {trail_names, o->parts, 2, memory};
@@ -135,7 +136,7 @@ static void compare(sgi_str text)
     memcpy(block, text.p, text.n);
     sgi_str copy = {block, text.n};
     read_text(&a, &fresh, copy, NULL);
-    read_text(&b, &remembering, copy, &past);
+    read_text(&b, &remembering, copy, &shapes);
     assert_int_equal(a.passed, b.passed);
     assert_int_equal(a.error.fault, b.error.fault);
     assert_int_equal(a.error.at, b.error.at);
@@ -161,7 +162,7 @@ static void every_text_is_read_the_same_after_every_other(void **state)
 {
     (void)state;
     for (size_t i = 0; i < TEXTS; i++) {
-        past = (sgi_json_past){0};
+        sgi_json_shapes_init(&shapes);
         compare(sgi_str_of(texts[i]));
         for (size_t j = 0; j < TEXTS; j++)
             compare(sgi_str_of(texts[j]));
@@ -204,39 +205,133 @@ static void changed_texts_are_read_the_same(void **state)
     }
 }
 
-/* A text takes the place of the earlier one when several texts in a row repeat little. */
-static void what_is_repeated_is_remembered(void **state)
+static void read_with(const char *text)
+{
+    outcome o;
+    read_text(&o, &remembering, sgi_str_of(text), &shapes);
+    assert_true(o.passed);
+}
+
+/* The newest shape. */
+static const sgi_json_shape *newest(void)
+{
+    return &shapes.list[shapes.order[0]];
+}
+
+static void values_that_differ_become_holes(void **state)
 {
     (void)state;
-    outcome o;
-    read_text(&o, &remembering, sgi_str_of(texts[0]), &past);
-    assert_int_equal(past.count[0], 4);
-    assert_int_equal(past.count[1], 3);
-    assert_int_equal(past.count[2], 2);
-    assert_true(past.members[0][3].is_part);
-    for (int i = 1; i < SGI_JSON_PAST_POOR; i++) {
-        read_text(&o, &remembering, sgi_str_of(texts[11]), &past);
-        assert_int_equal(past.count[0], 4);
+    read_with(texts[0]);
+    assert_int_equal(newest()->hole_count, 0);
+    assert_int_equal(newest()->len, strlen(texts[0]));
+    read_with(texts[0]);
+    assert_int_equal(shapes.missed, 0);
+    read_with(texts[1]);
+    assert_int_equal(shapes.missed, 1);
+    assert_int_equal(newest()->hole_count, 1);
+    assert_int_equal(newest()->len, strlen(texts[0]));
+    read_with("{\"jsonrpc\":\"2.0\",\"id\":\"an id\",\"method\":\"tools/call\","
+              "\"params\":{\"name\":\"echo\",\"arguments\":{\"a\":1},"
+              "\"_meta\":{\"v\":\"2026\",\"caps\":{\"x\":{}}}}}");
+    assert_int_equal(shapes.missed, 0);
+    assert_int_equal(newest()->count, 4);
+    assert_int_equal(newest()->parts[0].count, 3);
+    assert_int_equal(newest()->parts[1].count, 2);
+}
+
+/* Other members are another shape. The one that was used last stands first. */
+static void several_shapes_are_remembered(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        read_with(texts[0]);
+        read_with(texts[3]);
+        read_with(texts[4]);
+        read_with(texts[6]);
     }
-    read_text(&o, &remembering, sgi_str_of(texts[1]), &past);
-    assert_int_equal(past.poor, 0);
-    for (int i = 0; i < SGI_JSON_PAST_POOR; i++)
-        read_text(&o, &remembering, sgi_str_of(texts[11]), &past);
-    assert_int_equal(past.count[0], SGI_JSON_PAST_MEMBERS);
+    assert_int_equal(shapes.missed, 0);
+    assert_int_equal(newest()->len, strlen(texts[6]));
+    read_with(texts[11]);
+    read_with(texts[3]);
+    assert_int_equal(shapes.missed, 0);
+    read_with(texts[0]);
+    assert_int_equal(shapes.missed, 1);
+}
+
+/* After several texts in a row without a shape, whole objects are holes. */
+static void arguments_with_other_members_have_a_shape_in_the_end(void **state)
+{
+    (void)state;
+    static const char *const arguments[] = {
+        "{\"a\":1}", "{\"b\":1}", "{\"c\":{}}", "{}", "{\"d\":[1]}", "{\"e\":{\"f\":2}}"};
+    char text[128];
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+            snprintf(text, sizeof text,
+                     "{\"method\":\"tools/call\",\"params\":{\"arguments\":%s}}",
+                     arguments[i]);
+            compare(sgi_str_of(text));
+            assert_true(round == 0 || shapes.missed == 0);
+        }
+    /* the depth is that of the text, the maximum of the reader is 8 */
+    compare(SGI_STR("{\"method\":\"tools/call\",\"params\":{\"arguments\":"
+                    "[[[[[[1]]]]]]}}"));
+    assert_int_equal(shapes.missed, 0);
+    compare(SGI_STR("{\"method\":\"tools/call\",\"params\":{\"arguments\":"
+                    "[[[[[[[1]]]]]]]}}"));
+    assert_int_equal(shapes.missed, 0);
+}
+
+/* The newest shape has a hole where the text has a space, and the next shape fits. */
+static void a_shape_that_does_not_fit_leaves_no_error(void **state)
+{
+    (void)state;
+    compare(SGI_STR("{\"a\": 1,\"b\":1}"));
+    compare(SGI_STR("{\"a\": 2,\"b\":1}"));
+    compare(SGI_STR("{\"a\":1}"));
+    compare(SGI_STR("{\"a\":2}"));
+    compare(SGI_STR("{\"a\": 3,\"b\":1}"));
+    assert_int_equal(shapes.missed, 0);
+}
+
+/* A peer whose texts never repeat pays for few lessons. */
+static void learning_is_bounded(void **state)
+{
+    (void)state;
+    char text[64];
+    uint32_t learned = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint32_t before = shapes.credit;
+        snprintf(text, sizeof text, "{\"k%d\":1}", i);
+        read_with(text);
+        learned += shapes.credit < before;
+    }
+    assert_int_equal(shapes.missed, 1000);
+    assert_in_range(learned, 100, 1000 / SGI_JSON_SHAPE_PRICE + SGI_JSON_SHAPE_CREDIT);
 }
 
 static void a_text_that_is_too_long_is_not_remembered(void **state)
 {
     (void)state;
-    char text[SGI_JSON_PAST_BYTES + 16];
+    static char text[SGI_JSON_SHAPE_TEXT + 2];
+    outcome o;
     memset(text, ' ', sizeof text);
     memcpy(text, "{\"a\":1}", 7);
-    outcome o;
-    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_PAST_BYTES + 1}, &past);
+    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_SHAPE_BYTES + 1}, &shapes);
     assert_true(o.passed);
-    assert_int_equal(past.count[0], 0);
-    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_PAST_BYTES}, &past);
-    assert_int_equal(past.count[0], 1);
+    assert_int_equal(newest()->len, 0);
+    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_SHAPE_BYTES}, &shapes);
+    assert_int_equal(newest()->len, SGI_JSON_SHAPE_BYTES);
+    /* a long string is a hole, and the shape of its text is short */
+    memset(text, 'x', sizeof text);
+    memcpy(text, "{\"b\":\"", 6);
+    memcpy(text + SGI_JSON_SHAPE_TEXT - 1, "\"}", 2);
+    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_SHAPE_TEXT + 1}, &shapes);
+    assert_true(o.passed);
+    assert_int_equal(newest()->len, SGI_JSON_SHAPE_BYTES);
+    memcpy(text + SGI_JSON_SHAPE_TEXT - 2, "\"}", 2);
+    read_text(&o, &remembering, (sgi_str){text, SGI_JSON_SHAPE_TEXT}, &shapes);
+    assert_int_equal(newest()->len, strlen("{\"b\":0}"));
 }
 
 int main(void)
@@ -246,8 +341,14 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(changed_texts_are_read_the_same, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(what_is_repeated_is_remembered, set_up,
+        cmocka_unit_test_setup_teardown(values_that_differ_become_holes, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(several_shapes_are_remembered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            arguments_with_other_members_have_a_shape_in_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_shape_that_does_not_fit_leaves_no_error, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(learning_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_text_that_is_too_long_is_not_remembered, set_up,
                                         tear_down),
     };
