@@ -42,7 +42,7 @@ def test_a_reply_that_is_refused_has_its_cause(
             await session.get_prompt("no_type")
         with pytest.raises(segue.RemoteError, match="one block, not list"):
             await session.get_prompt("several")
-        with pytest.raises(segue.RemoteError, match="not valid content: it needs"):
+        with pytest.raises(segue.ToolError, match="not valid content: it needs"):
             await session.call("unknown")
 
     world.run(server, work)

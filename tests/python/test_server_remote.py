@@ -205,8 +205,9 @@ server.run()
         async with outer.serving(http="127.0.0.1:0") as ours:
             async with segue.connect(ours.url) as session:
                 first = (await session.call("app_far_pid")).text
-                with pytest.raises(segue.Error):
+                with pytest.raises(segue.RemoteError) as caught:
                     await session.call("app_far_ends")
+                assert caught.value.message == "The remote server cannot be reached"
                 assert (await session.call("app_far_pid")).text != first
         async with outer.serving(http="127.0.0.1:0") as ours:  # again
             async with segue.connect(ours.url) as session:

@@ -13,7 +13,7 @@ from . import errors
 if TYPE_CHECKING:
     from .content import Result
 
-__all__ = ["Declined", "McpError", "ToolError"]
+__all__ = ["PUBLIC", "Declined", "McpError", "NotAsked", "ToolError"]
 
 
 class ToolError(errors.Error):
@@ -46,6 +46,11 @@ class Declined(ToolError):
     def __init__(self, message: str = "", action: str = "decline") -> None:
         super().__init__(message)
         self.action = action
+
+
+class NotAsked(errors.UnsupportedError):
+    """The client of a call cannot answer a question of the handler. The text is written
+    for this client."""
 
 
 # The codes from -32099 to -32000 that the protocol defines and a handler may use.
@@ -93,3 +98,8 @@ class McpError(errors.RemoteError):
         made = cls(-32603, message, data)
         made.code = code
         return made
+
+
+# The exceptions of a handler whose texts are written for the caller. Any other exception
+# may say what the caller must not know, such as the host of a database.
+PUBLIC = (ToolError, McpError, NotAsked)

@@ -17,8 +17,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from . import errors
-from .failures import McpError, ToolError
+from .failures import PUBLIC, McpError, ToolError
 from .server.forms import Misfit
 from .server.layers import CALLS, Call, Middleware, Proceed, showing_all
 from .server.signature import BadArguments
@@ -27,7 +26,7 @@ __all__ = ["limit_rate", "log_calls", "mask_errors", "retry", "time_calls"]
 
 Clock = Callable[[], float]
 # The exceptions whose texts are written for the caller.
-_TOLD = (errors.Error, BadArguments, Misfit)
+_TOLD = (BadArguments, Misfit, *PUBLIC)
 # maximum number of callers whose rates are kept
 _CALLERS = 65536
 _LOGGERS = (logging.Logger, logging.LoggerAdapter)
@@ -157,7 +156,8 @@ def mask_errors(
     on_error: Callable[[Call, Exception], object] | None = None,
 ) -> Middleware:
     """Says which exceptions callers see. By default, callers of a tool get "The tool NAME
-    failed" for every exception that is no `segue.Error`; this middleware sets the text.
+    failed" for every exception that is no `ToolError` and no `McpError`; this middleware
+    sets the text.
 
     Args:
         text: what the caller gets for an exception that is masked.
@@ -176,7 +176,7 @@ def mask_errors(
             return await proceed()
         except _TOLD:
             raise
-        except show as error:
+        except show as error:  # its text is written for the caller
             raise ToolError(str(error) or type(error).__name__) from error
         except Exception as error:
             is_missing = isinstance(error, FileNotFoundError)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 import msgspec
 
 from .. import _segue, errors, schema
-from ..failures import Declined, McpError
+from ..failures import Declined, McpError, NotAsked
 from ..questions import ElicitResult, Root, SampleResult
 from . import forms
 from .headers import Headers, headers_of
@@ -419,7 +419,7 @@ class Context:
         try:
             _segue.call_require_input(self._call, key, method, params, answer)
         except errors.UnsupportedError:
-            raise errors.UnsupportedError(
+            raise NotAsked(
                 f"the client has not declared that it answers {method}"
             ) from None
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .. import _segue, errors, schema
-from ..failures import McpError, ToolError
+from ..failures import PUBLIC, McpError, ToolError
 from . import layers
 from .context import Context, SyncContext
 from .docstring import named, unwrapped
@@ -41,15 +41,9 @@ __all__ = ["Item", "Kind", "log", "named"]
 log = logging.getLogger("segue.server")
 # maximum number of segments that a generator sends before other work of the loop runs
 TURN = 64
-# Exceptions that a reply may raise in normal operation: the call has already ended, or
-# the handler has returned a value that means an error.
-_OF_REPLIES = (
-    ToolError,
-    McpError,
-    errors.EndedError,
-    errors.RequestCancelledError,
-    errors.ClosedError,
-)
+# Exceptions that only mean that the call has ended, if it has. A session of the handler
+# raises them, too.
+_OF_ENDS = (errors.EndedError, errors.RequestCancelledError, errors.ClosedError)
 
 
 class Kind:
@@ -89,7 +83,7 @@ class Item(ABC):
     method: layers.Method
     servers: tuple[Server, ...] = ()
     _told: dict[str, Any]
-    expected: tuple[type[BaseException], ...] = (BadArguments, Misfit, errors.Error)
+    expected: tuple[type[BaseException], ...] = (BadArguments, Misfit, *PUBLIC)
 
     def __init__(self, function: Callable[..., Any], thread: bool, forbid: bool) -> None:
         self.function = function
@@ -405,9 +399,16 @@ class Item(ABC):
     ) -> None:
         if not isinstance(error, Exception):
             error = ToolError("The call was cancelled on the server")
-        told = self.told(error, is_exposed)
-        if not isinstance(error, _OF_REPLIES if replies else self.expected):
+        is_expected = isinstance(error, PUBLIC if replies else self.expected)
+        is_of_end = isinstance(error, _OF_ENDS)
+        if not is_expected and not is_of_end:
             self._log_failure(error)
+        self._tell_failure(call, self.told(error, is_exposed))
+        if is_of_end:  # the call had not ended, so another object had
+            self._log_failure(error)
+
+    def _tell_failure(self, call: _segue.Call, told: Exception) -> None:
+        """Ends the call with a ToolError or a McpError."""
         if isinstance(told, ToolError):
             content = told.result.content if told.result else [_said(str(told))]
             blocks = [msgspec.json.encode(block) for block in _blocks(content)]
@@ -494,6 +495,6 @@ def rpc_error(error: Exception, is_exposed: bool) -> Exception:
         return McpError(-32602, str(error))
     if isinstance(error, ToolError):
         return McpError(-32603, error.message)
-    if isinstance(error, errors.Error):
+    if isinstance(error, PUBLIC):
         return error
     return McpError(-32603, safe_text(error, is_exposed, "Internal error"))

@@ -11,7 +11,7 @@ import msgspec
 
 from .. import _segue, errors, schema
 from ..content import Annotations, Icon
-from ..failures import McpError
+from ..failures import PUBLIC, McpError
 from . import layers
 from .completion import Suggestions, limited, parse_params
 from .context import Context
@@ -19,10 +19,8 @@ from .item import (
     Item,
     decode_params,
     log,
-    message_of,
     named,
     rpc_error,
-    safe_text,
 )
 from .tool import joined, seconds
 from .values import contents_of, messages_of, piece_of
@@ -87,19 +85,23 @@ class Completing(Item):
 
     async def _complete(self, call: _segue.Call, params: bytes, is_exposed: bool) -> None:
         try:
-            values, total, has_more = await self.suggestions.answer(params)
-            _segue.call_set_completion(call, values, total, has_more)
-            _segue.call_complete(call)
+            try:
+                values, total, has_more = await self.suggestions.answer(params)
+            except Exception as error:
+                if not isinstance(error, PUBLIC):
+                    log.exception(
+                        "%s %r: the function that suggests values failed",
+                        self.what,
+                        self.key,
+                    )
+                self._tell_failure(call, self.told(error, is_exposed))
+            else:
+                _segue.call_set_completion(call, values, total, has_more)
+                _segue.call_complete(call)
         except errors.Error as error:
             log.debug(
                 "%s %r: the suggestions could not be sent: %s", self.what, self.key, error
             )
-        except Exception as error:
-            log.exception(
-                "%s %r: the function that suggests values failed", self.what, self.key
-            )
-            message = safe_text(error, is_exposed, "Internal error")
-            _segue.call_fail(call, -32603, message_of(message))
         finally:
             _segue.call_free(call)
 

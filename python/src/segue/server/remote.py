@@ -234,6 +234,22 @@ def _ignore(_: Any) -> None:
 
 
 @contextlib.contextmanager
+def _answering(remote: Remote) -> Iterator[None]:
+    """Gives the errors of the remote server to the caller. Of another failure of the
+    session the caller learns only its kind, and the log has the rest.
+    """
+    try:
+        yield
+    except errors.RemoteError as error:
+        answer = McpError._of_peer(error.code, error.message)
+        answer.data_json = error.data_json
+        raise answer from error
+    except (errors.TransportError, errors.ClosedError) as error:
+        log.warning("%r cannot be reached: %s", remote._target, str(error))
+        raise McpError(-32603, "The remote server cannot be reached") from error
+
+
+@contextlib.contextmanager
 def _callbacks(remote: Remote, context: Context) -> Iterator[Callbacks]:
     """Gives the callbacks that pass on what comes during a call."""
 
@@ -251,7 +267,8 @@ def _callbacks(remote: Remote, context: Context) -> Iterator[Callbacks]:
 
     remote._asks.append(ask)
     try:
-        yield Callbacks(context.progress, tell, None, Answers(ask))
+        with _answering(remote):
+            yield Callbacks(context.progress, tell, None, Answers(ask))
     finally:
         remote._asks.remove(ask)
 
@@ -406,8 +423,9 @@ class _RemoteSuggestions(Suggestions):
 
     async def answer(self, params: bytes) -> tuple[list[str], int, bool]:
         name, typed, others = parse_params(params)
-        session = self._remote._connected()
-        found = await session.complete(self._of, name, typed, context=others)
+        with _answering(self._remote):
+            session = self._remote._connected()
+            found = await session.complete(self._of, name, typed, context=others)
         total = len(found.values) if found.total is None else found.total
         return found.values, total, found.has_more
 

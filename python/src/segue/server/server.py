@@ -169,9 +169,9 @@ class Server:
         (Struct, dataclass, model, TypedDict, dict) is sent as it is, any other value,
         such as an int or a list of models, as `{"result": value}`.
 
-        A `ToolError` becomes a result with `isError` and its message. A `McpError`, or
-        any other `segue.Error`, becomes a JSON-RPC error. Any other exception becomes a
-        result with `isError` and a general text, and its traceback goes to the log
+        A `ToolError` becomes a result with `isError` and its message. A `McpError`
+        becomes a JSON-RPC error. Any other exception, also another `segue.Error`, becomes
+        a result with `isError` and a general text, and its traceback goes to the log
         `segue.server`.
 
         Args:

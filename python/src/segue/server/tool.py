@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from .. import _segue, errors, schema
+from .. import _segue, schema
 from ..content import Icon, Result, Unknown
-from ..failures import McpError, ToolError
+from ..failures import PUBLIC, McpError, ToolError
 from ..schema import member_names
 from .context import Context
 from .item import Item, log, named, safe_text
@@ -249,7 +249,7 @@ class Tool(Item):
     def told(self, error: Exception, is_exposed: bool) -> Exception:
         if isinstance(error, BadArguments):
             return ToolError(str(error))
-        if isinstance(error, errors.Error):
+        if isinstance(error, PUBLIC):
             return error
         if isinstance(error, Unfit):
             instead = f"The result of {self.key} does not fit its declared type"
