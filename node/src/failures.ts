@@ -6,7 +6,7 @@
  */
 
 import type { Result } from "./content.js";
-import { RemoteError, SegueError } from "./errors.js";
+import { RemoteError, SegueError, UnsupportedError } from "./errors.js";
 import { wellFormed } from "./wellformed.js";
 
 /** A tool failed in a way that the model should see. The caller gets a result with
@@ -38,6 +38,14 @@ export class Declined extends ToolError {
         this.action = action;
     }
 }
+
+/**
+ * The client of a call cannot answer a question of the handler. The message is written
+ * for this client.
+ *
+ * @internal
+ */
+export class NotAsked extends UnsupportedError {}
 
 /** The codes from -32099 to -32000 that the protocol defines and a handler may use. */
 const DEFINED: readonly number[] = [-32002, -32020, -32021, -32022];
@@ -81,4 +89,14 @@ export class RpcError extends RemoteError {
         Object.defineProperty(made, "rpcCode", { value: code, enumerable: true });
         return made;
     }
+}
+
+/**
+ * Returns whether the message of a handler's error is written for the caller. Any other
+ * error may say what the caller must not know, such as the host of a database.
+ *
+ * @internal
+ */
+export function isPublic(error: unknown): error is SegueError {
+    return [ToolError, RpcError, NotAsked].some((one) => error instanceof one);
 }

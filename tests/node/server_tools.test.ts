@@ -405,7 +405,7 @@ inEachWorld("failures", async (world) => {
         exception: new RangeError("secret /etc/passwd"),
         text: "a string",
         rpc: new RpcError(4711, "wrong", { why: [1] }),
-        reserved: new RemoteError("not one of the protocol's", { rpcCode: -32001 }),
+        of_peer: new RemoteError("of another server", { rpcCode: -32001 }),
         result: new ToolError("?", new Result(["a", "b"], { structured: { n: 1 } })),
     };
     for (const [name, error] of Object.entries(thrown)) {
@@ -453,12 +453,12 @@ inEachWorld("failures", async (world) => {
             assert.equal(error.rpcCode, 4711);
             return true;
         });
-        await assert.rejects(session.call("reserved"), /not one of/);
+        assert.equal(await told("of_peer"), "The tool of_peer failed");
         await assert.rejects(session.call("unknown"), SegueError);
     });
     const names = new Set(failures.map(([name]) => name));
     assert.ok(!names.has("told") && !names.has("rpc"));
-    for (const name of ["exception", "text", "no_json", "exception_later", "reserved"]) {
+    for (const name of ["exception", "text", "no_json", "exception_later", "of_peer"]) {
         assert.ok(names.has(name), name);
     }
     assert.match(String(failures.find(([name]) => name === "no_text")), /image\(\)/);

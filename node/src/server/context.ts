@@ -16,7 +16,7 @@ import {
     StateError,
     UnsupportedError,
 } from "../errors.js";
-import { Declined } from "../failures.js";
+import { Declined, NotAsked } from "../failures.js";
 import { type Call, Kind, native, Status } from "../native.js";
 import type { ElicitResult, Root } from "../questions.js";
 import type { SchemaLike, SchemaOutput } from "../schema.js";
@@ -540,7 +540,7 @@ export class Context<Life = any> {
             } catch (error) {
                 if (!(error instanceof UnsupportedError)) throw error;
                 const why = "the client has not declared that it answers";
-                throw new UnsupportedError(`${why} ${method}`);
+                throw new NotAsked(`${why} ${method}`);
             }
         });
     }

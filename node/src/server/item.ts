@@ -17,9 +17,9 @@ import {
     InvalidError,
     NotFoundError,
     RequestCancelledError,
-    SegueError,
+    type SegueError,
 } from "../errors.js";
-import { RpcError, ToolError } from "../failures.js";
+import { isPublic, RpcError, ToolError } from "../failures.js";
 import { type Call, type Handler, type ItemOptions, Kind, native } from "../native.js";
 import { Context } from "./context.js";
 import { type Run as CallRun, drain, isPromise, stepsOf } from "./drain.js";
@@ -127,6 +127,11 @@ export abstract class Item {
      * or an RpcError.
      */
     abstract explain(error: unknown, isExposed: boolean): SegueError;
+
+    /** Returns whether an exception of the handler is an answer: it is not reported. */
+    expects(error: unknown): boolean {
+        return error instanceof BadArguments || isPublic(error);
+    }
 
     /** Answers a request completion/complete for this item. */
     abstract complete(host: Hosting, call: Call, params: string): Promise<void>;
@@ -305,11 +310,16 @@ class Running {
     }
 
     #tell(error: unknown): void {
-        const { owner } = this.#run.item;
-        const told = this.#run.item.explain(error, owner.exposesErrors);
-        if (this.#replies ? !isOfReplies(error) : !isMeant(error)) {
-            this.#run.host.report(error, this.#run.item);
-        }
+        const { host, item } = this.#run;
+        const isExpected = this.#replies ? isPublic(error) : item.expects(error);
+        const isOfEnd = isUsual(error);
+        if (!isExpected && !isOfEnd) host.report(error, item);
+        this.#answer(item.explain(error, item.owner.exposesErrors));
+        // The call had not ended, so another object had, such as a session.
+        if (isOfEnd) host.report(error, item);
+    }
+
+    #answer(told: SegueError): void {
         if (told instanceof ToolError) {
             const content = told.result?.content ?? [told.message];
             const { structured } = told.result ?? {};
@@ -330,28 +340,16 @@ class Running {
     }
 }
 
-/** Returns whether an error only means that the call or the whole server has ended. */
+/**
+ * Returns whether an error only means that the call or the whole server has ended, if it
+ * has. A session of the handler throws these errors, too.
+ */
 function isUsual(error: unknown): boolean {
     return (
         error instanceof EndedError ||
         error instanceof RequestCancelledError ||
         error instanceof ClosedError
     );
-}
-
-/** Returns whether the handler threw an error that the caller should see. */
-export function isMeant(error: unknown): boolean {
-    return (
-        error instanceof BadArguments || error instanceof SegueError || isMissing(error)
-    );
-}
-
-/**
- * Returns whether a reply may throw this error in normal operation, so that the error is
- * not reported.
- */
-function isOfReplies(error: unknown): boolean {
-    return error instanceof ToolError || error instanceof RpcError || isUsual(error);
 }
 
 /** Returns whether an exception of a handler means that a resource does not exist. */
@@ -397,7 +395,7 @@ export function safeText(error: unknown, isExposed: boolean, instead: string): s
 export function rpcError(error: unknown, isExposed: boolean): SegueError {
     if (error instanceof BadArguments) return new RpcError(INVALID_PARAMS, error.message);
     if (error instanceof ToolError) return new RpcError(INTERNAL, error.message);
-    if (error instanceof SegueError) return error;
+    if (isPublic(error)) return error;
     return new RpcError(INTERNAL, safeText(error, isExposed, "Internal error"));
 }
 

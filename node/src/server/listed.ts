@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ClosedError, EndedError, type SegueError } from "../errors.js";
+import type { SegueError } from "../errors.js";
 import { RpcError } from "../failures.js";
 import { type Call, type ItemOptions, native, Item as Sort } from "../native.js";
 import type { JsonSchema, Schema } from "../schema.js";
@@ -21,12 +21,10 @@ import {
     INTERNAL,
     Item,
     isGenerator,
-    isMeant,
     isMissing,
     NOT_FOUND,
     type Run,
     rpcError,
-    safeText,
 } from "./item.js";
 import { Call as LayersCall, type Middleware, runLayers } from "./layers.js";
 import { checkOptions, type PromptOptions, type ResourceOptions } from "./options.js";
@@ -51,15 +49,17 @@ export abstract class Completing extends Item {
             native.callSetCompletion(call, values, total, hasMore);
             native.callComplete(call);
         } catch (error) {
-            if (!(error instanceof EndedError || error instanceof ClosedError)) {
-                const { key, owner } = this;
-                host.report(error, { what: "completion", key, owner });
-                const text = safeText(error, owner.exposesErrors, "Internal error");
-                attempt(() => native.callFail(call, INTERNAL, text));
-            }
+            this.#failed(host, call, error);
         } finally {
             attempt(() => native.callFree(call));
         }
+    }
+
+    #failed(host: Hosting, call: Call, error: unknown): void {
+        const { key, owner } = this;
+        if (!this.expects(error)) host.report(error, { what: "completion", key, owner });
+        const { rpcCode, message, dataJson } = this.explain(error, owner.exposesErrors);
+        attempt(() => native.callFail(call, rpcCode || INTERNAL, message, dataJson));
     }
 
     /** Answers a completion inside middlewares. */
@@ -80,16 +80,7 @@ export abstract class Completing extends Item {
             native.callComplete(call);
         } catch (error) {
             await context.takeProvided()?.abandon(error);
-            if (!(error instanceof EndedError || error instanceof ClosedError)) {
-                const { key, owner } = this;
-                if (!isMeant(error))
-                    host.report(error, { what: "completion", key, owner });
-                const told = rpcError(error, owner.exposesErrors);
-                const { rpcCode, message, dataJson } = told;
-                attempt(() =>
-                    native.callFail(call, rpcCode || INTERNAL, message, dataJson),
-                );
-            }
+            this.#failed(host, call, error);
         } finally {
             host.ended(context);
             attempt(() => native.callFree(call));
@@ -233,6 +224,10 @@ export class Resource extends Completing {
     override explain(error: unknown, isExposed: boolean): SegueError {
         if (isMissing(error)) return new RpcError(NOT_FOUND, "Resource not found");
         return rpcError(error, isExposed);
+    }
+
+    override expects(error: unknown): boolean {
+        return isMissing(error) || super.expects(error);
     }
 }
 

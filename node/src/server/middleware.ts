@@ -11,8 +11,7 @@
  * @module
  */
 
-import { SegueError } from "../errors.js";
-import { RpcError, ToolError } from "../failures.js";
+import { isPublic, RpcError, ToolError } from "../failures.js";
 import { SchemaError } from "../schema.js";
 import { BadArguments, INTERNAL, isMissing } from "./item.js";
 import { CALLS, type Call, type Middleware, markMaker, showingAll } from "./layers.js";
@@ -181,7 +180,8 @@ export interface MaskOptions {
 
 /**
  * Says which errors callers see. By default, callers of a tool get "The tool NAME failed"
- * for every error that is no `SegueError`; this middleware sets the text.
+ * for every error that is no `ToolError` and no `RpcError`; this middleware sets the
+ * text.
  *
  * @param text - what the caller gets for an error that is masked.
  */
@@ -213,7 +213,7 @@ export function maskErrors(
 /** Returns whether the message of an error is written for the caller. */
 function isTold(call: Call, error: unknown): boolean {
     const isWritten = error instanceof BadArguments || error instanceof SchemaError;
-    if (isWritten || error instanceof SegueError) return true;
+    if (isWritten || isPublic(error)) return true;
     return call.method === "resources/read" && isMissing(error);
 }
 

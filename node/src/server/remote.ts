@@ -19,8 +19,14 @@ import type { ConnectOptions } from "../client/options.js";
 import { Answers, type Question, Refused } from "../client/questions.js";
 import type { Session } from "../client/session.js";
 import { type Meta, Result } from "../content.js";
-import { SegueError, UnsupportedError } from "../errors.js";
-import { RpcError } from "../failures.js";
+import {
+    ClosedError,
+    RemoteError,
+    SegueError,
+    TransportError,
+    UnsupportedError,
+} from "../errors.js";
+import { isPublic, RpcError } from "../failures.js";
 import {
     type Call,
     type ItemOptions,
@@ -30,7 +36,7 @@ import {
 } from "../native.js";
 import { type Suggested, Suggestions } from "./completion.js";
 import type { Context } from "./context.js";
-import { INTERNAL, type Run } from "./item.js";
+import { INTERNAL, type Run, rpcError } from "./item.js";
 import type { Method } from "./layers.js";
 import { Completing } from "./listed.js";
 import { Server } from "./server.js";
@@ -288,9 +294,10 @@ class Relay extends Completing {
     }
 
     override explain(error: unknown, isExposed: boolean): SegueError {
-        if (error instanceof SegueError) return error;
-        const text = isExposed && error instanceof Error ? error.message : "";
-        return new RpcError(INTERNAL, text || "Internal error");
+        if (isPublic(error) || isExposed) return rpcError(error, isExposed);
+        const isLost = error instanceof TransportError || error instanceof ClosedError;
+        const why = isLost ? "The remote server cannot be reached" : "Internal error";
+        return new RpcError(INTERNAL, why);
     }
 }
 
@@ -319,7 +326,9 @@ class RemoteSuggestions extends Suggestions {
     override async answer(params: string): Promise<Suggested> {
         const { argument, context } = JSON.parse(params) as Record<string, unknown>;
         const given = { ref: this.#of, argument, context };
-        const answer = await this.#session.request("completion/complete", given);
+        const answer = await this.#session
+            .request("completion/complete", given)
+            .catch(answering);
         const { values, total, hasMore } = answer["completion"] as Completed;
         return { values, total: total ?? values.length, hasMore: hasMore ?? false };
     }
@@ -354,6 +363,8 @@ function toolOf({ session, asks }: Link, given: Told): Relay {
             }
             const { structured, isError, meta } = stream.result;
             yield new Result([], { structured, isError, meta });
+        } catch (error) {
+            answering(error);
         } finally {
             asks.delete(answers);
         }
@@ -461,6 +472,12 @@ function passing(ctx: Context) {
     };
 }
 
+/** Throws an error of the remote server as one that the caller gets. */
+function answering(error: unknown): never {
+    if (!(error instanceof RemoteError)) throw error;
+    throw RpcError.from(error.rpcCode || INTERNAL, error.message, error.data);
+}
+
 /** Sends a request to the remote server, and returns its answer. */
 async function relay(
     { session, asks }: Link,
@@ -473,7 +490,9 @@ async function relay(
     const options = { answers: new Answers({ onInput: answers }), signal: ctx.signal };
     asks.add(answers);
     try {
-        return await session.request(method, given, { ...passed, ...options });
+        return await session
+            .request(method, given, { ...passed, ...options })
+            .catch(answering);
     } finally {
         asks.delete(answers);
     }

@@ -164,9 +164,9 @@ export class Server<Life = any> {
      * of texts and blocks, a `Result`, or a value that JSON can represent.
      *
      * A thrown `ToolError` becomes a result with `isError` and the message of the error.
-     * An `RpcError`, or any other `SegueError`, becomes a JSON-RPC error. Any other
-     * exception becomes a result with `isError` and a general text, and `onError` gets
-     * the exception.
+     * An `RpcError` becomes a JSON-RPC error. Any other exception, also another
+     * `SegueError`, becomes a result with `isError` and a general text, and `onError`
+     * gets the exception.
      *
      * @param name - the name by which the model calls the tool.
      * @throws ExistsError when the tool exists already; TypeError for unknown options.

@@ -5,8 +5,8 @@
  */
 
 import { Result } from "../content.js";
-import { SegueError } from "../errors.js";
-import { RpcError, ToolError } from "../failures.js";
+import type { SegueError } from "../errors.js";
+import { isPublic, RpcError, ToolError } from "../failures.js";
 import {
     type Call,
     type ItemOptions,
@@ -195,7 +195,7 @@ export class Tool extends Item {
 
     override explain(error: unknown, isExposed: boolean): SegueError {
         if (error instanceof BadArguments) return new ToolError(error.message);
-        if (error instanceof SegueError) return error;
+        if (isPublic(error)) return error;
         if (error instanceof Unfit) {
             const masked = this.#misfit;
             return new RpcError(INTERNAL, safeText(error, isExposed, masked));
