@@ -369,7 +369,7 @@ def test_functions_that_do_not_fit(nothing_left: None) -> None:
         ("a://}", "resource template a://}: a brace is not opened"),
         ("a://{p}/{p}", "resource template a://{p}/{p}: {p}: a variable is used twice"),
         ("a://{p}{q}", "template a://{p}{q}: there is no text between two variables"),
-        ('a://"', "the member \"uri\" of a resource cannot have quotes"),
+        ('a://"', 'the member "uri" of a resource cannot have quotes'),
     ],
 )
 def test_a_uri_is_refused_where_it_is_declared(

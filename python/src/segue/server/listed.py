@@ -165,9 +165,7 @@ class Resource(Completing):
         self.key, self.mime_type = uri, mime_type
         self.variables = _VARIABLE.findall(uri)
         is_template = "{" in uri or "}" in uri
-        self.item = (
-            _segue.ITEM_RESOURCE_TEMPLATE if is_template else _segue.ITEM_RESOURCE
-        )
+        self.item = _segue.ITEM_RESOURCE_TEMPLATE if is_template else _segue.ITEM_RESOURCE
         self._options: _segue.ItemOptions = {
             "read_ttl_ms": seconds(ttl),
             "read_scope": {"private": 0, "public": 1}[scope],
