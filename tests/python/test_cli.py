@@ -211,11 +211,18 @@ def test_arguments_from_standard_input(segue: Command) -> None:
         (["ad", "a=1"], "the server has no tool 'ad'; it has add"),
         (["add", "--args", "[]"], "not a JSON object"),
         (["add", "a=@nowhere"], "nowhere: No such file"),
+        (
+            ["add", "a=@h.py"],
+            "a: the content of the file h.py, 'import segue\\n', is not",
+        ),
+        (["add", "a:=@h.py"], "h.py, 'import segue\\n', is not JSON"),
+        (["add", "--args", "@h.py"], "--args: the content of the file h.py, "),
     ],
 )
 def test_wrong_usage_is_2_and_says_why(
     segue: Command, words: list[str], why: str
 ) -> None:
+    (segue.directory / "h.py").write_text("import segue\n")
     assert segue("call", STDIO, *words, code=2) == ""
     assert why in segue.err
     assert segue.json("call", STDIO, *words, code=2)["error"]["message"] in segue.err

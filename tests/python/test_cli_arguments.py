@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 
 pytest.importorskip("typer")
 
-from segue.cli import arguments
+from segue.cli import arguments, target
 from segue.cli.codes import UsageError
-from segue.cli.target import parse_access, parse_target
+from segue.cli.screen import Screen
+from segue.cli.target import Access, connect, parse_access, parse_target
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -175,9 +177,7 @@ def test_a_schema_that_is_none_does_no_harm(schema: dict[str, Any]) -> None:
 def test_servers() -> None:
     assert parse_target("http://h/mcp") == "http://h/mcp"
     assert parse_target("node x.js 'a b'") == ["node", "x.js", "a b"]
-    assert parse_target("nowhere.py -v")[1:] == ["nowhere.py", "-v"]
-    assert parse_target("x.py:server")[-2:] == ["run", "x.py:server"]
-    for wrong in ("", "  ", "'open", "ftp://h/"):
+    for wrong in ("", "  ", "'open", "ftp://h/", "nowhere.py -v", "x.py:server"):
         with pytest.raises(UsageError):
             parse_target(wrong)
 
@@ -185,27 +185,76 @@ def test_servers() -> None:
 MAKES = "import segue\nserver = segue.Server('made')\n"
 
 
+GUARD = "if __name__ == '__main__':\n    "
+
+
 @pytest.mark.parametrize(
     ("text", "is_run"),
     [
         (MAKES, True),
-        (MAKES + "if __name__ == '__main__':\n    server.run()\n", False),
+        (MAKES + GUARD + "print('a')\n", True),
+        (MAKES + GUARD + "server.run()\n", False),
+        (MAKES + GUARD + "server.run(None, store='tasks.db')\n", False),
+        (MAKES + GUARD + "asyncio.run(server.serve())\n", False),
         (MAKES + "server.run()\n", False),
+        (MAKES + GUARD + "server.run(http='127.0.0.1:8000', store='tasks.db')\n", True),
+        (MAKES + GUARD + "server.run('127.0.0.1:8000')\n", True),
+        (MAKES + GUARD + "server.run(**options)\n", True),
+        (MAKES + "asyncio.run(server.serve('127.0.0.1:8000'))\n", True),
+        (MAKES + GUARD + "uvicorn.run(server.asgi())\n", True),
+        ("from segue import Server\nserver = Server('made')\n", True),
+        ("from .segue import Server\n", False),
+        ("def f(:\n", True),
         ("from mcp.server import Server\n", False),
     ],
 )
-def test_a_file_that_only_makes_a_server_is_run(
+def test_a_file_that_does_not_serve_stdio_is_imported(
     text: str, is_run: bool, tmp_path: Path
 ) -> None:
     place = tmp_path / "my srv"
     place.mkdir()
     file = place / "my server.py"
     file.write_text(text)
-    run = ["-m", "segue.cli", "run"]
+    run = ["-m", "segue.cli", "run", "--or-program"]
     wanted = [*run, str(file)] if is_run else [str(file)]
     assert parse_target(str(file))[1:] == wanted
-    assert parse_target(f"'{file}' -v")[1:] == [*wanted, "-v"]
+    more = ["--", "-v"] if is_run else ["-v"]
+    assert parse_target(f"'{file}' -v")[1:] == [*wanted, *more]
     assert parse_target(f"{file}:server")[1:] == [*run, f"{file}:server"]
+
+
+def test_an_executable_file_chooses_its_own_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path("x.py")
+    file.write_text(MAKES)
+    file.chmod(0o755)
+    assert parse_target("x.py")[-2:] == ["--or-program", "x.py"]
+    file.write_text("#!/usr/bin/env python3\n" + MAKES)
+    assert parse_target("x.py -v") == ["./x.py", "-v"]
+
+
+def test_a_command_that_does_not_answer_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = asyncio.Event()
+
+    class Told(Screen):
+        def note(self, text: str) -> None:
+            assert text.startswith("sleep 1000 does not answer on its standard output")
+            told.set()
+
+    async def work() -> None:
+        words = ["sleep", "1000"]
+        waiting = connect(Told(), words, Access()).__aenter__()
+        connecting = asyncio.ensure_future(waiting)
+        await told.wait()
+        connecting.cancel()
+        await asyncio.wait([connecting])
+
+    monkeypatch.setattr(target, "_SILENCE", 0.01)
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_headers_and_bearer(tmp_path: Path) -> None:

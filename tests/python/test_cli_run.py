@@ -193,3 +193,105 @@ def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
         timeout=DEADLINE,
         check=False,
     )
+
+
+QUICK = """
+import segue
+server = segue.Server("quick")
+
+@server.tool
+def name() -> str:
+    return __name__
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (QUICK + "server.run(http='127.0.0.1:99')\n", "quick"),
+        (
+            QUICK
+            + "import asyncio\nasync def main():\n    await server.serve('nowhere')\n"
+            "asyncio.run(main())\n",
+            "quick",
+        ),
+        (QUICK + "inner = segue.Server('inner')\nserver.mount(inner, 'in')\n", "quick"),
+        (QUICK + "other = segue.Server('other')\n", "quick"),
+        (
+            "import segue\ndef main():\n    segue.Server('made').run('127.0.0.1:99')\n"
+            "main()\n",
+            "made",
+        ),
+        (
+            "import segue\nif __name__ == '__main__':\n"
+            "    segue.Server('program').run(http=None)\n",
+            "program",
+        ),
+    ],
+)
+def test_the_server_is_found_without_a_name(tmp_path: Path, text: str, name: str) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(text)
+
+    async def talk() -> None:
+        words = [sys.executable, "-m", "segue.cli", "run", "--or-program", str(file)]
+        async with segue.connect(words) as session:
+            assert session.peer.server.name == name
+
+    within(talk())
+
+
+def cli(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "segue.cli", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        env={**os.environ, "COLUMNS": "200"},
+        timeout=DEADLINE,
+        check=False,
+    )
+
+
+def test_the_quick_start_of_the_guide_can_be_called_and_inspected(
+    tmp_path: Path,
+) -> None:
+    """It serves HTTP below `if __name__ == "__main__"`."""
+    guide = Path(__file__).resolve().parents[2] / "python" / "README.md"
+    text = guide.read_text().partition("```python\n")[2].partition("```")[0]
+    assert 'server.run(http="127.0.0.1:8000"' in text
+    (tmp_path / "server.py").write_text(text)
+    done = cli(tmp_path, "call", "server.py", "add", "a=1", "b=2")
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
+    done = cli(tmp_path, "inspect", "server.py")
+    assert "server        quick-start" in done.stdout and done.stderr == ""
+    assert done.returncode == 0
+    done = cli(tmp_path, "install", "cursor", "server.py", "--dry-run", "--project")
+    assert "quick-start" in done.stdout + done.stderr and done.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "tools"])
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("nofile.py", None, "nofile.py: there is no such file"),
+        ("nofile.py:x", None, "nofile.py: there is no such file"),
+        ("x.py:zz", TWO, "x.py has no 'zz'"),
+        (
+            "x.py",
+            TWO + "if __name__ == '__main__':\n    print('hello')\n",
+            "x.py has several servers: name one, x.py:a or x.py:b",
+        ),
+    ],
+)
+def test_a_file_without_the_server_is_told_once_and_is_2(
+    tmp_path: Path, command: str, name: str, text: str | None, why: str
+) -> None:
+    if text is not None:
+        (tmp_path / "x.py").write_text(text)
+    done = cli(tmp_path, command, name)
+    assert (done.stdout, done.stderr) == ("", f"segue: {why}\n")
+    assert done.returncode == 2
+    done = cli(tmp_path, command, name, "--json")
+    assert "message" in done.stdout and done.returncode == 2

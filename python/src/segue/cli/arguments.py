@@ -45,9 +45,7 @@ def build(
     for pair in pairs:
         key, is_json, text = _split(pair)
         part = _resolve(properties.get(key, {}), schema)
-        value = (
-            _json(key, _content(text)) if is_json else value_of(key, text, part, schema)
-        )
+        value = _json(key, text) if is_json else value_of(key, text, part, schema)
         if key in named:
             earlier = arguments[key]
             if not isinstance(earlier, list):
@@ -71,9 +69,9 @@ def read_json(text: str) -> dict[str, Any]:
         UsageError: The text is not a JSON object.
     """
     content = sys.stdin.read() if text == "-" else _content(text)
-    value = _json("--args", content)
+    value = _json("--args", text, content)
     if not isinstance(value, dict):
-        raise UsageError("--args is not a JSON object")
+        raise UsageError(f"--args: {_told(text, content)} is not a JSON object")
     return value
 
 
@@ -106,7 +104,7 @@ def value_of(
     if "array" in types:
         items = _resolve(part.get("items", {}), root or part)
         return [value_of(key, content, items, root)]
-    raise UsageError(f"{key}: {text!r} is not {_list(types)}")
+    raise UsageError(f"{key}: {_told(text, content)} is not {_list(types)}")
 
 
 def _split(pair: str) -> tuple[str, bool, str]:
@@ -130,11 +128,20 @@ def _content(text: str) -> str:
         raise UsageError(f"{text[1:]}: {reason}") from error
 
 
-def _json(key: str, text: str) -> Any:
-    value, is_valid = _parse(text)
+def _json(key: str, text: str, content: str | None = None) -> Any:
+    """Reads JSON. `content`: what a file has, if the text names one."""
+    content = _content(text) if content is None else content
+    value, is_valid = _parse(content)
     if not is_valid:
-        raise UsageError(f"{key}: is not JSON: {text[:60]!r}")
+        raise UsageError(f"{key}: {_told(text, content)} is not JSON")
     return value
+
+
+def _told(text: str, content: str) -> str:
+    """Returns how a message names a value: its beginning, and its file if it has one."""
+    shown = repr(content if len(content) <= 60 else content[:57] + "...")
+    is_file = text.startswith("@") and not text.startswith("@@")
+    return f"the content of the file {text[1:]}, {shown}," if is_file else shown
 
 
 def _parse(text: str) -> tuple[Any, bool]:

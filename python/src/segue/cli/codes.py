@@ -8,7 +8,7 @@ import enum
 from segue import errors
 from segue.tokens import TokenFileError
 
-__all__ = ["Exit", "UsageError", "exit_code"]
+__all__ = ["AlreadyTold", "Exit", "UsageError", "exit_code"]
 
 
 class Exit(enum.IntEnum):
@@ -36,6 +36,11 @@ class Exit(enum.IntEnum):
 
 class UsageError(Exception):
     """The command line is wrong. The message of the exception says why."""
+
+
+class AlreadyTold(UsageError):
+    """The same, and ``segue run``, which this command has started, has said why on
+    standard error."""
 
 
 _BY_STATUS = {

@@ -15,10 +15,13 @@ from types import ModuleType, TracebackType
 
 import segue
 from segue.cli.codes import UsageError
+from segue.server.mount import inside
 from segue.server.names import nearest
+from segue.server.running import Served, kept_from_serving
 
 __all__ = [
     "LoadError",
+    "NoServerError",
     "Source",
     "files_of",
     "is_users",
@@ -31,8 +34,16 @@ __all__ = [
 _OURS = ("segue", "typer", "click", "importlib", "asyncio", "runpy.py")
 
 
+# The names of the server that is meant if a file has several, as with FastMCP.
+_USUAL = ("mcp", "server", "app")
+
+
 class LoadError(Exception):
     """The user's file raised an exception, which is the `__cause__`."""
+
+
+class NoServerError(UsageError):
+    """The file has no server at its top level."""
 
 
 class Source:
@@ -77,7 +88,11 @@ def load(source: Source, arguments: Sequence[str] = ()) -> segue.Server:
 
     The file runs as a module with its own name, so code below
     ``if __name__ == "__main__"`` does not run. Its directory is the first one in which
-    Python looks for modules, as with ``python file.py``.
+    Python looks for modules, as with ``python file.py``. A server that the file serves
+    while it is loaded is the one that is found: loading ends there.
+
+    Without a name, a file with several servers means the one in which the others are
+    mounted, or else the only one that is named mcp, server or app.
 
     Args:
         source: The file.
@@ -85,21 +100,33 @@ def load(source: Source, arguments: Sequence[str] = ()) -> segue.Server:
 
     Raises:
         LoadError: The file raised an exception.
-        UsageError: The file has no server, several, or not the one that is named.
+        NoServerError: The file has no server.
+        UsageError: It has several servers, or not the one that is named.
     """
-    module = _run(source.path, arguments)
+    module, served = _run(source.path, arguments)
     if source.name is not None:
         return _named(module, source)
-    found = dict(_servers(module))
+    if served is not None:
+        return served
+    found = _meant(dict(_servers(module)))
     if not found:
-        raise UsageError(_nothing(source.path))
+        raise NoServerError(_nothing(source.path))
     if len(found) > 1:
         names = " or ".join(f"{source.path.name}:{name}" for name in found.values())
         raise UsageError(f"{source.path.name} has several servers: name one, {names}")
     return next(iter(found))
 
 
-def _run(path: Path, arguments: Sequence[str]) -> ModuleType:
+def _meant(found: dict[segue.Server, str]) -> dict[segue.Server, str]:
+    """Returns the servers that may be meant, by the rules of `load`."""
+    inner = {child for one in found for child in inside(one) if child is not one}
+    outer = {one: name for one, name in found.items() if one not in inner}
+    usual = {one: name for one, name in outer.items() if name in _USUAL}
+    return usual if len(usual) == 1 else outer
+
+
+def _run(path: Path, arguments: Sequence[str]) -> tuple[ModuleType, segue.Server | None]:
+    """Runs a file. Returns its module, and the server that it wanted to serve."""
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.parent))
     name = path.stem
@@ -109,15 +136,19 @@ def _run(path: Path, arguments: Sequence[str]) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    served: segue.Server | None = None
     try:
-        spec.loader.exec_module(module)
+        with kept_from_serving():
+            spec.loader.exec_module(module)
+    except Served as reached:
+        served = reached.server
     except SystemExit as error:
         if error.code in (None, 0):
             raise UsageError(f"{path.name} ended itself (sys.exit)") from None
         raise LoadError(f"{path.name} ended itself (sys.exit)") from error
     except Exception as error:
         raise LoadError(f"{path.name} could not be loaded") from error
-    return module
+    return module, served
 
 
 def _servers(module: ModuleType) -> Iterator[tuple[segue.Server, str]]:

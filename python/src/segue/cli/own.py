@@ -110,6 +110,7 @@ def run_command(
     cert: Cert = None,
     key: Key = None,
     drain: Drain = None,
+    or_program: Annotated[bool, typer.Option("--or-program", hidden=True)] = False,
 ) -> None:
     """Serve the server of a file, over stdio or HTTP."""
     screen = Screen()
@@ -124,7 +125,7 @@ def run_command(
         key_file=_text(key),
         drain=drain,
     )
-    serving.serve(screen, _source(screen, file), words or [], wish)
+    serving.serve(screen, _source(screen, file), words or [], wish, or_program=or_program)
 
 
 def dev_command(

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from segue import errors
+from segue.cli.codes import AlreadyTold
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +73,8 @@ class Screen:
         text = text or type(error).__name__
         if isinstance(error, errors.UnauthorizedError):
             text += " (--login logs in with a browser, --bearer gives a token)"
-        self.notes.print(f"segue: {text}", style="red", markup=False, soft_wrap=True)
+        if not isinstance(error, AlreadyTold):
+            self.notes.print(f"segue: {text}", style="red", markup=False, soft_wrap=True)
         if self.as_json:
             told: dict[str, Any] = {"message": text}
             if isinstance(error, errors.Error):

@@ -10,7 +10,14 @@ from typing import Any
 
 import segue
 from segue.cli.codes import Exit, UsageError, exit_code
-from segue.cli.loading import LoadError, Source, is_users, load, own_traceback
+from segue.cli.loading import (
+    LoadError,
+    NoServerError,
+    Source,
+    is_users,
+    load,
+    own_traceback,
+)
 from segue.cli.screen import Screen
 from segue.server.serving import address_of
 
@@ -72,13 +79,26 @@ def _check_places(wish: Wish) -> None:
         raise UsageError(f"--store: {store} cannot be opened: no directory {place}")
 
 
-def serve(screen: Screen, source: Source, words: Sequence[str], wish: Wish) -> None:
-    """Loads the server of a file and serves it until its end."""
+def serve(
+    screen: Screen,
+    source: Source,
+    words: Sequence[str],
+    wish: Wish,
+    *,
+    or_program: bool = False,
+) -> None:
+    """Loads the server of a file and serves it until its end. With `or_program`, a file
+    that has no server at its top level is run as a program instead."""
 
     def work() -> None:
         check(wish)
-        with quiet_output(wish.http is None):
-            server = load(source, words)
+        try:
+            with quiet_output(wish.http is None):
+                server = load(source, words)
+        except NoServerError:
+            if not or_program:
+                raise
+            os.execv(sys.executable, [sys.executable, str(source.path), *words])
         server.run(wish.http, **wish.options)
 
     guarded(screen, work)

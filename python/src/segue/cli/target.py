@@ -10,20 +10,24 @@ import re
 import shlex
 import sys
 import webbrowser
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Literal
 
 import segue
-from segue.cli.codes import UsageError
+from segue.cli.codes import AlreadyTold, Exit, UsageError
+from segue.cli.loading import parse_source
+from segue.cli.programs import is_imported, is_program
 from segue.cli.screen import Screen
 from segue.tokens import Target
 
 Era = Literal["auto", "modern", "legacy"]
 
 _NAMED = re.compile(r".+\.py:\w+")
-# A file that has one of these serves by itself when Python runs it.
-_SERVES = re.compile(r"__main__|\.(run|serve|serving)\(")
-_IMPORTS_SEGUE = re.compile(r"^\s*(import|from)\s+segue\b", re.MULTILINE)
+# The command that serves the server of a file over standard input and output.
+_RUN = [sys.executable, "-m", "segue.cli", "run", "--or-program"]
+# seconds without an answer after which the user is told what a command has to do
+_SILENCE = 3.0
 
 __all__ = ["Access", "connect", "parse_access", "parse_target", "show_target"]
 
@@ -50,24 +54,30 @@ def parse_target(text: str) -> Target:
     shell does.
 
     ``file.py:name`` is served by ``segue run``, and so is a file that makes a
-    `segue.Server` and does not serve it. Any other file that ends in ``.py`` is run with
-    the current Python. The name of a file that exists needs no quotes of its own.
+    `segue.Server` and does not serve it over standard input and output. Any other file
+    that ends in ``.py`` is run with the current Python. The name of a file that exists
+    needs no quotes of its own.
 
     Raises:
-        UsageError: The text is empty, or its quotes do not match.
+        UsageError: The text is empty, its quotes do not match, or there is no such file.
     """
     if text.startswith(("http://", "https://")):
         return text
     words = _split(text)
     if not words:
         raise UsageError("no server is given: pass a URL, or a command in quotes")
-    if "://" in words[0]:
-        raise UsageError(f"{words[0]!r}: the URL has to begin with http:// or https://")
-    if _NAMED.fullmatch(words[0]) or _only_makes_a_server(words[0]):
-        return [sys.executable, "-m", "segue.cli", "run", words[0], *words[1:]]
-    if words[0].endswith(".py") and not os.access(words[0], os.X_OK):
-        return [sys.executable, *words]
-    return words
+    file, *more = words
+    if "://" in file:
+        raise UsageError(f"{file!r}: the URL has to begin with http:// or https://")
+    is_named = _NAMED.fullmatch(file) is not None
+    if not is_named and not file.endswith(".py"):
+        return words
+    source = parse_source(file)
+    if is_named or is_imported(source.path):
+        return [*_RUN, file, *(["--", *more] if more else [])]
+    if is_program(source.path):
+        return [file if os.sep in file else os.path.join(os.curdir, file), *more]
+    return [sys.executable, *words]
 
 
 def _split(text: str) -> list[str]:
@@ -77,17 +87,6 @@ def _split(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}") from error
-
-
-def _only_makes_a_server(file: str) -> bool:
-    """Returns whether a file uses segue and does not serve by itself."""
-    if not file.endswith(".py") or os.access(file, os.X_OK):
-        return False
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return bool(_IMPORTS_SEGUE.search(text)) and not _SERVES.search(text)
 
 
 def show_target(target: Target) -> str:
@@ -136,7 +135,52 @@ def _login() -> segue.OAuth:
     )
 
 
-def connect(
+@contextlib.asynccontextmanager
+async def connect(
+    screen: Screen,
+    target: Target,
+    access: Access,
+    options: segue.ConnectOptions | None = None,
+) -> AsyncIterator[segue.Session]:
+    """Opens a session with the options of the command line, and closes it at the end.
+
+    Raises:
+        AlreadyTold: ``segue run`` cannot serve the file.
+    """
+    connecting = _connecting(screen, target, access, options)
+    try:
+        with _hint(screen, target):
+            session = await connecting
+    except segue.Error as error:
+        if target[: len(_RUN)] == _RUN and error.message.endswith(
+            f"exited with status {int(Exit.USAGE)}"
+        ):
+            raise AlreadyTold("the file cannot be served") from error
+        raise
+    try:
+        yield session
+    finally:
+        await session.close()
+
+
+@contextlib.contextmanager
+def _hint(screen: Screen, target: Target) -> Iterator[None]:
+    """Says what a command has to do that does not answer for a while."""
+    if isinstance(target, str):
+        yield
+        return
+    text = (
+        f"{show_target(target)} does not answer on its standard output yet; if it serves "
+        "HTTP, name its URL instead"
+    )
+    timer = asyncio.get_running_loop().call_later(_SILENCE, screen.note, text)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _connecting(
     screen: Screen,
     target: Target,
     access: Access,

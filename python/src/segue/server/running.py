@@ -9,11 +9,12 @@ on the same store continues them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _runtime
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .server import Server
     from .serving import Serving
 
-__all__ = ["run"]
+__all__ = ["Served", "kept_from_serving", "let_serve", "run"]
 
 Started = Callable[["Server", "Serving"], object]
 
@@ -31,6 +32,38 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STUCK = 0.2
 # The time in seconds for the end of the lifespan after a second signal.
 _AT_ONCE = 1.0
+
+
+class Served(BaseException):
+    """A file that is loaded for its server has begun to serve it.
+
+    Attributes:
+        server: the server.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self.server = server
+
+
+_is_kept = False
+
+
+@contextlib.contextmanager
+def kept_from_serving() -> Iterator[None]:
+    """Makes servers raise `Served` instead of serving, while a file is loaded."""
+    global _is_kept
+    _is_kept = True
+    try:
+        yield
+    finally:
+        _is_kept = False
+
+
+def let_serve(server: Server) -> None:
+    """Raises `Served` while servers are kept from serving."""
+    if _is_kept:
+        raise Served(server)
 
 
 class _Signals:

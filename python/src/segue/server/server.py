@@ -20,6 +20,7 @@ from .lifespan import Life, Lifespan, Lives
 from .listed import Completing, Prompt, Resource
 from .mount import Mount, above, inside
 from .pool import Pool
+from .running import let_serve, run
 from .serving import Serving
 from .stores import OpenStore, Store, StoreLike, store_of
 from .tool import Tool, seconds
@@ -563,6 +564,7 @@ class Server:
             drain: how long running calls may continue at the end, in seconds.
             options: further members of `segue_listen_options`, by their names in C.
         """
+        let_serve(self)
         return Serving(self, http, options)
 
     def asgi(
@@ -612,8 +614,6 @@ class Server:
         server runs, print() writes to standard error, because it would damage the
         messages. Over HTTP the URL is printed to standard error.
         """
-        from .running import run
-
         run(self, self.serving(http, **options))
 
     async def _attach(self, transport: _segue.Transport) -> None:
