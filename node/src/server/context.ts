@@ -12,6 +12,7 @@ import type { Meta, PromptMessage } from "../content.js";
 import {
     ClosedError,
     EndedError,
+    LimitError,
     RequestCancelledError,
     StateError,
     UnsupportedError,
@@ -97,6 +98,8 @@ export class Context<Life = any> {
     readonly #item: Item;
     #isWatched = false;
     #isCancelled = false;
+    /** The error with which the call has failed although its handler still runs. */
+    #failure: Error | undefined;
     /**
      * Whether this call keeps the process alive. A call keeps the process alive from
      * Hosting.began on.
@@ -136,7 +139,58 @@ export class Context<Life = any> {
             if (kind === Kind.CANCEL) this.abort(reasonOfCancel());
             else this.#room?.flush();
         });
-        if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
+        this.#askLibrary();
+    }
+
+    /**
+     * Learns at once that the call was cancelled. The event CANCEL may come later than
+     * another sign of the end, such as a send that the library refuses.
+     */
+    #askLibrary(): void {
+        if (!this.#isCancelled && native.callIsCancelled(this.#call))
+            this.abort(reasonOfCancel());
+    }
+
+    /**
+     * @internal Whether the client or the server has ended the call, as far as the events
+     * tell. See {@link cancelled}.
+     */
+    get isCancelled(): boolean {
+        return this.#isCancelled;
+    }
+
+    /**
+     * @internal Asks the library whether the call has ended, so that an answer reaches
+     * nobody. Aborts the signal if so.
+     */
+    hasEnded(): boolean {
+        try {
+            this.#askLibrary();
+        } catch {
+            return true; // the call was freed
+        }
+        return this.#isCancelled;
+    }
+
+    /**
+     * @internal Aborts the signal of a handler that is about to see the end of its call.
+     *
+     * @param error - what ended the call, unless it was cancelled.
+     */
+    stop(error: unknown): void {
+        if (this.hasEnded() || this.#failure) return;
+        this.#failure = error instanceof Error ? error : new Error(String(error));
+        this.#controller?.abort(this.#failure);
+    }
+
+    /** Calls a function of the library. Aborts the signal when the call has ended. */
+    #use<T>(deed: () => T): T {
+        try {
+            return deed();
+        } catch (error) {
+            if (error instanceof EndedError) this.stop(error);
+            throw error;
+        }
     }
 
     /**
@@ -187,14 +241,26 @@ export class Context<Life = any> {
             this.watch();
             this.#host.runtime.cork();
             if (!this.#room) {
-                if (attempt()) return DONE;
+                if (this.#use(attempt)) return DONE;
                 if (this.#isCancelled) throw new RequestCancelledError();
                 this.#room = new Room();
             }
         } catch (error) {
             return Promise.reject(error);
         }
-        return this.#room.take(attempt);
+        return this.#room.take(() => this.#use(attempt));
+    }
+
+    /** Does what #take does, for a part of the result: without room the call fails. */
+    #put(attempt: () => boolean): Promise<void> {
+        return this.#take(() => {
+            try {
+                return attempt();
+            } catch (error) {
+                if (error instanceof LimitError) this.stop(error);
+                throw error;
+            }
+        });
     }
 
     /** @internal The item that is called. */
@@ -285,9 +351,12 @@ export class Context<Life = any> {
     }
 
     /**
-     * A signal that aborts when the client cancels the call and when the server ends.
-     * Pass the signal on to functions that take a signal. A handler may ignore the
-     * signal: output that the handler sends after the end of the call is dropped.
+     * A signal that aborts when the call ends before its handler: the client cancels the
+     * call, the server ends, or a value cannot be sent and the call fails. The signal
+     * aborts before the handler sees the end in another way, such as an error of `send`
+     * or the `finally` of a generator. `signal.reason` says why the call has ended. Pass
+     * the signal on to functions that take a signal. A handler may ignore the signal:
+     * output that the handler sends after the end of the call is dropped.
      */
     get signal(): AbortSignal {
         if (!this.#controller) {
@@ -299,21 +368,18 @@ export class Context<Life = any> {
                 this.#isCancelled = true;
             }
             if (this.#isCancelled) this.#controller.abort(reasonOfCancel());
+            else if (this.#failure) this.#controller.abort(this.#failure);
         }
         return this.#controller.signal;
     }
 
     /**
-     * true = the client or the server wants the call to end. The value is the same as
-     * `signal.aborted`.
+     * true = the call has ended or has to end; see {@link signal}. A handler that
+     * computes for long without a turn of the event loop asks here, because the signal
+     * cannot abort by itself meanwhile.
      */
     get cancelled(): boolean {
-        if (this.#isCancelled || this.#isWatched) return this.#isCancelled;
-        try {
-            return native.callIsCancelled(this.#call);
-        } catch {
-            return true;
-        }
+        return this.#failure !== undefined || this.hasEnded();
     }
 
     // ---- values that the call needs
@@ -369,7 +435,7 @@ export class Context<Life = any> {
      * @param total - the amount of the whole work, if known.
      */
     progress(progress: number, total?: number, message?: string): void {
-        tell(() =>
+        this.#tell(() =>
             native.callProgress(this.#call, progress, total ?? 0, message ?? null),
         );
     }
@@ -383,7 +449,17 @@ export class Context<Life = any> {
      */
     log(data: unknown, level: LogLevelName = "info"): void {
         const json = jsonText(data);
-        tell(() => native.callLog(this.#call, level, json));
+        this.#tell(() => native.callLog(this.#call, level, json));
+    }
+
+    /** Reports something about the call, unless the call has ended. */
+    #tell(deed: () => void): void {
+        try {
+            this.#use(deed);
+        } catch (error) {
+            if (!(error instanceof EndedError || error instanceof ClosedError))
+                throw error;
+        }
     }
 
     // ---- tasks and resumption
@@ -406,7 +482,7 @@ export class Context<Life = any> {
      * stays a plain call.
      */
     defer(ttlMs = 0): boolean {
-        return isSupported(() => native.callDefer(this.#call, ttlMs));
+        return this.#isSupported(() => native.callDefer(this.#call, ttlMs));
     }
 
     /**
@@ -417,7 +493,17 @@ export class Context<Life = any> {
      * @returns false when the client cannot connect again; the stream then stays open.
      */
     hangUp(retryMs = 1000): boolean {
-        return isSupported(() => native.callHangUp(this.#call, retryMs));
+        return this.#isSupported(() => native.callHangUp(this.#call, retryMs));
+    }
+
+    #isSupported(deed: () => void): boolean {
+        try {
+            this.#use(deed);
+        } catch (error) {
+            if (error instanceof UnsupportedError) return false;
+            throw error;
+        }
+        return true;
     }
 
     // ---- sending, which may have to wait
@@ -447,10 +533,10 @@ export class Context<Life = any> {
             if (result) return this.send(...result.content);
             const value = this.change ? this.change(given) : given;
             if (typeof value === "string")
-                return this.#take(() => callSendText(call, value));
+                return this.#put(() => callSendText(call, value));
             const { text, json } = this.#item.piece(value);
-            if (json === undefined) return this.#take(() => callSendText(call, text));
-            return this.#take(() => callSendJson(call, json));
+            if (json === undefined) return this.#put(() => callSendText(call, text));
+            return this.#put(() => callSendJson(call, json));
         } catch (error) {
             return Promise.reject(error);
         }
@@ -468,7 +554,7 @@ export class Context<Life = any> {
      */
     extend(index: number, text: string): Promise<void> {
         const more = this.change ? String(this.change(text)) : text;
-        return this.#take(() => native.callExtendText(this.#call, index, more));
+        return this.#put(() => native.callExtendText(this.#call, index, more));
     }
 
     /**
@@ -476,7 +562,7 @@ export class Context<Life = any> {
      * new result with these values.
      */
     async replace(...values: Sendable[]): Promise<void> {
-        await this.#take(() => native.callReplace(this.#call));
+        await this.#put(() => native.callReplace(this.#call));
         await this.send(...values);
     }
 
@@ -486,12 +572,12 @@ export class Context<Life = any> {
      */
     async setField(name: string, value: unknown): Promise<void> {
         const json = jsonText(value);
-        await this.#take(() => native.callSetField(this.#call, name, json));
+        await this.#put(() => native.callSetField(this.#call, name, json));
     }
 
     /** Sets the text that describes the status of a task to clients. */
     setStatus(message: string): Promise<void> {
-        return this.#take(() => native.callSetStatus(this.#call, message));
+        return this.#put(() => native.callSetStatus(this.#call, message));
     }
 
     /**
@@ -531,12 +617,18 @@ export class Context<Life = any> {
         return new Promise((resolve, reject) => {
             const answered = (_: number, status: number, answer: string | null): void => {
                 if (status === Status.OK && answer !== null) resolve(JSON.parse(answer));
-                else reject(refusal(status, answer));
+                else {
+                    const error = refusal(status, answer);
+                    if (error instanceof RequestCancelledError) this.stop(error);
+                    reject(error);
+                }
             };
             const key = options.key ?? null;
             const json = jsonText(params);
             try {
-                native.callRequireInput(this.#call, key, method, json, answered);
+                this.#use(() =>
+                    native.callRequireInput(this.#call, key, method, json, answered),
+                );
             } catch (error) {
                 if (!(error instanceof UnsupportedError)) throw error;
                 const why = "the client has not declared that it answers";
@@ -633,26 +725,4 @@ export class Context<Life = any> {
 
 function reasonOfCancel(): DOMException {
     return new DOMException("The call was cancelled", "AbortError");
-}
-
-/**
- * Runs a function that reports something about a call, and ignores the errors that mean
- * that the call has ended.
- */
-function tell(deed: () => void): void {
-    try {
-        deed();
-    } catch (error) {
-        if (!(error instanceof EndedError || error instanceof ClosedError)) throw error;
-    }
-}
-
-function isSupported(deed: () => void): boolean {
-    try {
-        deed();
-    } catch (error) {
-        if (error instanceof UnsupportedError) return false;
-        throw error;
-    }
-    return true;
 }

@@ -85,17 +85,22 @@ async function sendAll(
     steps: Steps,
 ): Promise<unknown> {
     let last: unknown;
-    for (let count = 1; !context.cancelled; count++) {
+    for (let count = 1; !context.isCancelled; count++) {
         const step = steps.next();
         const { value, done } = isPromise(step) ? await step : step;
         if (done) return value === undefined ? last : value;
-        if (context.cancelled) break;
+        if (context.isCancelled) break;
         host.runtime.cork();
         context.hasSent = true;
-        const isShort = typeof value === "string" && !context.isWaiting;
-        if (!isShort || context.change || !callSendText(call, value)) {
-            last = item.lastWord(value, last);
-            await context.send(value as object);
+        try {
+            const isShort = typeof value === "string" && !context.isWaiting;
+            if (!isShort || context.change || !callSendText(call, value)) {
+                last = item.lastWord(value, last);
+                await context.send(value as object);
+            }
+        } catch (error) {
+            context.stop(error); // before the generator is closed
+            throw error;
         }
         if (count % CLOCK_EVERY === 0 && isTurnOver()) await new Promise(setImmediate);
     }

@@ -295,7 +295,7 @@ class Running {
 
     #fail(error: unknown): void {
         try {
-            if (!this.#run.context.cancelled) this.#tell(error);
+            if (!this.#run.context.hasEnded()) this.#tell(error);
         } catch (why) {
             if (!isUsual(why)) this.#run.host.report(why, this.#run.item);
         } finally {

@@ -101,6 +101,7 @@ export class Provided {
      * @returns the error of the call: the same one, or that of a clean-up.
      */
     async abandon(error: unknown): Promise<unknown> {
+        this.#context.hasEnded(); // a clean-up may read the signal
         await Promise.allSettled(this.#made.values());
         let last = error;
         for (let steps = this.#open.pop(); steps; steps = this.#open.pop()) {

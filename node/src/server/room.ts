@@ -62,17 +62,17 @@ export class Room {
      * when there is room again.
      */
     flush(): void {
-        let done = 0;
-        for (const next of this.#queue) {
+        const queue = this.#queue;
+        for (let next = queue[0]; next; next = queue[0]) {
             try {
-                if (!next.attempt()) break;
+                if (!next.attempt()) return;
                 next.resolve();
             } catch (error) {
                 next.reject(error);
             }
-            done++;
+            // An attempt that finds out that the call has ended empties the queue.
+            if (queue[0] === next) queue.shift();
         }
-        this.#queue.splice(0, done);
     }
 
     /**
