@@ -322,8 +322,13 @@ static bool strip_quotes(sgi_json value, sgi_str *inner)
 bool sgi_json_string_is(sgi_json value, sgi_str text)
 {
     sgi_str inner;
-    return strip_quotes(value, &inner) &&
-           (text.n ? decoded_is(inner, text) : inner.n == 0);
+    if (!strip_quotes(value, &inner) || inner.n < text.n)
+        return false;
+    if (inner.n > text.n)
+        return decoded_is(inner, text);
+    /* each escape is longer than what it stands for, so there is none */
+    return !text.n ||
+           (memcmp(inner.p, text.p, text.n) == 0 && !memchr(text.p, '\\', text.n));
 }
 
 bool sgi_json_decode(sgi_json value, sgi_buf *out)

@@ -82,7 +82,7 @@ bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str tex
                       sgi_json_shapes *shapes)
 {
     static const sgi_str names[SGI_MESSAGE_PARTS][2] = {
-        {SGI_STR_INIT("params"), {NULL, 0}},
+        {SGI_STR_INIT("params"), SGI_STR_INIT("result")},
         {SGI_STR_INIT("_meta"), SGI_STR_INIT("payload")}};
     sgi_json_part_names trail = {names, message->parts, SGI_MESSAGE_PARTS, shapes};
     return sgi_json_read_parts(reader, text, members, SGI_MESSAGE_MEMBERS, count, error,

@@ -51,8 +51,8 @@ typedef struct sgi_message {
     sgi_json params; /* an object; empty = the message has no params */
     sgi_json result;
     sgi_json error; /* an object with an integer code; set for an error response */
-    /* params, and the object _meta or payload inside params; most look-ups are in these
-     * two objects */
+    /* params or result, and the object _meta or payload inside it; most look-ups are in
+     * these two objects */
     sgi_json_part parts[SGI_MESSAGE_PARTS];
 } sgi_message;
 

@@ -139,13 +139,13 @@ static void void_joined(segue_request *request, sgi_json segments)
         sgi_deliver_void_segments(request, shown);
 }
 
-void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json result)
+void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json meta)
 {
     static const sgi_str names[] = {SGI_STR_INIT("dev.segue/replace"),
                                     SGI_STR_INIT(SGI_SEGMENTS)};
     sgi_json found[2];
     int64_t voided;
-    sgi_json_pick(sgi_json_get(result, "_meta"), names, 2, found);
+    sgi_json_pick(meta, names, 2, found);
     if (sgi_json_read_int(found[0], &voided) && voided > 0 && voided < SGI_COUNT_MAX)
         sgi_deliver_void_segments(request, (uint64_t)voided);
     void_joined(request, found[1]);
@@ -177,11 +177,11 @@ void sgi_deliver_numbered_segment(segue_request *request, uint64_t number,
     add_segment(request, &head, block);
 }
 
-void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result)
+void sgi_deliver_remaining_blocks(segue_request *request, const sgi_result *result)
 {
-    sgi_json content = sgi_json_get(result, "content");
+    sgi_json content = result->content;
     sgi_json block;
-    sgi_deliver_void_segments_of_result(request, result);
+    sgi_deliver_void_segments_of_result(request, result->meta);
     uint64_t number = request->numbering.voided;
     if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
         return;

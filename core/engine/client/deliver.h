@@ -4,6 +4,7 @@
 #ifndef SGI_DELIVER_H
 #define SGI_DELIVER_H
 
+#include "engine/client/result.h"
 #include "engine/engine.h"
 
 /* The kinds of records in the inbox. A record is an sgi_inbox_record_head followed by
@@ -97,11 +98,12 @@ void sgi_deliver_indexed_segment(segue_request *request, uint64_t number, uint64
 /* Reports to the application that the segments up to this number are not part of the
  * result. */
 void sgi_deliver_void_segments(segue_request *request, uint64_t number);
-/* Reports to the application which segments are void according to the whole result:
- * segments that were replaced, and segments whose text is continued by later segments. */
-void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json result);
+/* Reports to the application which segments are void according to _meta of the whole
+ * result: segments that were replaced, and segments whose text is continued by later
+ * segments. */
+void sgi_deliver_void_segments_of_result(segue_request *request, sgi_json meta);
 /* Delivers the blocks of a whole result that were not delivered as segments. */
-void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result);
+void sgi_deliver_remaining_blocks(segue_request *request, const sgi_result *result);
 /* Returns the number of bytes that wait to be delivered. */
 size_t sgi_deliver_waiting_bytes(const segue_request *request);
 bool sgi_inbox_is_full(const segue_request *request);

@@ -313,7 +313,7 @@ void sgi_cli_write_call_meta(const segue_request *request, sgi_buf *out, int64_t
 
 /* ---- messages of the server ---- */
 
-bool sgi_cli_take_answer(segue_request *request, sgi_json result)
+bool sgi_cli_take_answer(segue_request *request, const sgi_result *result)
 {
     EACH_ROW(row)
         if (row->answer && row->answer(request, result))

@@ -178,7 +178,7 @@ struct sgi_cli_dialect {
 
     /* Handles the result with which the call was answered. Returns true when the result
      * belongs to this dialect. */
-    bool (*answer)(segue_request *request, sgi_json result);
+    bool (*answer)(segue_request *request, const sgi_result *result);
     /* Handles the error that answers the call. Returns true when the dialect will send
      * the call again in another form. */
     bool (*change_form)(segue_request *request, sgi_json error);
@@ -295,7 +295,7 @@ bool sgi_cli_prepare_call(segue_request *request);
 void sgi_cli_offer_dialects(segue_request *request, sgi_emitter *emitter);
 void sgi_cli_write_call_params(const segue_request *request, sgi_jw *w);
 void sgi_cli_write_call_meta(const segue_request *request, sgi_buf *out, int64_t id);
-bool sgi_cli_take_answer(segue_request *request, sgi_json result);
+bool sgi_cli_take_answer(segue_request *request, const sgi_result *result);
 bool sgi_cli_retry_in_other_form(segue_request *request, sgi_json error);
 /* Passes a notification to the dialects. Returns false when no dialect uses notifications
  * with this method. */

@@ -208,10 +208,14 @@ bool sgi_emitter_skip_piece(sgi_emitter *emitter, sgi_json result)
     return sgi_str_eq(more, SGI_STR("true"));
 }
 
-void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result)
+void sgi_emitter_on_result(sgi_emitter *emitter, const sgi_message *msg)
 {
-    if (!is_one_of_several(emitter, result))
-        conclude_with(emitter, SGI_OUTCOME_RESULT, result);
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_RESULT,
+                           .json = msg->result,
+                           .parts = msg->parts,
+                           .status = emitter->http_status};
+    if (!is_one_of_several(emitter, msg->result))
+        conclude(emitter, &outcome);
 }
 
 void sgi_emitter_on_error(sgi_emitter *emitter, sgi_json error)

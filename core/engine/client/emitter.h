@@ -26,7 +26,9 @@ typedef enum sgi_outcome_kind {
 
 typedef struct sgi_outcome {
     sgi_outcome_kind kind;
-    sgi_json json;   /* the result or error object, as a view into the server's message */
+    sgi_json json; /* the result or error object, as a view into the server's message */
+    /* the parts of the message of this result; NULL = there is no message */
+    const sgi_json_part *parts;
     const char *why; /* for LOST and REFUSED: a text that describes the failure */
     /* for REFUSED and ERROR: the HTTP status if it is an error status, else 0 */
     int32_t status;
@@ -142,7 +144,7 @@ void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
 bool sgi_emitter_skip_piece(sgi_emitter *emitter, sgi_json result);
 /* These functions report an outcome: they call `done` and free the emitter. If more
  * results follow, sgi_emitter_on_result calls `more` instead. */
-void sgi_emitter_on_result(sgi_emitter *emitter, sgi_json result);
+void sgi_emitter_on_result(sgi_emitter *emitter, const sgi_message *msg);
 void sgi_emitter_on_error(sgi_emitter *emitter, sgi_json error);
 /* Reports that the server's answer has neither a result nor an error. */
 void sgi_emitter_on_malformed_answer(sgi_emitter *emitter);

@@ -69,7 +69,14 @@ static bool read_head(sgi_exchange *exchange)
     static const sgi_str parts[] = {SGI_STR_INIT("id"), SGI_STR_INIT("method"),
                                     SGI_STR_INIT("params")};
     sgi_json found[3];
-    sgi_json_pick(sgi_buf_str(&exchange->conn->out), parts, 3, found);
+    sgi_json whole = sgi_buf_str(&exchange->conn->out);
+    size_t at = exchange->conn->params_at;
+    if (at) {
+        sgi_json_pick((sgi_json){whole.p, at}, parts, 2, found);
+        found[2] = (sgi_json){whole.p + at, whole.n - at};
+    } else {
+        sgi_json_pick(whole, parts, 3, found);
+    }
     sgi_json method = found[1];
     sgi_json params = found[2];
     /* without a method, the message is an answer to a question of the server */
@@ -92,7 +99,8 @@ static bool read_head(sgi_exchange *exchange)
         sgi_buf_init(&text, sgi_engine_mem(exchange->conn->engine));
         sgi_json_decode(name, &text);
         sgi_mcp_add_header_value(&exchange->name, sgi_buf_str(&text));
-        if (sgi_str_eq(plain, SGI_STR("tools/call")))
+        if (sgi_str_eq(plain, SGI_STR("tools/call")) &&
+            exchange->session->tools.headers.tools.count)
             sgi_tool_headers_write(&exchange->session->tools.headers, sgi_buf_str(&text),
                                    sgi_json_get(params, "arguments"), &exchange->params);
         exchange->name.failed |= text.failed;

@@ -11,7 +11,8 @@
 
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
-static void take_clean_result(segue_request *request, sgi_json result);
+static void take_clean_result(segue_request *request, sgi_json result,
+                              const sgi_json_part *parts);
 
 /* ---- making a request ---- */
 
@@ -274,19 +275,22 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 
 /* ---- the exchange of the request itself ---- */
 
-/* Writes the params without _meta. write_extra and sgi_emitter_send write _meta later. */
-static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
+/* Writes the params without _meta, and returns _meta. write_extra and sgi_emitter_send
+ * write it later. */
+static sgi_json write_params(const segue_request *request, sgi_jw *w, sgi_json params)
 {
     sgi_json_member member;
+    sgi_json meta = {0};
     for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
-        if (sgi_json_key_is(&member, "_meta") ||
-            sgi_questions_override_member(request, &member))
-            continue;
-        sgi_jw_copy_member(w, &member);
+        if (sgi_json_key_is(&member, "_meta"))
+            meta = member.value;
+        else if (!sgi_questions_override_member(request, &member))
+            sgi_jw_copy_member(w, &member);
     }
     if (request->questions.rounds)
         sgi_questions_write_answers(request, w);
     sgi_cli_write_call_params(request, w);
+    return meta;
 }
 
 /* Writes the members that this request needs in _meta, each with a comma before it. */
@@ -336,7 +340,7 @@ static void send_call(segue_request *request)
         return;
     }
     if (sgi_result_cache_find(request, &kept)) {
-        take_clean_result(request, kept);
+        take_clean_result(request, kept, NULL);
         return;
     }
     if (!sgi_request_prepare_log_level(request) || !sgi_cli_prepare_call(request))
@@ -359,9 +363,8 @@ static void send_call(segue_request *request)
         emitter->timeout_ms = 0;
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
     write_extra(request, &extra, emitter->id);
-    write_params(request, &sending.w, params);
-    bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra),
-                                 sgi_json_get(params, "_meta"));
+    sgi_json meta = write_params(request, &sending.w, params);
+    bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra), meta);
     sgi_buf_free(&extra);
     if (sent) {
         request->calling = emitter;
@@ -371,31 +374,25 @@ static void send_call(segue_request *request)
     }
 }
 
-static bool is_complete(sgi_json result)
+static void take_result(segue_request *request, sgi_json json, const sgi_json_part *parts)
 {
-    sgi_json type = sgi_json_get(result, "resultType");
-    return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
-}
-
-static void take_result(segue_request *request, sgi_json result)
-{
-    sgi_json type = sgi_json_get(result, "resultType");
-    bool is_task = sgi_json_string_is(type, SGI_STR("task"));
-    if (!result.n) {
+    sgi_result result = sgi_result_of(json, parts);
+    if (!json.n) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
-    } else if (sgi_result_type_is_round(request, type)) {
+    } else if (sgi_result_type_is_round(request, result.type)) {
         /* the answer is a round (it asks questions), even if pieces of the result came
          * before */
-        sgi_questions_take_round(request, result);
-    } else if (sgi_cli_take_answer(request, result)) {
+        sgi_questions_take_round(request, json);
+    } else if (sgi_cli_take_answer(request, &result)) {
         return;
-    } else if (is_complete(result)) {
+    } else if (sgi_result_is_complete(&result)) {
         if (request->is_call)
-            sgi_deliver_remaining_blocks(request, result);
-        sgi_task_handle_note_answer(request, result);
-        sgi_request_finish(request, result);
+            sgi_deliver_remaining_blocks(request, &result);
+        sgi_task_handle_note_answer(request, json);
+        sgi_request_finish(request, json);
     } else {
+        bool is_task = sgi_json_string_is(result.type, SGI_STR("task"));
         sgi_request_fail(
             request, SEGUE_E_PROTOCOL,
             is_task ? "the server answered with a task, but the request did not allow one"
@@ -403,7 +400,8 @@ static void take_result(segue_request *request, sgi_json result)
     }
 }
 
-static void take_clean_result(segue_request *request, sgi_json result)
+static void take_clean_result(segue_request *request, sgi_json result,
+                              const sgi_json_part *parts)
 {
     sgi_buf cleaned;
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
@@ -412,9 +410,9 @@ static void take_clean_result(segue_request *request, sgi_json result)
     if (!sgi_cli_has_received_result_part(request))
         sgi_request_store_listed_tools(request, result);
     if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
-        take_result(request, result);
+        take_result(request, result, parts);
     else if (!cleaned.failed)
-        take_result(request, sgi_buf_str(&cleaned));
+        take_result(request, sgi_buf_str(&cleaned), NULL);
     else
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the list");
     sgi_buf_free(&cleaned);
@@ -515,7 +513,7 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
     case SGI_OUTCOME_RESULT:
         sgi_result_cache_store(request, outcome->json);
         sgi_request_note_set_log_level(request);
-        take_clean_result(request, outcome->json);
+        take_clean_result(request, outcome->json, outcome->parts);
         break;
     case SGI_OUTCOME_ERROR:
         if (can_repeat(request) && outcome->is_gone) {

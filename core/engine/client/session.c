@@ -172,7 +172,7 @@ static void message(void *self, const sgi_message *msg)
                            "no request waits for it; the request has ended, or was "
                            "answered before, or never existed");
         } else if (msg->kind == SGI_MESSAGE_RESULT)
-            sgi_emitter_on_result(emitter, msg->result);
+            sgi_emitter_on_result(emitter, msg);
         else
             sgi_emitter_on_error(emitter, msg->error);
         break;

@@ -73,8 +73,10 @@ bool sgi_request_look_up_tool_headers(segue_request *request, sgi_json error)
 static bool is_list(const segue_request *request, bool *begins)
 {
     sgi_json params = {request->params, request->params_len};
+    if (strcmp(request->method, "tools/list") != 0)
+        return false;
     *begins = !sgi_json_get(params, "cursor").n;
-    return sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list"));
+    return true;
 }
 
 void sgi_request_store_listed_tools(segue_request *request, sgi_json result)

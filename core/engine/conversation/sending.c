@@ -100,6 +100,7 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
             conn->frames = SGI_FRAMES_BODY;
     }
     sending->mark = conn->out.len;
+    conn->params_at = 0;
     begin_event(conn);
     sending->body = conn->out.len;
     sending->w = sgi_jw_to(&conn->out);
@@ -248,14 +249,20 @@ void sgi_send_begin_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
     sending->w.comma = true;
 }
 
+static void open_params(sgi_sending *sending)
+{
+    sgi_jw_key(&sending->w, "params");
+    sending->conn->params_at = sending->conn->out.len;
+    sgi_jw_open(&sending->w, '{');
+    sending->depth = 2;
+}
+
 void sgi_send_begin_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
 {
     open_message(sending, conn, false);
     sending->is_note = true;
     sgi_jw_member_string(&sending->w, "method", sgi_str_of(method));
-    sgi_jw_key(&sending->w, "params");
-    sgi_jw_open(&sending->w, '{');
-    sending->depth = 2;
+    open_params(sending);
 }
 
 /* the parts of the members around the method */
@@ -307,9 +314,7 @@ void sgi_send_begin_request_with_id(sgi_sending *sending, sgi_conn *conn, sgi_js
     open_message(sending, conn, false);
     sgi_jw_member_raw(&sending->w, "id", id);
     sgi_jw_member_string(&sending->w, "method", method);
-    sgi_jw_key(&sending->w, "params");
-    sgi_jw_open(&sending->w, '{');
-    sending->depth = 2;
+    open_params(sending);
 }
 
 void sgi_send_begin_request(sgi_sending *sending, sgi_conn *conn, int64_t id,
@@ -318,9 +323,7 @@ void sgi_send_begin_request(sgi_sending *sending, sgi_conn *conn, int64_t id,
     open_message(sending, conn, false);
     sgi_jw_member_int(&sending->w, "id", id);
     sgi_jw_member_string(&sending->w, "method", method);
-    sgi_jw_key(&sending->w, "params");
-    sgi_jw_open(&sending->w, '{');
-    sending->depth = 2;
+    open_params(sending);
 }
 
 bool sgi_send_end(sgi_sending *sending)

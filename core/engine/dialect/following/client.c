@@ -53,13 +53,12 @@ static bool is_asked(const segue_request *request)
             !strcmp(request->method, "tasks/cancel"));
 }
 
-static bool answer(segue_request *request, sgi_json result)
+static bool answer(segue_request *request, const sgi_result *result)
 {
-    if (!is_asked(request) ||
-        !sgi_json_string_is(sgi_json_get(result, "resultType"), SGI_STR("task")))
+    if (!is_asked(request) || !sgi_json_string_is(result->type, SGI_STR("task")))
         return false;
-    sgi_task_handle_note_answer(request, result);
-    sgi_request_finish(request, result);
+    sgi_task_handle_note_answer(request, result->json);
+    sgi_request_finish(request, result->json);
     return true;
 }
 

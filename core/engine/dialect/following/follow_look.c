@@ -70,7 +70,8 @@ static void take_completed(segue_request *request, sgi_json task)
             "the server reports the task as completed, but without its result");
         return;
     }
-    sgi_deliver_remaining_blocks(request, result);
+    sgi_result whole = sgi_result_of(result, NULL);
+    sgi_deliver_remaining_blocks(request, &whole);
     sgi_request_finish(request, result);
 }
 

@@ -152,7 +152,7 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
     const sgi_partial_merge *merge = merge_of(request);
-    sgi_deliver_void_segments_of_result(request, result);
+    sgi_deliver_void_segments_of_result(request, meta);
     numbering at = {request,
                     merge ? part_of(request)->number : request->numbering.voided + 1};
     int64_t number = first_of(result);
@@ -324,11 +324,11 @@ static void finish(segue_request *request, sgi_json result)
 }
 
 /* Handles the last response, or the only response. */
-static bool answer(segue_request *request, sgi_json result)
+static bool answer(segue_request *request, const sgi_result *result)
 {
-    if (!merge_of(request) && !lacks(request, result))
+    if (!merge_of(request) && !lacks(request, result->json))
         return false;
-    finish(request, result);
+    finish(request, result->json);
     return true;
 }
 

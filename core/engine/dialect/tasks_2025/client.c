@@ -433,10 +433,10 @@ static void offer(segue_request *request, sgi_emitter *emitter)
         emitter->more = sgi_2025_take_partial_answer;
 }
 
-static bool answer(segue_request *request, sgi_json result)
+static bool answer(segue_request *request, const sgi_result *result)
 {
     return request->session->version == SGI_VERSION_2025_11_25 &&
-           sgi_2025_take_first_answer(request, result);
+           sgi_2025_take_first_answer(request, result->json);
 }
 
 static bool asks_for_task(const segue_request *request)

@@ -32,17 +32,17 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
 static void deliver_whole(segue_request *request, const sgi_2025_response *reply)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_json content = sgi_json_get(reply->result, "content");
+    sgi_result result = sgi_result_of(reply->result, NULL);
     sgi_json block;
-    sgi_deliver_void_segments_of_result(request, reply->result);
+    sgi_deliver_void_segments_of_result(request, result.meta);
     uint64_t number = request->numbering.voided;
     if (!task || !request->options.unordered) {
-        sgi_deliver_remaining_blocks(request, reply->result);
+        sgi_deliver_remaining_blocks(request, &result);
         return;
     }
-    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+    if (sgi_json_kind_of(result.content) != SGI_JSON_ARRAY)
         return;
-    for (size_t at = 0; sgi_json_next_item(content, &at, &block);)
+    for (size_t at = 0; sgi_json_next_item(result.content, &at, &block);)
         if (++number >= request->numbering.next) {
             request->numbering.next = number + 1;
             if (!sgi_tracker_has(&task->tracker, number))

@@ -33,18 +33,18 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
 
 /* Handles the answer to a call. In DRAFT-2026-v1 a new task is in the member "task", and
  * resultType can be missing (R-2557-5). */
-static bool answer(segue_request *request, sgi_json result)
+static bool answer(segue_request *request, const sgi_result *result)
 {
     if (!may_be_task(request))
         return false;
-    sgi_json task = sgi_json_get(result, "task");
-    sgi_json type = sgi_json_get(result, "resultType");
+    sgi_json type = result->type;
     if (type.n && !sgi_json_string_is(type, SGI_STR("task")))
         return false;
+    sgi_json task = sgi_json_get(result->json, "task");
     if (!type.n && (sgi_json_kind_of(sgi_json_get(task, "taskId")) != SGI_JSON_STRING ||
-                    sgi_json_get(result, "content").n))
+                    result->content.n))
         return false;
-    sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
+    sgi_follow_begin(request, result->json, result->meta);
     sgi_early_status_apply(request);
     return true;
 }

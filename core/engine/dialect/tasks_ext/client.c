@@ -196,12 +196,12 @@ static sgi_json task_in(const segue_session *session, sgi_json result)
     return fits(session) ? sgi_answer_task_object(result) : (sgi_json){0};
 }
 
-static bool answer(segue_request *request, sgi_json result)
+static bool answer(segue_request *request, const sgi_result *result)
 {
     if (!request->is_call || !request->session->server.tasks ||
-        !sgi_json_string_is(sgi_json_get(result, "resultType"), SGI_STR("task")))
+        !sgi_json_string_is(result->type, SGI_STR("task")))
         return false;
-    sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
+    sgi_follow_begin(request, result->json, result->meta);
     return true;
 }
 
