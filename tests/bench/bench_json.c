@@ -1,65 +1,17 @@
-/* The cost of the JSON reader, in processor time (which other work of the machine changes
- * little): one line of JSON for each figure. A figure is the median of nine windows of 80
- * ms on one thread, over documents that are the same on every run. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
+/* The cost of the JSON reader, over documents that are the same on every run: one line of
+ * JSON for each figure.
+ *
+ * bench_json --write DIRECTORY writes the documents, for json_peers.cc. */
+#include "bench/cpu_time.h"
 #include "wire/json_read.h"
+#include "wire/json_shape.h"
 #include "wire/json_write.h"
-
-#define WINDOWS 9
-#define WINDOW_NS 80000000
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int32_t fixed_random(void *user, void *bytes, size_t len)
 {
     (void)user;
     memset(bytes, 0x5a, len);
     return 0;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-typedef void (*work_fn)(void *user);
-
-/* Returns the nanoseconds of one call of work. */
-static double measure(work_fn work, void *user)
-{
-    double windows[WINDOWS];
-    int64_t start = now_ns();
-    size_t batch = 0;
-    for (; now_ns() - start < WINDOW_NS / 20; batch++)
-        work(user);
-    batch = batch / 20 + 1;
-    for (int i = 0; i < WINDOWS; i++) {
-        size_t runs = 0;
-        int64_t from = now_ns();
-        int64_t spent = 0;
-        for (; spent < WINDOW_NS; spent = now_ns() - from, runs += batch)
-            for (size_t k = 0; k < batch; k++)
-                work(user);
-        windows[i] = (double)spent / (double)runs;
-    }
-    qsort(windows, WINDOWS, sizeof *windows, compare_doubles);
-    return windows[WINDOWS / 2];
-}
-
-static void print_figure(const char *name, double value)
-{
-    printf("{\"name\":\"%s\",\"value\":%.3f}\n", name, value);
-    fflush(stdout);
 }
 
 static const char call_text[] =
@@ -186,6 +138,42 @@ static void read_job(void *user)
         abort();
 }
 
+/* Calls that differ in three values, read as a conversation reads its messages. */
+#define CALLS 16
+typedef struct shaped_job {
+    sgi_json_reader *reader;
+    sgi_json_shapes shapes;
+    char texts[CALLS][512];
+    size_t next;
+} shaped_job;
+
+static void fill_calls(shaped_job *j)
+{
+    for (int i = 0; i < CALLS; i++)
+        snprintf(j->texts[i], sizeof j->texts[i],
+                 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{"
+                 "\"name\":\"get_weather\",\"arguments\":{\"city\":\"New York %.*s\","
+                 "\"units\":\"metric\",\"days\":%d,\"detail\":true},\"_meta\":{"
+                 "\"progressToken\":\"tok-48151\",\"io.modelcontextprotocol/"
+                 "related-task\":{\"taskId\":\"t-001\"}}}}",
+                 48151 + i, i, "ABCDEFGHIJKLMNOP", i);
+    sgi_json_shapes_init(&j->shapes);
+}
+
+static void read_shaped_job(void *user)
+{
+    static const sgi_str names[2][2] = {{SGI_STR_INIT("params"), SGI_STR_INIT("result")},
+                                        {SGI_STR_INIT("_meta"), SGI_STR_INIT("payload")}};
+    shaped_job *j = user;
+    sgi_json_part parts[2];
+    sgi_json_part_names trail = {names, parts, 2, &j->shapes};
+    sgi_json_member members[16];
+    size_t count;
+    if (!sgi_json_read_parts(j->reader, sgi_str_of(j->texts[j->next++ % CALLS]), members,
+                             16, &count, NULL, &trail))
+        abort();
+}
+
 static double measure_text(job *j, sgi_str text)
 {
     j->text = text;
@@ -199,7 +187,17 @@ static void escape_job(void *user)
     sgi_json_escape(&pair[1], sgi_buf_str(&pair[0]));
 }
 
-int main(void)
+/* Writes a document into a file of the directory. */
+static void keep(const char *directory, const char *name, sgi_str text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(text.p, 1, text.n, file) != text.n || fclose(file) != 0)
+        abort();
+}
+
+int main(int argc, char **argv)
 {
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = fixed_random};
     sgi_env env = {&sgi_mem_libc, &hooks};
@@ -215,10 +213,20 @@ int main(void)
     sgi_buf_add_str(&escaped[0], sgi_buf_str(&list));
     if (list.failed || keys.failed || escaped[0].failed)
         return 1;
+    if (argc == 3 && !strcmp(argv[1], "--write")) {
+        keep(argv[2], "call", SGI_STR(call_text));
+        keep(argv[2], "note", SGI_STR(note_text));
+        keep(argv[2], "list", sgi_buf_str(&list));
+        return 0;
+    }
     print_figure("json_list_bytes", (double)list.len);
     print_figure("json_list_100k_gbps",
                  (double)list.len / measure_text(&j, sgi_buf_str(&list)));
     print_figure("json_call_250b_ns", measure_text(&j, SGI_STR(call_text)));
+    static shaped_job shaped;
+    shaped.reader = &j.reader;
+    fill_calls(&shaped);
+    print_figure("json_call_shaped_ns", measure(read_shaped_job, &shaped));
     print_figure("json_note_330b_ns", measure_text(&j, SGI_STR(note_text)));
     print_figure("json_100k_keys_ns_per_key",
                  measure_text(&j, sgi_buf_str(&keys)) / 100000);

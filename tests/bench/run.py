@@ -12,6 +12,7 @@ import tempfile
 
 import durable_figures
 import http_figures
+import json_figures
 import mounted_figures
 import node_figures
 import parked_figures
@@ -23,14 +24,6 @@ WINDOW = 32
 PARKED = 10000
 STARTS = 30
 SEGMENT_BYTES = 150
-
-
-def measure_json(programs, report):
-    said = run([programs.path("bench_json")])
-    report.add("json_list_100k", [said["json_list_100k_gbps"]], "GB/s",
-               goal=("value", ">=", 1.5))
-    report.add("json_call_250b", [said["json_call_250b_ns"]], "ns",
-               goal=("value", "<=", 150))
 
 
 def measure_echo(programs, report, plan):
@@ -150,7 +143,6 @@ def measure_store(programs, report, plan, directory):
 
 
 def measure_others(programs, report, plan, build):
-    measure_json(programs, report)
     measure_echo(programs, report, plan)
     measure_stream(programs, report, plan)
     with tempfile.TemporaryDirectory(dir=build) as directory:
@@ -168,7 +160,7 @@ def main():
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
     parser.add_argument("--only", help="measure these alone",
-                        choices=("http", "others", "durable", "parked", "python",
+                        choices=("json", "http", "others", "durable", "parked", "python",
                                  "node", "mounted", "proxy"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
@@ -182,6 +174,8 @@ def main():
     if not programs.pinned:
         print("one processor only: server and load share it", file=sys.stderr)
     print(f"{'figure':<28} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
+    if options.only in (None, "json"):
+        json_figures.measure(programs, report, plan, options.build)
     if options.only in (None, "others"):
         measure_others(programs, report, plan, options.build)
     if options.only in (None, "durable"):
