@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
@@ -100,3 +102,13 @@ def test_every_library_of_ours_has_a_package() -> None:
     assert len(ours) == len(direct)
     assert "the package of" not in _packages.explain(ours)
     assert "libwebsockets-evlib-ev" in _packages.explain(ours)
+
+
+def test_the_guide_in_the_metadata_has_no_links_that_lead_nowhere() -> None:
+    """An index shows it, where no file of the tree is beside it."""
+    guide = str(importlib.metadata.metadata("segue-mcp").get_payload())
+    assert guide.startswith("# Segue for Python")
+    links = re.findall(r"\]\(([^)]*)\)", guide)
+    assert links
+    assert [one for one in links if not one.startswith(("#", "https://"))] == []
+    assert "segue.h (`source/core/include/segue/segue.h` in the source" in guide

@@ -22,7 +22,7 @@ def main() -> None:
         import typer  # noqa: F401
     except ImportError as error:
         print(
-            f"segue: the command needs {error.name}: pip install typer rich",
+            f"segue: the command needs {error.name}: pip install 'segue-mcp[cli]'",
             file=sys.stderr,
         )
         sys.exit(2)

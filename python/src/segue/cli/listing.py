@@ -177,6 +177,10 @@ async def _introduction(
             if kind in peer.capabilities:
                 told[kind] = [_wire(item) for item in await _or_none(listed())]
                 counts[kind] = len(told[kind])
+        if "resources" in peer.capabilities:
+            templates = await _or_none(session.list_resource_templates())
+            told["resourceTemplates"] = [_wire(item) for item in templates]
+            counts["resource templates"] = len(templates)
         told["counts"] = counts
     return told
 
@@ -184,7 +188,10 @@ async def _introduction(
 def _show_introduction(screen: Screen, era: str, told: Mapping[str, Any]) -> None:
     server = told["server"]
     named = " ".join(str(server[key]) for key in ("name", "version") if key in server)
-    counts = ", ".join(f"{count} {kind}" for kind, count in told["counts"].items())
+    counts = ", ".join(
+        f"{count} {kind if count != 1 else kind[:-1]}"
+        for kind, count in told["counts"].items()
+    )
     capabilities = " ".join(sorted(told["capabilities"])) or "none"
     screen.text(f"{era}: {told['protocolVersion']}")
     rows = [
