@@ -161,7 +161,12 @@ def test_inspect(segue: Command, target: str) -> None:
         assert era["server"]["name"] == "command-line"
         assert era["server"]["version"] == "7"
         assert era["instructions"] == "Be kind."
-        assert era["counts"] == {"tools": 10, "resources": 1, "prompts": 1}
+        assert era["counts"] == {
+            "tools": 10,
+            "resources": 1,
+            "prompts": 1,
+            "resource templates": 1,
+        }
         assert {"tools", "resources", "prompts"} <= set(era["capabilities"])
     assert "SEP-2663 tasks" in told["modern"]["dialects"]
     text = segue("inspect", target, "--era", "legacy")
