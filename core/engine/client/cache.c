@@ -167,7 +167,7 @@ static bool may_keep(const segue_request *request)
     return session->cache.max && sgi_facts(session->version)->has_cache_hints &&
            is_cacheable(request->method) && !request->questions.rounds &&
            !request->events.on_progress && !request->log_level &&
-           is_only_trace(sgi_json_get(params_of(request), "_meta"));
+           is_only_trace(request->own_meta);
 }
 
 /* ---- reading from the cache ---- */

@@ -58,6 +58,8 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     if (spec->params.n && !(request->params = sgi_text_dup(mem, spec->params)))
         return false;
     request->params_len = spec->params.n;
+    request->own_meta =
+        sgi_json_get((sgi_json){request->params, request->params_len}, "_meta");
     request->method = sgi_text_dup(mem, spec->method);
     request->tries.method = request->method;
     return request->method && declare(request, options->capabilities) &&
@@ -275,22 +277,18 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 
 /* ---- the exchange of the request itself ---- */
 
-/* Writes the params without _meta, and returns _meta. write_extra and sgi_emitter_send
- * write it later. */
-static sgi_json write_params(const segue_request *request, sgi_jw *w, sgi_json params)
+/* Writes the params without _meta. write_extra and sgi_emitter_send write _meta later. */
+static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
 {
     sgi_json_member member;
-    sgi_json meta = {0};
     for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
-        if (sgi_json_key_is(&member, "_meta"))
-            meta = member.value;
-        else if (!sgi_questions_override_member(request, &member))
+        if (!sgi_json_key_is(&member, "_meta") &&
+            !sgi_questions_override_member(request, &member))
             sgi_jw_copy_member(w, &member);
     }
     if (request->questions.rounds)
         sgi_questions_write_answers(request, w);
     sgi_cli_write_call_params(request, w);
-    return meta;
 }
 
 /* Writes the members that this request needs in _meta, each with a comma before it. */
@@ -363,8 +361,9 @@ static void send_call(segue_request *request)
         emitter->timeout_ms = 0;
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
     write_extra(request, &extra, emitter->id);
-    sgi_json meta = write_params(request, &sending.w, params);
-    bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra), meta);
+    write_params(request, &sending.w, params);
+    bool sent =
+        sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra), request->own_meta);
     sgi_buf_free(&extra);
     if (sent) {
         request->calling = emitter;

@@ -73,6 +73,7 @@ struct segue_request {
     /* JSON text of the params, an object; NULL = the request has no params */
     char *params;
     size_t params_len;
+    sgi_json own_meta; /* _meta of params, a part of their text; empty = none */
     segue_request_options options;
     char *log_level;
     /* the members of _meta that declare the capabilities of the request in 2026-07-28;

@@ -18,16 +18,9 @@ bool sgi_meta_member_is_trace(const sgi_json_member *member)
     return false;
 }
 
-static sgi_json meta_of(const segue_request *request)
-{
-    sgi_json params = {request->params, request->params_len};
-    sgi_json meta = sgi_json_get(params, "_meta");
-    return sgi_json_kind_of(meta) == SGI_JSON_OBJECT ? meta : (sgi_json){0};
-}
-
 void sgi_trace_write(const segue_request *request, sgi_jw *w)
 {
-    sgi_json meta = meta_of(request);
+    sgi_json meta = request->own_meta;
     sgi_json_member member;
     for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);) {
         if (sgi_meta_member_is_trace(&member))
@@ -37,7 +30,7 @@ void sgi_trace_write(const segue_request *request, sgi_jw *w)
 
 bool sgi_trace_is_set(const segue_request *request)
 {
-    sgi_json meta = meta_of(request);
+    sgi_json meta = request->own_meta;
     sgi_json_member member;
     for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);)
         if (sgi_meta_member_is_trace(&member))

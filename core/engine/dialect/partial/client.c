@@ -89,8 +89,7 @@ static int64_t first_of(sgi_json result)
 
 static sgi_json asked_for(const segue_request *request)
 {
-    sgi_json params = {request->params, request->params_len};
-    return sgi_json_get(sgi_json_get(params, "_meta"), "allowPartial");
+    return sgi_json_get(request->own_meta, "allowPartial");
 }
 
 /* True when the library itself asks for pieces, because the application's params neither

@@ -29,11 +29,10 @@ static void drop(segue_request *request)
 
 static bool is_asked_for(const segue_request *request)
 {
-    sgi_json params = {request->params, request->params_len};
     return sgi_facts(request->session->version)->is_stateless && request->is_call &&
            request->events.on_segment &&
            sgi_cli_pieces_are_possible(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
-           !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;
+           !sgi_json_get(request->own_meta, "partialResultToken").n;
 }
 
 /* Prepares an exchange of the call. Each exchange sends its pieces from the first one,

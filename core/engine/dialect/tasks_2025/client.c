@@ -369,8 +369,8 @@ static bool prepare(segue_request *request)
 {
     segue_session *session = request->session;
     sgi_json params = {request->params, request->params_len};
-    sgi_json own = sgi_json_get(params, "task");
     bool era = session->version == SGI_VERSION_2025_11_25;
+    sgi_json own = era ? sgi_json_get(params, "task") : (sgi_json){0};
     sgi_call_2025 *call = call_of(request);
     if (call)
         call->form = (sgi_2025_call_members){.reformed = call->form.reformed};
