@@ -5,7 +5,8 @@
  *
  * Headers pass as one string with one character for each byte, as in Node, in which each
  * text ends with a NUL. One string is much cheaper to make than one for each text. No
- * text of a head can have a NUL.
+ * text of a head can have a NUL. In the same way the body of a short answer that comes
+ * with its head is a string. The body of any other answer is bytes.
  *
  * When an event ANSWER is lost, the exchange is closed, so that a client never gets an
  * answer with a hole.
@@ -61,11 +62,33 @@ static bool tell(sgnode_user *user, int kind, napi_value a, napi_value b)
     return sgnode_push(user->host, user->handler, kind, a, b, NULL);
 }
 
-static void push_answer(sgnode_user *user, segue_exchange *exchange, napi_value head,
-                        const char *bytes, size_t len)
+/* A whole body of at most this many bytes passes as a string. */
+enum { MOST_AS_STRING = 65536 };
+
+/* Returns whether the head tells that the body has this length. */
+static bool tells_length(const segue_http_field *headers, size_t count, size_t len)
 {
-    napi_value made = len ? sgnode_bytes(user->host->self->env, bytes, len) : NULL;
-    if ((len && !made) || !tell(user, SGB_ANSWER, head, made))
+    static const char name[] = "content-length";
+    char number[24];
+    size_t digits = (size_t)snprintf(number, sizeof number, "%zu", len);
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].name_len == sizeof name - 1 &&
+            memcmp(headers[i].name, name, sizeof name - 1) == 0)
+            return headers[i].value_len == digits &&
+                   memcmp(headers[i].value, number, digits) == 0;
+    return false;
+}
+
+static napi_value string_of(napi_env env, const char *bytes, size_t len)
+{
+    napi_value made;
+    return napi_create_string_latin1(env, bytes, len, &made) == napi_ok ? made : NULL;
+}
+
+static void push_answer(sgnode_user *user, segue_exchange *exchange, napi_value head,
+                        napi_value body)
+{
+    if (!tell(user, SGB_ANSWER, head, body))
         user->is_broken = true;
     if (user->is_broken)
         segue_exchange_closed(exchange);
@@ -94,16 +117,24 @@ static void on_head(void *opaque, segue_exchange *exchange, int32_t status,
     napi_env env = begin(user);
     if (!env)
         return;
+    bool is_string = len <= MOST_AS_STRING && tells_length(headers, count, len);
     napi_value head = make_head(env, status, headers, count);
-    user->is_broken = !head;
-    push_answer(user, exchange, head, bytes, len);
+    napi_value body = is_string ? string_of(env, bytes, len)
+                      : len     ? sgnode_bytes(env, bytes, len)
+                                : NULL;
+    user->is_broken = !head || ((is_string || len) && !body);
+    push_answer(user, exchange, head, body);
 }
 
 static void on_body(void *opaque, segue_exchange *exchange, const char *bytes, size_t len)
 {
     sgnode_user *user = opaque;
-    if (begin(user) && !user->is_broken)
-        push_answer(user, exchange, NULL, bytes, len);
+    napi_env env = begin(user);
+    if (!env || user->is_broken)
+        return;
+    napi_value body = sgnode_bytes(env, bytes, len);
+    user->is_broken = !body;
+    push_answer(user, exchange, NULL, body);
 }
 
 static void on_room(void *opaque, segue_exchange *exchange)

@@ -117,8 +117,9 @@ export const Kind = {
     /**
      * For the handler of exchangeOpen. a: in the first of these events a string of
      * status, name, value, name, value, ..., each with a NUL behind it and with names in
-     * lower case, in later events null; b: bytes of the body, or null; c: true = the
-     * answer is complete, and no ANSWER_END follows.
+     * lower case, in later events null; b: bytes of the body, or null; a string with one
+     * character for each byte = all of a short body; c: true = the answer is complete,
+     * and no ANSWER_END follows.
      */
     ANSWER: 29,
     /** exchangeFeed has room again. */

@@ -349,3 +349,9 @@ test("changes that follow each other count as one", async (context) => {
     assert.deepEqual(watch.take(), files);
     assert.deepEqual([watch.changed.size, watch.size], [0, 2]);
 });
+
+test("an unknown command is named", () => {
+    const done = spawnSync(COMMAND, ["serve", "server.mjs"], { encoding: "utf8" });
+    assert.equal(done.status, 2);
+    assert.match(done.stderr, /^segue-mcp: there is no command 'serve'\nusage: /);
+});

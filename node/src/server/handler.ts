@@ -11,6 +11,7 @@
 
 import { AsyncResource } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Kind } from "../constants.js";
 import { asyncDispose } from "../dispose.js";
@@ -99,8 +100,12 @@ interface Head {
 
 /** What becomes of the answer. */
 interface Sink {
-    /** The answer is complete: head and body in one. No other call but `end` follows. */
-    whole(status: number, headers: string[], body: Uint8Array): void;
+    /**
+     * The answer is complete: head and body in one. No other call but `end` follows.
+     *
+     * @param body - one character for each byte.
+     */
+    whole(status: number, headers: string[], body: string): void;
     head(status: number, headers: string[]): void;
     /** Calls `sent` when the client, or its connection, has taken the bytes. */
     bytes(bytes: Uint8Array, sent: () => void): void;
@@ -108,15 +113,6 @@ interface Sink {
     end(): void;
     /** The answer ends too early; without a head, the answer is 503. */
     cut(hasHead: boolean): void;
-}
-
-/** A whole answer of at most this many bytes is sent at once, without counting. */
-const SMALL = 64 * 1024;
-
-/** Returns the length of the body that the head of an answer tells; -1 = none. */
-function lengthOf(headers: readonly string[]): number {
-    const at = headers.indexOf("content-length");
-    return at < 0 ? -1 : Number(headers[at + 1]);
 }
 
 /** Calls a function of the library, and ignores that its exchange has ended. */
@@ -128,8 +124,9 @@ function unlessClosed(call: () => void): void {
     }
 }
 
-function terminated(text: string): string {
-    return `${text}\0`;
+/** Returns the texts in one string, in which each text ends with a NUL. */
+function terminated(texts: readonly string[]): string {
+    return texts.length ? `${texts.join("\0")}\0` : "";
 }
 
 /** One request and its answer. */
@@ -155,7 +152,7 @@ class Carried {
             mounted.handle,
             head.method,
             head.target,
-            head.headers.map(terminated).join(""),
+            terminated(head.headers),
             this.#onEvent,
             head.peer ?? null,
             head.local ?? null,
@@ -174,12 +171,13 @@ class Carried {
     readonly #onEvent = (
         kind: number,
         a: unknown,
-        b: Uint8Array | null,
+        b: Uint8Array | string | null,
         isComplete: unknown,
     ): void => {
         if (kind === Kind.ANSWER) {
-            const isWhole = a !== null && this.#begin(a as string, b);
-            if (b && !isWhole) this.#sink.bytes(b, () => this.#sent(b.length));
+            if (a !== null) this.#begin(a as string, b);
+            if (b !== null && typeof b !== "string")
+                this.#sink.bytes(b, () => this.#sent(b.length));
             if (isComplete) this.#end(true);
         } else if (kind === Kind.ANSWER_ROOM) {
             this.#room?.();
@@ -197,18 +195,14 @@ class Carried {
         unlessClosed(() => native.exchangeFree(this.#handle));
     }
 
-    /** Passes the head on, and returns whether it was the whole answer. */
-    #begin(head: string, body: Uint8Array | null): boolean {
+    /** Passes the head on, and the body if it is the whole one. */
+    #begin(head: string, body: Uint8Array | string | null): void {
         const headers = head.split("\0");
         const status = Number(headers.shift());
         headers.pop(); // what stands behind the last NUL
         this.#hasHead = true;
-        if (body && body.length <= SMALL && lengthOf(headers) === body.length) {
-            this.#sink.whole(status, headers, body);
-            return true;
-        }
-        this.#sink.head(status, headers);
-        return false;
+        if (typeof body === "string") this.#sink.whole(status, headers, body);
+        else this.#sink.head(status, headers);
     }
 
     #sent(count: number): void {
@@ -278,12 +272,10 @@ class NodeSink implements Sink {
         this.#res = res;
     }
 
-    whole(status: number, headers: string[], body: Uint8Array): void {
+    whole(status: number, headers: string[], body: string): void {
         this.#res.writeHead(status, headers);
         // Node sends head and body in one write if both are strings
-        const { buffer, byteOffset, length } = body;
-        const text = Buffer.from(buffer, byteOffset, length).toString("latin1");
-        this.#res.end(text, "latin1");
+        this.#res.end(body, "latin1");
     }
 
     head(status: number, headers: string[]): void {
@@ -329,6 +321,9 @@ function webHeaders(headers: readonly string[]): Headers {
     return made;
 }
 
+/** Statuses of answers without a body. */
+const NO_BODY: ReadonlySet<number> = new Set([202, 204]);
+
 /** Makes a `Response` of an answer, whose body is read at the reader's pace. */
 class WebSink implements Sink {
     readonly response: Promise<Response>;
@@ -346,10 +341,10 @@ class WebSink implements Sink {
         });
     }
 
-    whole(status: number, headers: string[], body: Uint8Array): void {
+    whole(status: number, headers: string[], body: string): void {
         const made = webHeaders(headers);
-        // a view of a part of a larger buffer would keep all of it alive
-        this.#resolve(new Response(body.slice(), { status, headers: made }));
+        const bytes = NO_BODY.has(status) ? null : Buffer.from(body, "latin1");
+        this.#resolve(new Response(bytes, { status, headers: made }));
     }
 
     head(status: number, headers: string[]): void {
@@ -370,7 +365,7 @@ class WebSink implements Sink {
             },
             { highWaterMark: 0 },
         );
-        const body = status === 204 || status === 202 ? null : stream;
+        const body = NO_BODY.has(status) ? null : stream;
         this.#resolve(new Response(body, { status, headers: made }));
     }
 
@@ -443,16 +438,36 @@ function restOf(req: Incoming): string {
     return whole.startsWith(METADATA) ? whole : (req.url ?? "/");
 }
 
-function headOf(req: Incoming): Head {
-    const { socket } = req;
+/** The two ends of a connection, which stay the same for all of its requests. */
+interface Ends {
+    readonly peer: string | undefined;
+    readonly local: string | undefined;
+    readonly isTls: boolean;
+}
+
+const endsOf = new WeakMap<Socket, Ends>();
+
+function findEnds(socket: Socket): Ends {
     const isUnix = socket.remoteAddress === undefined && !socket.destroyed;
+    const ends: Ends = {
+        peer: isUnix ? "unix" : place(socket.remoteAddress, socket.remotePort),
+        local: isUnix ? "unix" : place(socket.localAddress, socket.localPort),
+        isTls: (socket as TLSSocket).encrypted === true,
+    };
+    // A socket that is gone tells no address.
+    if (!socket.destroyed) endsOf.set(socket, ends);
+    return ends;
+}
+
+function headOf(req: Incoming): Head {
+    const { peer, local, isTls } = endsOf.get(req.socket) ?? findEnds(req.socket);
     return {
         method: req.method ?? "GET",
         target: restOf(req),
         headers: req.rawHeaders,
-        peer: isUnix ? "unix" : place(socket.remoteAddress, socket.remotePort),
-        local: isUnix ? "unix" : place(socket.localAddress, socket.localPort),
-        isTls: (socket as TLSSocket).encrypted === true,
+        peer,
+        local,
+        isTls,
         principal: undefined,
     };
 }
@@ -490,6 +505,7 @@ function bodyRead(req: Incoming, given: unknown): Uint8Array | string | undefine
  */
 async function bodyArrived(req: Incoming): Promise<Uint8Array | string | undefined> {
     if (req.readableEnded || req.readableFlowing) return undefined;
+    if (!req.complete) await undefined;
     if (!req.complete) await new Promise<void>((resolve) => setImmediate(resolve));
     if (!req.complete) return undefined;
     return (req.read() as Uint8Array | string | null) ?? "";
@@ -500,20 +516,26 @@ export function makeHandler(
     opening: Promise<Mounted>,
     principalOf: HandlerOptions["principal"],
 ): Handler {
-    opening.catch(() => undefined); // each request reports it
+    let opened: Mounted | undefined;
+    opening.then(
+        (mounted) => {
+            opened = mounted;
+        },
+        () => undefined, // each request reports it
+    );
 
-    async function name(head: Head, request: IncomingMessage | Request): Promise<Head> {
+    async function name(head: Head, request: IncomingMessage | Request): Promise<void> {
         const found = await principalOf?.(request);
         if (found !== undefined && found !== null && typeof found !== "string")
             throw new TypeError("principal has to return a string, null or undefined");
         head.principal = found ?? undefined;
-        return head;
     }
 
     async function serve(req: Incoming, res: ServerResponse, given: unknown) {
         const sink = new NodeSink(res);
-        const head = await name(headOf(req), req);
-        const mounted = await opening;
+        const head = headOf(req);
+        if (principalOf) await name(head, req);
+        const mounted = opened ?? (await opening);
         const parsed = bodyRead(req, given);
         // a parsed body may be written in another length than it was sent
         if (parsed !== undefined) head.headers = withoutLength(head.headers);
@@ -526,7 +548,7 @@ export function makeHandler(
             sink.refuse(...refusal(error));
             return;
         }
-        res.once("close", () => carried.gone());
+        res.on("close", () => carried.gone());
         if (body !== undefined) return;
         for await (const piece of req) if (!(await carried.feed(piece))) return;
         carried.end();
@@ -545,8 +567,9 @@ export function makeHandler(
     }
 
     async function answer(request: Request): Promise<Response> {
-        const head = await name(webHeadOf(request), request);
-        const mounted = await opening;
+        const head = webHeadOf(request);
+        if (principalOf) await name(head, request);
+        const mounted = opened ?? (await opening);
         let carried: Carried | undefined;
         const sink = new WebSink(() => carried?.gone());
         try {

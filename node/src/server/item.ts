@@ -105,6 +105,20 @@ export abstract class Item {
     /** Returns the item under another name or URI. */
     abstract renamed(key: string): Item;
 
+    /**
+     * Refuses an item that no server can have, where it is declared. The library decides.
+     * A warning says what the specification advises against.
+     *
+     * @throws InvalidError when the name, the URI, the template or an option is invalid.
+     */
+    verify(): void {
+        const json = JSON.stringify(this.told);
+        const advice = native.itemCheck(this.kind, json, this.options);
+        if (!advice) return;
+        const text = `the ${this.what} "${this.key}": ${advice}`;
+        process.emitWarning(text, { type: "SegueWarning" });
+    }
+
     /** Does now what the first call would do once: compiles the schemas. */
     prepare(): void {}
 

@@ -169,7 +169,9 @@ export class Server<Life = any> {
      * gets the exception.
      *
      * @param name - the name by which the model calls the tool.
-     * @throws ExistsError when the tool exists already; TypeError for unknown options.
+     * @throws ExistsError when the tool exists already; InvalidError when a name or an
+     * option is invalid; TypeError for unknown options. A warning of the process names
+     * what the specification advises against, such as a blank in the name of a tool.
      */
     tool(
         name: string,
@@ -200,6 +202,9 @@ export class Server<Life = any> {
      * or async, or uses `ctx.send`. All strings together form one text, and contents are
      * a separate item. Clients of revisions before 2026-07-28 that allow pieces receive
      * each piece at once. All other clients receive the whole text.
+     *
+     * @throws ExistsError when the resource exists already; InvalidError when the URI or
+     * the template is invalid.
      */
     resource<Uri extends string>(
         uri: Uri,
@@ -328,6 +333,7 @@ export class Server<Life = any> {
 
     #add(item: Item): Registered {
         item.servers = [this];
+        item.verify();
         this._checkNew([item]);
         this._insert(item);
         return { name: item.key, remove: () => this.#drop(item) };
