@@ -97,6 +97,7 @@ test("the page names the errors that callers see", () => {
         "ExistsError",
         "NotFoundError",
         "EndedError",
+        "NotAsked",
         "UnsupportedError",
     ]);
     const errors = Object.entries(segue)
