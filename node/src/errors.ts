@@ -12,6 +12,7 @@
  *
  * @module
  */
+import type { Result } from "./content.js";
 import type { ErrorInfo } from "./native.js";
 
 /** The options of a {@link SegueError}. */
@@ -26,7 +27,7 @@ export interface SegueErrorOptions {
      */
     retryable?: boolean | undefined;
     /** The part of a result that had arrived before the failure. */
-    partial?: unknown;
+    partial?: Result | undefined;
     /** The error that caused this error. */
     cause?: unknown;
 }
@@ -47,9 +48,11 @@ export class SegueError extends Error {
     readonly rpcCode: number;
     /** The `data` of the peer's error as JSON text, or null. */
     readonly dataJson: string | null;
-    /** The part of a result that had arrived before the failure. The client sets this
-     * member. */
-    partial: unknown;
+    /**
+     * The part of a result that had arrived before the failure. The client sets this
+     * member. After the loss of the connection or of a task it is never undefined.
+     */
+    partial: Result | undefined;
     /** The token that `session.resume` takes to continue the request. The client sets
      * this member. */
     token: string | undefined;
@@ -388,6 +391,8 @@ function kindByReason(dataJson: string): ErrorClass {
         typeof data === "object" && data !== null && "reason" in data
             ? data.reason
             : undefined;
+    // the server has the task, but not its handler
+    if (reason === "server_restarted") return TaskLostError;
     return (typeof reason === "string" ? byReason.get(reason) : undefined) ?? RemoteError;
 }
 

@@ -47,22 +47,31 @@ export class Declined extends ToolError {
  */
 export class NotAsked extends UnsupportedError {}
 
-/** The codes from -32099 to -32000 that the protocol defines and a handler may use. */
-const DEFINED: readonly number[] = [-32002, -32020, -32021, -32022];
+/**
+ * The codes from -32768 to -32000 that JSON-RPC and the protocol define. A handler may
+ * use them.
+ */
+const DEFINED: readonly number[] = [
+    -32700, -32603, -32602, -32601, -32600, -32002, -32020, -32021, -32022,
+];
 const MOST_CODE = 2 ** 31;
 
 /**
- * Refuses a code that cannot be sent. The protocol reserves -32099 to -32000
- * (2026-07-28).
+ * Refuses a code that cannot be sent, or that has or may get a meaning of its own:
+ * JSON-RPC reserves -32768 to -32000.
  */
 function checkCode(code: number): void {
-    if (!Number.isInteger(code) || code < -MOST_CODE || code >= MOST_CODE) {
-        throw new RangeError(`the code of an RpcError has to be an integer, not ${code}`);
+    const isWhole = Number.isInteger(code) && code >= -MOST_CODE && code < MOST_CODE;
+    if (!isWhole || code === 0) {
+        throw new RangeError(
+            "the code of an RpcError has to be an integer from -2147483648 to " +
+                `2147483647 other than 0, not ${code}`,
+        );
     }
-    if (code < -32099 || code > -32000 || DEFINED.includes(code)) return;
+    if (code < -32768 || code > -32000 || DEFINED.includes(code)) return;
     throw new RangeError(
         `the protocol reserves the error code ${code}: an RpcError of your own needs a ` +
-            "code outside of -32099 to -32000, such as 1",
+            "code outside of -32768 to -32000, such as 1",
     );
 }
 
@@ -75,8 +84,9 @@ export class RpcError extends RemoteError {
      * `code` is the name of the error, as everywhere in Node.
      * @param message - the text of the error, in one line.
      * @param data - any value that JSON can represent.
-     * @throws RangeError when the code is no integer, or the protocol reserves it (-32099
-     * to -32000).
+     * @throws RangeError when the code is no integer of 32 bits, or 0, or the protocol
+     * reserves it: one from -32768 to -32000 that neither JSON-RPC nor the protocol
+     * defines.
      */
     constructor(code: number, message: string, data?: unknown) {
         checkCode(code);

@@ -175,7 +175,7 @@ def fold_of(*sums):
 GOOD = ["ask c.0 E 2", "made c.0 1 aa", "made c.0 2 bb", "see c.0 1 aa", "move c.0",
         "made c.0 2 cc", "see c.0 2 bb", f"end c.0 ok 2 {fold_of('aa', 'bb')}",
         "ask c.1 K 1", "effect c.1", "end c.1 ok 1 x", "ask c.2 K 1",
-        "end c.2 error RemoteError Server restarted", "ask k.0 S 9", "killed k",
+        "end c.2 error TaskLostError Server restarted", "ask k.0 S 9", "killed k",
         "ask c.3 P 2", "made c.3 1 aa", "made c.3 2 bb", "made c.3 2 dd",
         f"end c.3 ok 2 {fold_of('aa', 'dd')}", "done c"]
 WRONG = [("see c.0 2 bb", "see c.0 2 dd"), ("see c.0 2 bb", "see c.0 1 aa"),

@@ -11,7 +11,7 @@ import { test } from "node:test";
 import {
     type ConnectOptions,
     connect,
-    IncompleteError,
+    DisconnectedError,
     LimitError,
     ProtocolError,
     RefusedError,
@@ -122,7 +122,7 @@ for (const transport of both) {
 
     test(`pieces that are notified stay with the error: ${transport}`, async () => {
         const cut = (await failure("pieces_then_cut", transport)).error;
-        assert.ok(cut instanceof IncompleteError, String(cut));
+        assert.ok(cut instanceof DisconnectedError, String(cut));
         assert.equal(partialText(cut), "ab");
         const { error } = await failure("pieces_then_error", transport);
         assert.ok(error instanceof RemoteError, String(error));

@@ -18,6 +18,7 @@ import {
     RemoteError,
     SegueError,
     type Session,
+    TaskLostError,
 } from "segue-mcp";
 import { withStoreOfKind } from "./shared_stores.js";
 
@@ -368,7 +369,7 @@ for (const way of ["stdio", "http"]) {
                 const { text: told } = await session.resume(token).result();
                 assert.equal(told, "1 2 3 4 5 6 in 2 runs");
                 await assert.rejects(session.resume(lost).result(), (error) => {
-                    assert.ok(error instanceof RemoteError);
+                    assert.ok(error instanceof TaskLostError);
                     assert.deepEqual(error.data, { reason: "server_restarted" });
                     return true;
                 });

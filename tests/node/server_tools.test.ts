@@ -350,11 +350,14 @@ inEachWorld("results that are checked", async (world) => {
 });
 
 test("an RpcError has a code that can be sent", () => {
-    for (const code of [-32099, -32050, -32042, -32001, -32000])
+    for (const code of [-32768, -32599, -32100, -32050, -32042, -32000])
         assert.throws(() => new RpcError(code, "why"), /reserves the error code -32/);
-    for (const code of [1.5, Number.NaN, 2 ** 31, -(2 ** 31) - 1])
-        assert.throws(() => new RpcError(code, "why"), /has to be an integer/);
-    for (const code of [1, -1, -32100, -31999, -32602, -32002, -32022])
+    for (const code of [0, 1.5, Number.NaN, 2 ** 31, -(2 ** 31) - 1])
+        assert.throws(
+            () => new RpcError(code, "why"),
+            /an integer from -2147483648 to 2147483647 other than 0, not/,
+        );
+    for (const code of [1, -1, -32769, -31999, -32700, -32602, -32022])
         assert.equal(new RpcError(code, "why").rpcCode, code);
 });
 

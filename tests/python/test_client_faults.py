@@ -96,7 +96,7 @@ def test_a_call_of_pieces_without_content_ends_too(transport: str) -> None:
 
 @both
 def test_pieces_that_are_notified_stay_with_the_error(transport: str) -> None:
-    kind = segue.IncompleteError
+    kind = segue.DisconnectedError
     text = "the connection was lost before|the response was cut off"
     cut, _ = fails("pieces_then_cut", transport, kind, text)
     assert cut.partial.text == "ab"

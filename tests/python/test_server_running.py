@@ -261,8 +261,9 @@ def test_a_parked_call_goes_on_in_the_next_process(
     async def go_on(target: Any) -> None:
         async with segue.connect(target, **session_options) as session:
             assert (await session.resume(tokens[0])).text == "1 2 3 4 5 6 in 2 runs"
-            with pytest.raises(segue.RemoteError) as caught:
+            with pytest.raises(segue.TaskLostError) as caught:
                 await session.resume(tokens[1])
+            assert isinstance(caught.value.partial, segue.Result)
             assert caught.value.data == {"reason": "server_restarted"}
 
     for work in (begin, go_on):

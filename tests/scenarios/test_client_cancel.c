@@ -354,6 +354,31 @@ static void the_first_word_of_it_may_cancel_it(void **state)
     kit_end(&k);
 }
 
+/* The question for the status says of an unknown task what following it says. */
+static void the_status_of_an_unknown_task_says_that_it_is_lost(void **state)
+{
+    (void)state;
+    for (int legacy = 0; legacy < 2; legacy++) {
+        kit k = {0};
+        segue_task *task;
+        segue_request_events events;
+        segue_session_options options = kit_legacy_options();
+        kit_begin(&k, legacy ? &options : NULL);
+        if (legacy)
+            shake_2025(&k);
+        else
+            shake_modern(&k);
+        record *r = kit_record(&k, &events);
+        assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
+        assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
+        kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
+        assert_int_equal(r->status, SEGUE_E_TASK_LOST);
+        assert_int_equal(r->rpc_code, -32602);
+        segue_task_free(task);
+        kit_end(&k);
+    }
+}
+
 /* Before 2026-07-28 a second cancel is refused, as for an unknown task. The status of the
  * task is the answer. */
 static void a_second_cancel_is_quiet(void **state)
@@ -376,7 +401,7 @@ static void a_second_cancel_is_quiet(void **state)
             kit_result(&k, get, TASK_2025("T", "cancelled"));
         else
             kit_error(&k, get, -32602, NULL);
-        assert_int_equal(r->status, known ? SEGUE_OK : SEGUE_E_REMOTE);
+        assert_int_equal(r->status, known ? SEGUE_OK : SEGUE_E_TASK_LOST);
         kit_expect_silence(&k);
         segue_task_free(task);
         kit_end(&k);
@@ -462,6 +487,7 @@ static void a_late_answer_is_waited_for_in_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_status_of_an_unknown_task_says_that_it_is_lost),
         cmocka_unit_test(a_second_cancel_is_quiet),
         cmocka_unit_test(a_late_answer_that_names_a_task_cancels_it),
         cmocka_unit_test(a_late_piece_is_not_the_answer),

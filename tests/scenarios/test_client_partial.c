@@ -211,7 +211,7 @@ static void a_cut_leaves_what_came(void **state)
     kit_result(&k, call, PART(BLOCK("b")));
     kit_cut(&k);
     assert_int_equal(r->completed, 1);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
     kit_end(&k);
 }
@@ -493,7 +493,7 @@ static void a_cut_leaves_a_part_of_the_list(void **state)
     kit_result(&k, request,
                "\"prompts\":[{\"name\":\"a\"}],\"_meta\":{\"hasMore\":true}");
     kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_at(r->result, "prompts", "[{\"name\":\"a\"}]");
     kit_end(&k);
 }

@@ -128,7 +128,7 @@ static void a_cut_leaves_what_was_notified(void **state)
     say_piece(&k, token, "1", CONTENT(BLOCK("a")) ",\"_meta\":{\"dev.segue/replace\":1}");
     say_piece(&k, token, "2", CONTENT(BLOCK("b")));
     kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
     kit_end(&k);
 }
@@ -159,7 +159,7 @@ static void members_are_notified(void **state)
     say_piece(&k, token, "3", CONTENT(BLOCK("d")));
     assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
     kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
     assert_at(r->result, "structuredContent", "{\"n\":2}");
     kit_end(&k);
@@ -278,7 +278,7 @@ static void notified_texts_go_on(void **state)
     say_piece(&k, token, "1", CONTENT(BLOCK("cont")));
     say_piece(&k, token, "2", CONTENT(BLOCK("tent 1.")) INTO("0"));
     kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_at(r->result, "content", "[" BLOCK("content 1.") "," BLOCK("cont") "]");
     kit_end(&k);
 }

@@ -309,7 +309,7 @@ static void expiry_leaves_an_incomplete_stream(void **state)
             kit_result(&k, get, TASK_2025("T", "failed"));
         kit_error(&k, segments_expect_pull(&k, purged ? "2" : ""),
                   purged ? -32602 : -32603, NULL);
-        assert_int_equal(r->status, purged ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
+        assert_int_equal(r->status, purged ? SEGUE_E_TASK_LOST : SEGUE_E_REMOTE);
         assert_int_equal(r->segments, 2);
         assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
         kit_expect_silence(&k);
@@ -359,7 +359,7 @@ static void a_stream_whose_task_is_gone_is_incomplete(void **state)
             segments_assert_abc(r);
         } else {
             kit_result(&k, pull, PART(SEG(3, "c")));
-            assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+            assert_int_equal(r->status, SEGUE_E_TASK_LOST);
             assert_int_equal(r->segments, 3);
         }
         kit_expect_silence(&k);

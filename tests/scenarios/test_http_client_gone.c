@@ -56,7 +56,7 @@ static void expect_the_rest(http_script *s, record *r, way by)
     script_advance(s, 1000);
     if (by == BY_NOTHING) {
         script_until(s, r->completed);
-        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
         assert_at(r->result, "content.1.text", "\"b\"");
         return;
     }

@@ -243,10 +243,10 @@ static void without_a_key_the_error_says_what_is_gone(void **state)
     (void)state;
     begin(&s, BY_NOTHING);
     run_call(&s);
-    assert_int_equal(s.status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(s.status, SEGUE_E_DISCONNECTED);
     if (!strstr(s.message, "no longer has the events that followed"))
         fail_msg("%s", s.message);
-    assert_int_equal(s.retryable, 0);
+    assert_int_equal(s.retryable, 1);
     assert_true(s.pieces > 0 && s.pieces < PIECES);
     /* all pieces that came are in the result, without a gap */
     assert_int_equal(s.whole, s.pieces);

@@ -123,6 +123,7 @@ static void what_a_closed_server_gives_up_goes_on(world *w)
     wire *b = world_connect(&take_over_other, "Ada");
     must_be_story(until_state(b, id, "\"completed\""), 4);
     assert_at(state_at(b, lost), "result.error.message", "\"Server restarted\"");
+    assert_at(state_at(b, lost), "result.error.data.reason", "\"server_restarted\"");
     assert_int_equal(w->server->calls.count, 0);
     take_over_end();
 }

@@ -200,7 +200,9 @@ static void survives_a_death(world *w)
               "\"almost\"");
     const char *r = legacy_get_until(c, lost, "failed");
     assert_at(r, "result.statusMessage", "\"Server restarted\"");
-    assert_at(legacy_task(c, "4", "tasks/result", lost, NULL), "error.code", "-32603");
+    r = legacy_task(c, "4", "tasks/result", lost, NULL);
+    assert_at(r, "error.code", "-32603");
+    assert_at(r, "error.data.reason", "\"server_restarted\"");
     legacy_get_until(c, again, "completed");
     r = legacy_task(c, "5", "tasks/result", again, NULL);
     assert_at(r, "result.content.4.text", "\"segment 5 of the story\"");

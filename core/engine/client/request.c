@@ -446,8 +446,7 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
         sgi_tries_retry_lost(&request->tries, outcome);
         return;
     }
-    sgi_request_fail(request,
-                     has_received(request) ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
+    sgi_request_fail(request, SEGUE_E_DISCONNECTED,
                      request->session->conn->exchanging && outcome->why
                          ? outcome->why
                          : "the connection was lost before the answer came");
@@ -534,6 +533,8 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
             break;
         sgi_result_cache_drop_by_error(request, outcome->json);
         sgi_task_handle_note_error(request, outcome->json);
+        if (sgi_task_handle_take_unknown(request, outcome->json))
+            break;
         if (has_received(request))
             sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
         else if (!sgi_request_look_up_tool_headers(request, outcome->json) &&

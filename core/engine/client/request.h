@@ -395,6 +395,9 @@ void sgi_task_handle_note_error(segue_request *request, sgi_json error);
 /* Sends tasks/get after the server has refused tasks/cancel, to learn the state of the
  * task. Returns false when the request was not tasks/cancel, or when out of memory. */
 bool sgi_task_handle_get_if_cancel_refused(segue_request *request, sgi_json error);
+/* Ends tasks/get of a handle if the error says that the server does not know the task.
+ * Returns false for another request or error. */
+bool sgi_task_handle_take_unknown(segue_request *request, sgi_json error);
 /* Stores the state that this result shows in the task handle of the request. Does nothing
  * when the request was not made from a handle. */
 void sgi_task_handle_note_answer(segue_request *request, sgi_json result);

@@ -109,6 +109,18 @@ bool sgi_task_handle_get_if_cancel_refused(segue_request *request, sgi_json erro
     return true;
 }
 
+bool sgi_task_handle_take_unknown(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_read_int(sgi_json_get(error, "code"), &code);
+    if (!request->task || code != SGI_RPC_INVALID_PARAMS ||
+        !sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/get")))
+        return false;
+    sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                           "the server does not know the task", error);
+    return true;
+}
+
 void sgi_task_handle_note_error(segue_request *request, sgi_json error)
 {
     segue_task *task = request->task;

@@ -77,9 +77,7 @@ static sgi_json error_of(sgi_buf *out, const segue_request *request)
 static bool is_gone(const question_task *a)
 {
     const segue_request *request = a->request;
-    bool is_lost =
-        request->status == SEGUE_E_TASK_LOST ||
-        (request->status == SEGUE_E_INCOMPLETE && !request->error->view.rpc_code);
+    bool is_lost = request->status == SEGUE_E_TASK_LOST;
     return request->status == SEGUE_E_DISCONNECTED || (a->moved && is_lost);
 }
 

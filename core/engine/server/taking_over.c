@@ -20,8 +20,7 @@ static void give_up(sgi_op *op)
                                 : "Server restarted";
     sgi_str data = op->torn ? SGI_STR("{\"reason\":\"store_torn\"}")
                             : SGI_STR("{\"reason\":\"server_restarted\"}");
-    if ((!op->torn && !sgi_op_is_lasting_call(op)) ||
-        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text),
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text),
                     data) != SEGUE_OK)
         sgi_op_end_internal_error(op, text);
 }

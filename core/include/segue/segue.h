@@ -1911,8 +1911,8 @@ SEGUE_API const char *segue_task_id(const segue_task *task);
  * For a request that can be resumed it gets the answer of requests/getStatus:
  * {"requestId","status": "processing", "completed" or
  * "failed","hasPendingMessage","hasInputRequest"}. No result is fetched, and the server
- * keeps the request longer. For a task or request that the server does not know (any
- * more), on_complete gets SEGUE_E_REMOTE.
+ * keeps the request longer. For a task that the server does not know (any more),
+ * on_complete gets SEGUE_E_TASK_LOST, and SEGUE_E_REMOTE for such a request.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start. */
@@ -1942,7 +1942,7 @@ SEGUE_API segue_status segue_task_watch(segue_task *task,
 
 /* Asks the server to cancel the task. on_complete gets the acknowledgement. A server of
  * 2025-11-25 refuses when the task has ended; on_complete then gets the answer of
- * tasks/get.
+ * tasks/get. For a task that the server does not know, it gets SEGUE_E_TASK_LOST.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start; SEGUE_E_UNSUPPORTED for a request that can be

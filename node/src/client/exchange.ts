@@ -10,12 +10,14 @@
 import { Result } from "../content.js";
 import {
     ClosedError,
+    DisconnectedError,
     EndedError,
     fromInfo,
     InvalidError,
     NotFoundError,
     NotResumableError,
     type SegueError,
+    TaskLostError,
     UnsupportedError,
 } from "../errors.js";
 import { type ErrorInfo, type Handler, Kind, native, type Request } from "../native.js";
@@ -65,7 +67,8 @@ export function isOver(error: unknown): boolean {
 
 /**
  * Makes the error of a request that failed. The property `partial` of the error is the
- * part of the result that had arrived before the failure.
+ * part of the result that had arrived before the failure. If the server or the task was
+ * lost, it is an empty result when nothing had arrived.
  */
 export function failure(outcome: Outcome, token?: string): SegueError {
     const [status, raw, info] = outcome;
@@ -74,12 +77,14 @@ export function failure(outcome: Outcome, token?: string): SegueError {
     // secret, and the partial result may be large. The partial result is parsed when it
     // is first read.
     let partial: Result | undefined;
+    // A program that has lost the server or the task need not ask whether anything came.
+    const isLost = error instanceof DisconnectedError || error instanceof TaskLostError;
     Object.defineProperties(error, {
         token: { value: token, writable: true, enumerable: false },
         partial: {
             enumerable: false,
             get: () => {
-                partial ??= partialOf(raw);
+                partial ??= partialOf(raw) ?? (isLost ? new Result() : undefined);
                 return partial;
             },
         },

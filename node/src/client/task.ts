@@ -1,5 +1,6 @@
 /** Tasks: work on a server that outlives the connection. */
 
+import { Status } from "../constants.js";
 import type { Result } from "../content.js";
 import { InvalidError, ProtocolError, StateError, UnsupportedError } from "../errors.js";
 import {
@@ -258,7 +259,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
      * final, this method always returns the final status.
      *
      * @throws StateError: the call is neither a task nor resumable.
-     * @throws RemoteError: the server does not know the task.
+     * @throws TaskLostError: the server does not know the task.
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
         options.signal?.throwIfAborted();
@@ -278,6 +279,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     /**
      * Asks the server to cancel the task and waits for the answer, at most 5 s. A task
      * that has already ended is no error.
+     *
+     * @throws TaskLostError: the server does not know the task.
      */
     override async cancel(): Promise<void> {
         const flow = this.flow;
@@ -286,6 +289,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         } else if (flow === undefined || flow.isLeft) {
             await this.ask(native.taskCancel);
         }
+        if (flow?.outcome?.[0] === Status.E_TASK_LOST) throw flow.failure();
     }
 
     private attached(name: string | undefined): NativeTask {

@@ -31,7 +31,8 @@ class Error(Exception):
         data_json: The ``data`` of the peer's error as JSON text, or None.
         retryable: Whether the same call may succeed if it is repeated.
         partial: The part of a result that had arrived before the failure, or None. The
-            client sets this attribute.
+            client sets this attribute. After the loss of the connection or of a task it
+            is a `Result`, which is empty if nothing had arrived.
         token: The token that ``session.resume`` takes to continue the request, or None.
     """
 
@@ -453,9 +454,11 @@ BY_REASON: dict[str, type[RemoteError]] = {
 # ---- from errors.def: end ----
 
 
-def _by_reason(data: bytes) -> type[RemoteError]:
+def _by_reason(data: bytes) -> type[Error]:
     decoded = json.loads(data)
     reason = decoded.get("reason") if isinstance(decoded, dict) else None
+    if reason == "server_restarted":  # the server has the task, but not its handler
+        return TaskLostError
     return BY_REASON.get(reason, RemoteError) if isinstance(reason, str) else RemoteError
 
 

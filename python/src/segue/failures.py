@@ -53,25 +53,29 @@ class NotAsked(errors.UnsupportedError):
     for this client."""
 
 
-# The codes from -32099 to -32000 that the protocol defines and a handler may use.
-_DEFINED = (-32002, -32020, -32021, -32022)
+# The codes from -32768 to -32000 that JSON-RPC and the protocol define. A handler may use
+# them.
+_DEFINED = (-32700, *range(-32603, -32599), -32002, -32020, -32021, -32022)
 _MOST_CODE = 2**31
 
 
 def _check_code(code: int) -> None:
-    """Refuses a code that cannot be sent. The protocol reserves -32099 to -32000
-    (2026-07-28).
+    """Refuses a code that cannot be sent, or that has or may get a meaning of its own:
+    JSON-RPC reserves -32768 to -32000.
 
     Raises:
-        ValueError: it is no integer of 32 bits, or it is reserved.
+        ValueError: it is no integer of 32 bits, or 0, or it is reserved.
     """
     is_whole = isinstance(code, int) and not isinstance(code, bool)
-    if not is_whole or not -_MOST_CODE <= code < _MOST_CODE:
-        raise ValueError(f"the code of a McpError has to be an integer, not {code!r}")
-    if -32099 <= code <= -32000 and code not in _DEFINED:
+    if not is_whole or not -_MOST_CODE <= code < _MOST_CODE or code == 0:
+        raise ValueError(
+            "the code of a McpError has to be an integer from -2147483648 to 2147483647 "
+            f"other than 0, not {code!r}"
+        )
+    if -32768 <= code <= -32000 and code not in _DEFINED:
         raise ValueError(
             f"the protocol reserves the error code {code}: a McpError of your own needs "
-            "a code outside of -32099 to -32000, such as 1"
+            "a code outside of -32768 to -32000, such as 1"
         )
 
 
@@ -79,12 +83,13 @@ class McpError(errors.RemoteError):
     """A JSON-RPC error, such as -32602 for wrong parameters.
 
     Args:
-        code: the JSON-RPC code. The protocol reserves -32099 to -32000.
+        code: the JSON-RPC code: one of your own outside of -32768 to -32000, or one that
+            JSON-RPC or the protocol defines, such as -32602.
         message: one line.
         data: any value that JSON can represent.
 
     Raises:
-        ValueError: the code is no integer, or the protocol reserves it.
+        ValueError: the code is no integer of 32 bits, or 0, or the protocol reserves it.
     """
 
     def __init__(self, code: int = -32603, message: str = "", data: Any = None) -> None:

@@ -295,12 +295,9 @@ static void take_look(segue_request *request, sgi_json task)
 static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
-    if (!task->some) {
+    if (!task->some || task->unknown) {
         sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
                                sgi_task_unknown_error_text(request), error);
-    } else if (task->unknown) {
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
-                         sgi_task_unknown_error_text(request));
     } else {
         task->unknown = true;
         sgi_2025_stop_asking_for_error(request);

@@ -26,8 +26,8 @@ static void take_pulled(segue_request *request, const sgi_2025_response *reply)
         return;
     bool is_whole = sgi_tracker_is_whole(&task->tracker);
     if (task->unknown && (!is_whole || task->why == SGI_WHY_LOOK)) {
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
-                         "the task has ended, and a part of its result is missing");
+        sgi_request_fail(request, SEGUE_E_TASK_LOST,
+                         sgi_task_unknown_error_text(request));
         return;
     }
     if (sgi_tracker_prefix(&task->tracker) > task->after)

@@ -6,13 +6,13 @@
 
 /* ---- the end of the task ---- */
 
-/* True when the error says why the rest of the result cannot be had, and not how the call
- * ended: the server no longer knows the task, or the call has succeeded. */
+/* True when the call has succeeded, and the error says why the rest of the result cannot
+ * be had. */
 static bool is_of_a_lost_part(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
     return task && task->some &&
-           (task->unknown || sgi_follow_state(request) == SEGUE_TASK_COMPLETED ||
+           (sgi_follow_state(request) == SEGUE_TASK_COMPLETED ||
             (task->tracker.complete && !task->is_error));
 }
 
@@ -20,8 +20,12 @@ static bool is_of_a_lost_part(const segue_request *request)
  * have arrived. */
 void sgi_2025_fail(segue_request *request, sgi_json error)
 {
+    const sgi_task_2025 *task = sgi_2025_of(request);
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED)
         sgi_follow_end_as_cancelled(request);
+    else if (task && task->unknown)
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                               sgi_task_unknown_error_text(request), error);
     else if (is_of_a_lost_part(request))
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
     else

@@ -61,10 +61,13 @@ Status = Callable[[str, str | None], object]
 
 def failure(outcome: Outcome, token: str | None = None) -> errors.Error:
     """Makes the exception of a request that failed. The attribute `partial` of the
-    exception is the part of the result that had arrived.
+    exception is the part of the result that had arrived. If the server or the task was
+    lost, it is an empty result when nothing had arrived.
     """
     status, raw, detail = outcome
     error = errors.from_info(detail, status)
+    if isinstance(error, (errors.DisconnectedError, errors.TaskLostError)):
+        error.partial = Result()
     if raw is not None:
         try:
             error.partial = Result.from_json(raw)

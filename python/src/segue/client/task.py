@@ -134,6 +134,9 @@ def task_id_of(token: str) -> str | None:
     return id if isinstance(id, str) else None
 
 
+_LOST = errors.TaskLostError.status
+
+
 class Task(Reader):
     """A task: `await task.result()`, or `async for segment in task` to read the segments
     while the task runs. Afterwards `await task.result()` returns at once.
@@ -197,7 +200,7 @@ class Task(Reader):
 
         Raises:
             StateError: The call is neither a task nor resumable.
-            RemoteError: The server does not know the task.
+            TaskLostError: The server does not know the task.
         """
         told = _read_status(await self._ask(_segue.task_get))
         if self._last is not None and told.status != self._last.status:
@@ -210,12 +213,17 @@ class Task(Reader):
     async def cancel(self) -> None:
         """Asks the server to cancel the task and waits for the server's answer, at most 5
         s. If the task has already ended, nothing happens.
+
+        Raises:
+            TaskLostError: The server does not know the task.
         """
         flow = self._flow
         if flow is not None and flow.outcome is None:
             await flow.leave(detach=False)
         elif flow is None or flow.is_left:
             await self._ask(_segue.task_cancel)
+        if flow is not None and flow.outcome is not None and flow.outcome[0] == _LOST:
+            raise flow.failure()
 
     async def _ask(self, verb: Any) -> bytes:
         name = self.task_id or self._name or self.token
