@@ -216,6 +216,32 @@ static void a_cut_leaves_what_came(void **state)
     kit_end(&k);
 }
 
+/* The call is sent again by its key and fails: the error comes with what came before. */
+static void a_second_exchange_that_fails(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        kit k = {.can_reopen = 1};
+        kit_begin_2025(&k, NULL, SERVER_2025_KEYS);
+        kit_start(&k, "tools/list", NULL, NULL);
+        kit_list_tools(&k);
+        record *r = kit_call(&k, "p");
+        const char *call = kit_expect(&k, "tools/call");
+        kit_result(&k, call, PART(BLOCK("a")));
+        kit_result(&k, call, PART(BLOCK("b")));
+        kit_cut(&k);
+        kit_handshake_2025(&k, SERVER_2025_KEYS);
+        kit_list_tools(&k);
+        call = kit_expect(&k, "tools/call");
+        if (again)
+            kit_result(&k, call, PART(BLOCK("a")));
+        kit_error(&k, call, -32603, NULL);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+        kit_end(&k);
+    }
+}
+
 static void a_cancel_says_so(void **state)
 {
     kit k = {0};
@@ -539,6 +565,8 @@ int main(void)
         NAMED("AS-82 AS-83 malformed indices and strategies end the call", malformed),
         NAMED("AS-85 an error keeps the pieces that came", an_error_keeps_what_came),
         NAMED("AS-88 a cut keeps the pieces that came", a_cut_leaves_what_came),
+        NAMED("AS-85 an error of a second exchange keeps the pieces of the first",
+              a_second_exchange_that_fails),
         NAMED("AS-87 a cancel is sent, and late pieces are dropped", a_cancel_says_so),
         cmocka_unit_test(more_than_may_be),
         NAMED("R-776-22 more than may be collected is only looked at",

@@ -392,6 +392,38 @@ static void after_a_cut(void **state)
     kit_end(&k);
 }
 
+/* The call is sent again and fails, before or behind the segments that came already: the
+ * error comes with all of them. */
+static void a_second_exchange_that_fails(void **state)
+{
+    static const char *const wanted[] = {
+        "[" BLOCK("a") "," BLOCK("b") "]", "[" BLOCK("a") "," BLOCK("b") "]",
+        "[" BLOCK("a") "," BLOCK("b") "]",
+        "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]"};
+    static const char *const texts[] = {"a", "b", "c"};
+    (void)state;
+    for (int again = 0; again <= 3; again++) {
+        kit k = {.can_reopen = 1};
+        char number[8];
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        say_text(&k, call, "0", "a");
+        say_text(&k, call, "1", "b");
+        kit_cut(&k);
+        kit_handshake(&k, SERVER_STREAMS);
+        call = kit_expect(&k, "tools/call");
+        for (int i = 0; i < again; i++) {
+            snprintf(number, sizeof number, "%d", i);
+            say_text(&k, call, number, texts[i]);
+        }
+        kit_error(&k, call, -32603, NULL);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        assert_at(r->result, "content", wanted[again]);
+        kit_end(&k);
+    }
+}
+
 /* The piece that replaced the first two segments was lost. */
 static void replaced_unseen(void **state)
 {
@@ -476,6 +508,8 @@ int main(void)
         cmocka_unit_test(switched_off),
         NAMED("R-776-31 a list does not ask for pieces", a_list_does_not_ask),
         NAMED("R-776-18 pieces of a second exchange", after_a_cut),
+        NAMED("AS-85 an error of a second exchange keeps the pieces of the first",
+              a_second_exchange_that_fails),
         NAMED("R-776-18 a result tells what was replaced", replaced_unseen),
         NAMED("C-9 a token covers pieces", after_a_token),
         NAMED("R-776-20 a task streams what pieces showed", as_a_task),

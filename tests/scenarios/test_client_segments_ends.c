@@ -508,6 +508,45 @@ static void an_error_behind_segments_keeps_its_code(void **state)
     }
 }
 
+/* A process that has only the token of a task that failed gets its segments from the
+ * first one on, and then the error. A server that does not know the member which asks for
+ * them answers with the error. */
+static void a_task_that_failed_is_resumed(void **state)
+{
+    (void)state;
+    for (int knows = 0; knows < 2; knows++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        char token[sizeof r->token];
+        memcpy(token, r->token, sizeof token);
+        kit_error(&k, call, -32603, NULL);
+        kit_end(&k);
+        k = (kit){0};
+        kit_begin_2025(&k, NULL, SERVER_2025_STREAMS);
+        r = kit_resume(&k, token, NULL);
+        kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "failed"));
+        const char *pull = segments_expect_pull(&k, "");
+        assert_non_null(strstr(pull, "\"dev.segue/fromSeqNr\":1"));
+        if (knows) {
+            kit_result(&k, pull, PART(SEG(1, "a") "," SEG(2, "b")));
+            kit_result(&k, segments_expect_pull(&k, "2"),
+                       "\"partial-content\":[" SEG(3, "c") "," SEG(
+                           4, "oh") "],\"isError\":true,\"isComplete\":true," TOLD);
+        } else {
+            kit_error(&k, pull, -32603, NULL);
+        }
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        assert_int_equal(r->rpc_code, -32603);
+        assert_int_equal(r->segments, knows ? 3 : 0);
+        if (knows)
+            assert_at(r->result, "content",
+                      "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 /* The result of a failed task may be the error alone, so its segments are pulled
  * first. */
 static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
@@ -604,6 +643,7 @@ int main(void)
         NAMED("AS-11 a failure ends in a result with isError",
               a_failure_ends_in_a_result_with_is_error),
         cmocka_unit_test(what_failed_is_pulled_before_its_error_is_fetched),
+        NAMED("AS-11 a task that failed is resumed", a_task_that_failed_is_resumed),
         cmocka_unit_test(what_is_cancelled_stays_so),
         cmocka_unit_test(an_error_in_the_middle),
     };

@@ -153,6 +153,22 @@ static void not_from_the_first(world *w)
     assert_true(*json_at(wire_response(c, "2"), "result.content.2"));
 }
 
+/* The result of a failed task is the error alone, so the client asks for the segments
+ * from the first one on. That works at the end without the switch, and in a new
+ * session. */
+static void from_the_first_at_the_end(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    char task[64];
+    snprintf(task, sizeof task, "%s", begin(c, "1", "\"n\":3,\"delayMs\":20"));
+    world_advance(w, 200);
+    legacy_get_until(c, task, "completed");
+    c = legacy_connect(w, NULL, MODES_ALL);
+    assert_fetched(legacy_task(c, "2", "tasks/result", task,
+                               "\"_meta\":{\"dev.segue/fromSeqNr\":1}"),
+                   1, 3, 1);
+}
+
 /* More than one response can hold: the client asks again for the rest. */
 static void in_several_fetches(world *w)
 {
@@ -248,6 +264,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, from_start},
     {"AS-6 segments are not fetched from the first one where that is switched off",
      not_from_the_first, ONE_DRIVE, NULL},
+    {"AS-6 segments are fetched from the first one when the task has ended",
+     from_the_first_at_the_end, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-6 more segments than one response can hold", in_several_fetches,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-113 a number has the same bytes after a restart", same_after_a_restart,

@@ -95,6 +95,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     TAILQ_INIT(&request->questions.list);
     TAILQ_INIT(&request->questions.from_server);
     sgi_fold_init(&request->fold, &request->engine->env);
+    sgi_buf_init(&request->earlier.json, sgi_engine_mem(request->engine));
     sgi_buf_init(&request->delivery.inbox, mem);
     sgi_buf_init(&request->delivery.taken, mem);
     sgi_buf_init(&request->result, mem);
@@ -351,6 +352,7 @@ static void send_call(segue_request *request)
     }
     emitter->request = request;
     emitter->done = call_done;
+    sgi_received_part_set_aside(request);
     sgi_cli_offer_dialects(request, emitter);
     sgi_request_drop_received_result(request);
     request->call_id = emitter->id;
@@ -430,6 +432,8 @@ static bool can_repeat(const segue_request *request)
     return request->key.sent || sgi_cli_is_resumable(request);
 }
 
+/* True when the message of the call that is under way has brought a part of the
+ * result. */
 static bool has_received(const segue_request *request)
 {
     return request->fold.count || sgi_cli_has_received_result_part(request);

@@ -50,6 +50,14 @@ typedef struct sgi_idempotency_key {
     bool kept;
 } sgi_idempotency_key;
 
+/* What a request had received of its result when its call was sent again. The new message
+ * brings the result from the first segment on. Until it has brought a segment that no
+ * earlier message had brought, the earlier part is the larger one (received_part.c). */
+typedef struct sgi_earlier_part {
+    sgi_buf json;  /* the part as a JSON object; empty = no part */
+    uint64_t next; /* number of the first segment that is not in the part */
+} sgi_earlier_part;
+
 typedef struct sgi_task_follow sgi_task_follow;
 typedef struct sgi_cli_dialect sgi_cli_dialect;
 typedef struct sgi_cli_follow_ops sgi_cli_follow_ops;
@@ -109,6 +117,7 @@ struct segue_request {
      * way */
     sgi_emitter *calling;
     sgi_fold fold;
+    sgi_earlier_part earlier;
 
     /* The task that the request has become, or the task of the handle from which the
      * request was made. follower: the functions of the task's dialect. Both members are
@@ -250,6 +259,14 @@ void sgi_request_fail_too_large(segue_request *request);
 /* Drops the received part of the result, because the server sends the whole result
  * again. */
 void sgi_request_drop_received_result(segue_request *request);
+
+/* ---- received_part.c ---- */
+
+/* Keeps the received part, because the call is about to be sent again. */
+void sgi_received_part_set_aside(segue_request *request);
+/* Writes the received part into request->result, which on_complete gets together with the
+ * error that ended the request. Writes nothing when out of memory or without a part. */
+void sgi_received_part_write(segue_request *request);
 /* Handles the outcome of the exchange that carries the request itself. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
 /* True when the error says that the server is closing and has not begun the call

@@ -99,29 +99,12 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
     sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
 }
 
-/* Merges the received parts of the result into request->result, which on_complete gets
- * together with the error that ended the request. */
-static void keep_received(segue_request *request)
-{
-    if (!sgi_cli_has_received_result_part(request) && !request->fold.count &&
-        sgi_fields_is_empty(&request->fold.fields))
-        return;
-    sgi_jw w = sgi_jw_to(&request->result);
-    sgi_buf_truncate(&request->result, 0);
-    sgi_jw_open(&w, '{');
-    if (!sgi_cli_write_received_result_part(request, &w))
-        sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
-    sgi_jw_close(&w, '}');
-    if (!sgi_buf_terminate(&request->result) || request->result.failed)
-        sgi_buf_reset(&request->result, 0);
-}
-
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error)
 {
     if (sgi_request_is_over(request))
         return;
-    keep_received(request);
+    sgi_received_part_write(request);
     end_with(request, status, what, error);
 }
 
@@ -129,7 +112,7 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
 {
     if (sgi_request_is_over(request))
         return;
-    keep_received(request);
+    sgi_received_part_write(request);
     request->error = sgi_error_new(sgi_engine_mem(request->engine), status, 0,
                                    sgi_str_of(text), (sgi_str){0});
     end(request, status);

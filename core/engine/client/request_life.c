@@ -20,6 +20,7 @@ void sgi_request_free(segue_request *request)
     sgi_cli_dialect_states_free(request);
     sgi_text_free(mem, request->task_id);
     sgi_fold_free(&request->fold);
+    sgi_buf_free(&request->earlier.json);
     sgi_buf_free(&request->delivery.inbox);
     sgi_buf_free(&request->delivery.taken);
     sgi_buf_free(&request->result);

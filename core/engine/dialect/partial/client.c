@@ -277,8 +277,10 @@ static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
     const char *list = sgi_result_list_member(request);
-    if (emitter->repeats && first_of(result) == 1)
+    if (emitter->repeats && first_of(result) == 1) {
+        sgi_received_part_set_aside(request);
         drop(request);
+    }
     if (!has_more(result))
         return false;
     partial *part = begin(request);

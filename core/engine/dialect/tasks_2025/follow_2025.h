@@ -12,6 +12,7 @@
 #include "engine/dialect/tasks_2025/response_2025.h"
 #include "engine/dialect/tasks_2025/tool_tasks.h"
 #include "engine/dialect/tasks_2025/tracker.h"
+#include "engine/response_modes.h"
 
 /* Whether a call has params.task, and who has set it. */
 typedef enum sgi_task_wish {
@@ -152,11 +153,21 @@ static inline bool sgi_2025_is_live(const segue_request *request)
     return request->phase == SGI_PHASE_FOLLOW;
 }
 
+/* True when the client may ask for the segments from segment 1 on. Every server of this
+ * library has them for a task that has failed, whose result is the error alone. Another
+ * server does not know the member that asks for them and answers with the result. */
+static inline bool sgi_2025_can_pull_from_start(const sgi_task_2025 *task)
+{
+    const segue_request *request = task->request;
+    bool failed = request->follow && request->follow->state == SEGUE_TASK_FAILED;
+    return request->session->server.pulls_from_start ||
+           (failed && request->session->server.modes & SGI_MODE_STREAMING);
+}
+
 static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
 {
     bool has_number = sgi_tracker_prefix(&task->tracker) > 0;
-    return !task->no_pull &&
-           (has_number || task->request->session->server.pulls_from_start);
+    return !task->no_pull && (has_number || sgi_2025_can_pull_from_start(task));
 }
 
 /* ---- next_2025.c ---- */

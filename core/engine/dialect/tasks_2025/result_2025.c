@@ -94,13 +94,23 @@ static bool ask_later(segue_request *request, sgi_json error)
     return true;
 }
 
+/* True when the error is the result of the task: the task has failed, and the server does
+ * not know the member that asks for the segments from segment 1 on. */
+static bool is_result(const segue_request *request, sgi_json reason)
+{
+    return !sgi_2025_of(request)->after && !request->session->server.pulls_from_start &&
+           request->follow->state == SEGUE_TASK_FAILED &&
+           !sgi_json_string_is(reason, SGI_STR("segments_gone"));
+}
+
 static void take_pull_error(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     int64_t code = 0;
     sgi_json_read_int(sgi_json_get(error, "code"), &code);
-    if (task->unknown || request->follow->state == SEGUE_TASK_CANCELLED) {
+    if (task->unknown || request->follow->state == SEGUE_TASK_CANCELLED ||
+        is_result(request, reason)) {
         sgi_2025_fail(request, error);
     } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,

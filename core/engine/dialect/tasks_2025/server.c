@@ -348,11 +348,30 @@ static const sgi_reply *waiting(const sgi_op *op, const sgi_reply *before)
     return NULL;
 }
 
+/* What a tasks/result asks for. */
+typedef enum wanted_part {
+    WANTED_WHOLE = 0,
+    WANTED_AFTER,     /* the segments after a number (lastSeqNr) */
+    WANTED_FROM_START /* the segments from segment 1 on (dev.segue/fromSeqNr) */
+} wanted_part;
+
 typedef struct fetching {
     sgi_reply *reply;
-    bool by_number;
+    wanted_part part;
     uint64_t after;
 } fetching;
+
+/* True when this tasks/result is answered with segments and does not wait. Only a task
+ * with segments has numbers to read by. A client gets the segments from segment 1 on
+ * when the task has ended, because its result may be an error without segments; before
+ * the end only with SEGUE_WAY_FROM_START. */
+static bool is_pull(const fetching *fetch, const sgi_op *op)
+{
+    bool from_start = fetch->part == WANTED_FROM_START &&
+                      (sgi_op_server(op)->dialects & SGI_DIALECT_FROM_START ||
+                       sgi_segments_are_complete(op));
+    return op->served->streams && (fetch->part == WANTED_AFTER || from_start);
+}
 
 static void result_found(void *user, sgi_op *op, segue_status status)
 {
@@ -366,8 +385,7 @@ static void result_found(void *user, sgi_op *op, segue_status status)
     }
     if (!op)
         sgi_reply_close(f.reply);
-    /* only a task with segments has numbers to read by */
-    else if (f.by_number && op->served->streams)
+    else if (is_pull(&f, op))
         sgi_segments_answer_pull(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
@@ -381,11 +399,10 @@ static bool read_cursor(const sgi_inbound *in, fetching *fetch)
     sgi_json last = sgi_json_get(in->params, "lastSeqNr");
     int64_t number = 0;
     bool from_start =
-        in->peer->server->dialects & SGI_DIALECT_FROM_START &&
         sgi_json_read_int(sgi_json_get(in->meta, "dev.segue/fromSeqNr"), &number) &&
         number == 1;
     number = 0;
-    fetch->by_number = last.n || from_start;
+    fetch->part = last.n ? WANTED_AFTER : from_start ? WANTED_FROM_START : WANTED_WHOLE;
     if (!last.n)
         return true;
     if (!sgi_json_read_int(last, &number) || number < 1 || number >= INT64_C(1) << 53) {
