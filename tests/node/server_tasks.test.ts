@@ -351,6 +351,6 @@ for (const kind of ["call", "stream", "start"] as const)
             return { ...told, retryable, partial, stray };
         };
         const modern = await lost("auto");
-        assert.equal(modern.name, "RemoteError");
+        assert.equal(modern.name, "TaskLostError");
         assert.deepEqual(await lost("legacy"), modern);
     });

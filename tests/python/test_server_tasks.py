@@ -563,7 +563,7 @@ def test_a_lost_task_is_the_same_error_in_both_eras(
         modern, legacy = await lost("auto"), await lost("legacy")
         if kind == "start":  # not every way has received the segment when the server dies
             modern["partial"] = legacy["partial"] = None
-        assert modern["class"] is segue.RemoteError
+        assert modern["class"] is segue.TaskLostError
         assert modern == legacy
 
     run(work)
