@@ -35,6 +35,13 @@ test("an argument of a prompt takes a string", () => {
             () => server.prompt("p", { input }, () => ""),
             /prompt p, input, n: the arguments of a prompt are strings/,
         );
+    for (const [n, advice] of [
+        [z.number(), /as z\.coerce\.number\(\) does/],
+        [z.boolean(), /as z\.stringbool\(\) does/],
+        [z.object({ a: z.string() }), /as a z\.codec\(\) with JSON\.parse does/],
+        [z.array(z.string()), /as a z\.codec\(\) with JSON\.parse does/],
+    ] as const)
+        assert.throws(() => server.prompt("p", { input: { n } }, () => ""), advice);
     const input = { n: z.coerce.number(), on: z.stringbool(), at: z.iso.date() };
     server.prompt("q", { input }, ({ n, on, at }) => `${n} ${on} ${at}`);
 });

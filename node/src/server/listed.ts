@@ -333,9 +333,17 @@ function checkStrings(input: Schema, what: string): void {
         throw new TypeError(
             `${what}, ${name}: the arguments of a prompt are strings, and no string ` +
                 `fits a schema of type ${types.join(", ")}: convert a string, as ` +
-                "z.coerce.number() does",
+                `${converterOf(types)} does`,
         );
     }
+}
+
+/** Names what makes a value of one of the types of a string. */
+function converterOf(types: readonly unknown[]): string {
+    if (types.includes("boolean")) return "z.stringbool()";
+    if (types.includes("object") || types.includes("array"))
+        return "a z.codec() with JSON.parse";
+    return "z.coerce.number()";
 }
 
 function takes(input: Schema, name: string, value: string): boolean {
