@@ -103,7 +103,7 @@ async function begin(url: string): Promise<string[]> {
 async function takeOver(url: string, [token = "", lost = ""]: string[]): Promise<void> {
     const session = await open(url);
     assert.equal((await session.resume(token).result()).text, "1 2");
-    await assert.rejects(session.resume(lost).result(), { code: "SEGUE_E_REMOTE" });
+    await assert.rejects(session.resume(lost).result(), { code: "SEGUE_E_TASK_LOST" });
     await session.close();
 }
 
