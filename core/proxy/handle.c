@@ -290,10 +290,9 @@ static void cancel(errand *e)
     fail(e);
 }
 
-static bool is_not_found(segue_status status, const segue_error *error)
+static bool is_not_found(segue_status status)
 {
-    return status == SEGUE_E_NOT_FOUND ||
-           (status == SEGUE_E_REMOTE && segue_error_read(error)->rpc_code == -32602);
+    return status == SEGUE_E_NOT_FOUND || status == SEGUE_E_TASK_LOST;
 }
 
 static void on_state(void *user, segue_request *request, segue_status status,
@@ -304,12 +303,13 @@ static void on_state(void *user, segue_request *request, segue_status status,
     bool runs = state == SEGUE_TASK_WORKING || state == SEGUE_TASK_INPUT_REQUIRED;
     char *note = json_string(json_get((json){result, result ? len : 0}, "statusMessage"));
     (void)request;
+    (void)error;
     if (note)
         snprintf(e->note, sizeof e->note, "%s", note);
     free(note);
     if (!e->call) /* handles_end has answered it */
         return;
-    if (status != SEGUE_OK && !is_not_found(status, error)) {
+    if (status != SEGUE_OK && !is_not_found(status)) {
         fail(e);
         return;
     }
