@@ -404,7 +404,7 @@ static void a_second_exchange_that_fails(void **state)
     (void)state;
     for (int again = 0; again <= 3; again++) {
         kit k = {.can_reopen = 1};
-        char number[8];
+        char number[16];
         kit_begin_modern(&k, NULL, SERVER_STREAMS);
         record *r = kit_call(&k, "t");
         const char *call = kit_expect(&k, "tools/call");
