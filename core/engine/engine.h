@@ -106,8 +106,8 @@ void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_d
                            size_t max_queue);
 void sgi_engine_free(sgi_engine *engine);
 
-/* Returns the memory for the shapes of the messages of one peer. whose: any address that
- * stands for the peer; it is not read. NULL = no memory. */
+/* Returns the memory for the shapes of a peer's messages, which other peers may share.
+ * whose: any address that stands for the peer; it is not read. NULL = no memory. */
 sgi_json_shapes *sgi_engine_shapes_of(sgi_engine *engine, const void *whose);
 
 /* Runs callbacks of the application, at most `budget`. Returns the number of callbacks

@@ -515,12 +515,14 @@ static const unsigned char *read_hole(scan *s, const unsigned char *p, uint32_t 
     return p;
 }
 
-/* True when the text has this shape. shifts: see sgi_json_shape_fill. */
+/* True when the text has this shape. shifts: see sgi_json_shape_fill. Otherwise *read
+ * receives the number of bytes that were read before the difference. */
 static bool has_shape(scan *s, const sgi_json_shape *shape,
-                      size_t shifts[SGI_JSON_SHAPE_HOLES + 1])
+                      size_t shifts[SGI_JSON_SHAPE_HOLES + 1], size_t *read)
 {
     const unsigned char *p = (const unsigned char *)s->text.p;
     size_t from = 0;
+    *read = 0;
     if (!shape->len || s->text.n < shape->len)
         return false;
     shifts[0] = 0;
@@ -537,6 +539,7 @@ static bool has_shape(scan *s, const sgi_json_shape *shape,
             return false;
         shifts[k + 1] = shifts[k] + (size_t)(stop - p) - 1;
         p = stop;
+        *read = (size_t)(p - (const unsigned char *)s->text.p);
         from = to + 1;
     }
 }
@@ -546,9 +549,10 @@ static bool take_shape(scan *s, sgi_json_shapes *shapes, sgi_json_member *member
                        size_t max, size_t *count)
 {
     size_t shifts[SGI_JSON_SHAPE_HOLES + 1];
-    for (size_t i = 0; i < SGI_JSON_SHAPES; i++) {
+    size_t read = 0;
+    for (size_t i = 0; i < SGI_JSON_SHAPES && read < SGI_JSON_SHAPE_TRIED; i++) {
         const sgi_json_shape *shape = &shapes->list[shapes->order[i]];
-        if (has_shape(s, shape, shifts)) {
+        if (has_shape(s, shape, shifts, &read)) {
             sgi_json_shape_fill(shape, s->text, shifts, members, max, s->trail);
             *count = shape->count;
             sgi_json_shapes_hit(shapes, i);
@@ -577,8 +581,10 @@ static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *coun
 #endif
     sgi_json_shapes *shapes = s->trail ? s->trail->shapes : NULL;
     if (shapes && s->text.n <= s->reader->max_bytes &&
-        take_shape(s, shapes, members, max, count))
+        take_shape(s, shapes, members, max, count)) {
+        sgi_json_keys_reset(s->reader);
         return true;
+    }
     bool passed = read_text(s, members, max, count) != NULL;
     sgi_json_keys_reset(s->reader);
     if (shapes && passed && *count <= max)

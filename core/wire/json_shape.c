@@ -188,7 +188,9 @@ static void keep_bytes(const draft *d, sgi_json_shape *shape)
 }
 
 /* Makes the shape that both the old shape and the text have, in the place of `slot`.
- * Returns false when there is none. */
+ * Returns false, and changes nothing, when there is none. The old shape only suggests
+ * where the holes are. All bytes of the new shape come from the text, which was
+ * accepted, so a wrong suggestion cannot make the shape wrong. */
 static bool learn(sgi_json_shape *slot, draft *d, const sgi_json_member *members,
                   size_t count)
 {

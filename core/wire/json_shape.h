@@ -30,6 +30,10 @@
 #define SGI_JSON_SHAPE_PARTS 2
 /* number of shapes of one memory */
 #define SGI_JSON_SHAPES 4
+/* When a shape did not fit, and so many bytes of the text were read to see that, the
+ * other shapes are not tried. So a long text costs at most twice as much as reading
+ * it. */
+#define SGI_JSON_SHAPE_TRIED 4096
 
 /* A position in the bytes of a shape. In a text with this shape, the lengths of the holes
  * before the position are added. */
@@ -63,15 +67,17 @@ typedef struct sgi_json_shape {
     size_t count;
     sgi_json_shape_member members[SGI_JSON_SHAPE_MEMBERS];
     sgi_json_shape_part parts[SGI_JSON_SHAPE_PARTS];
-    char bytes[SGI_JSON_SHAPE_BYTES]; /* the text, with 0 at each hole */
+    /* the text, with the digit 0 at each hole: it stays JSON, which `learn` walks */
+    char bytes[SGI_JSON_SHAPE_BYTES];
 } sgi_json_shape;
 
 struct sgi_json_shapes {
     sgi_json_shape list[SGI_JSON_SHAPES];
     uint8_t order[SGI_JSON_SHAPES]; /* indices of `list`, the newest shape first */
     uint32_t missed; /* number of texts in a row that had none of the shapes */
-    /* Learning a shape costs more than reading the text. Texts that have a shape pay for
-     * it, so that a peer whose texts never repeat causes little work. */
+    /* Learning a shape costs more than reading the text. A text that has a shape earns
+     * one credit, and so does a text from which nothing is learned for want of credit. So
+     * of texts that never repeat, every fifth is learned from. */
     uint32_t credit;
 };
 

@@ -294,6 +294,31 @@ static void a_shape_that_does_not_fit_leaves_no_error(void **state)
     assert_int_equal(shapes.missed, 0);
 }
 
+/* A hole with a huge object leaves as little memory as a text without a shape. */
+static void an_unusual_text_leaves_no_memory(void **state)
+{
+    (void)state;
+    enum { KEYS = 200000 };
+    sgi_buf text;
+    sgi_buf_init(&text, &tm.mem);
+    compare(SGI_STR("{\"id\":1,\"a\":1}"));
+    compare(SGI_STR("{\"id\":2,\"a\":\"x\"}"));
+    sgi_buf_add_lit(&text, "{\"id\":3,\"a\":{\"b\":1");
+    for (int i = 0; i < KEYS; i++) {
+        sgi_buf_add_lit(&text, ",\"k");
+        sgi_buf_add_int(&text, i);
+        sgi_buf_add_lit(&text, "\":1");
+    }
+    sgi_buf_add_lit(&text, "}}");
+    remembering.max_bytes = 1 << 25;
+    fresh.max_bytes = 1 << 25;
+    compare(sgi_buf_str(&text));
+    assert_int_equal(shapes.missed, 0);
+    assert_true(remembering.key_cap < KEYS / 4);
+    assert_true(remembering.table_cap < KEYS / 4);
+    sgi_buf_free(&text);
+}
+
 /* A peer whose texts never repeat pays for few lessons. */
 static void learning_is_bounded(void **state)
 {
@@ -347,6 +372,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             arguments_with_other_members_have_a_shape_in_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_shape_that_does_not_fit_leaves_no_error, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_unusual_text_leaves_no_memory, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(learning_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_text_that_is_too_long_is_not_remembered, set_up,

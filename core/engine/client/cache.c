@@ -156,11 +156,6 @@ static bool write_key(const char *method, sgi_json params, sgi_buf *out)
     return !out->failed;
 }
 
-static sgi_json params_of(const segue_request *request)
-{
-    return (sgi_json){request->params, request->params_len};
-}
-
 static bool may_keep(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -211,7 +206,7 @@ bool sgi_result_cache_find(segue_request *request, sgi_json *result)
     if (request->options.no_cache || !cache->entries.count)
         return false;
     sgi_buf_init(&key, sgi_engine_mem(cache->engine));
-    if (write_key(request->method, params_of(request), &key))
+    if (write_key(request->method, request->params, &key))
         kept = find(cache, sgi_buf_str(&key));
     sgi_buf_free(&key);
     if (!kept)
@@ -284,7 +279,7 @@ void sgi_result_cache_store(segue_request *request, sgi_json result)
         freshness.ttl_ms = 0;
     sgi_buf_init(&key, sgi_engine_mem(cache->engine));
     if ((freshness.ttl_ms || cache->entries.count) &&
-        write_key(request->method, params_of(request), &key))
+        write_key(request->method, request->params, &key))
         put(cache, sgi_buf_str(&key), result, freshness);
     sgi_buf_free(&key);
 }
@@ -311,7 +306,7 @@ void sgi_result_cache_drop_by_error(segue_request *request, sgi_json error)
     for (size_t i = 0; i < sizeof found_in / sizeof *found_in; i++)
         if (!strcmp(request->method, found_in[i][0]))
             forget_some(cache, found_in[i][1], (sgi_str){0});
-    if (sgi_json_get(params_of(request), "cursor").n && is_cacheable(request->method))
+    if (sgi_json_get(request->params, "cursor").n && is_cacheable(request->method))
         forget_some(cache, request->method, (sgi_str){0});
 }
 

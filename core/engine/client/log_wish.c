@@ -161,7 +161,7 @@ void sgi_request_note_set_log_level(segue_request *request)
 {
     segue_session *session = request->session;
     segue_request *other;
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     if (!sgi_str_eq(sgi_str_of(request->method), SGI_STR("logging/setLevel")))
         return;
     int32_t level = sgi_log_level_parse_json(sgi_json_get(params, "level"));

@@ -55,11 +55,10 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
         return false;
     if (key.n)
         sgi_withdrawals_revoke(request->session, request->key.text);
-    if (spec->params.n && !(request->params = sgi_text_dup(mem, spec->params)))
+    if (spec->params.n && !(request->params.p = sgi_text_dup(mem, spec->params)))
         return false;
-    request->params_len = spec->params.n;
-    request->own_meta =
-        sgi_json_get((sgi_json){request->params, request->params_len}, "_meta");
+    request->params.n = spec->params.n;
+    request->own_meta = sgi_json_get(request->params, "_meta");
     request->method = sgi_text_dup(mem, spec->method);
     request->tries.method = request->method;
     return request->method && declare(request, options->capabilities) &&
@@ -324,7 +323,7 @@ void sgi_request_drop_received_result(segue_request *request)
 static void send_call(segue_request *request)
 {
     segue_session *session = request->session;
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     sgi_sending sending;
     sgi_json kept;
     sgi_buf extra;

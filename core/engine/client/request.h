@@ -78,9 +78,8 @@ struct segue_request {
     bool is_call;
     sgi_phase phase;
     char *method;
-    /* JSON text of the params, an object; NULL = the request has no params */
-    char *params;
-    size_t params_len;
+    /* the params, an object; the text is the request's. Empty = it has no params */
+    sgi_json params;
     sgi_json own_meta; /* _meta of params, a part of their text; empty = none */
     segue_request_options options;
     char *log_level;

@@ -12,8 +12,8 @@ void sgi_request_free(segue_request *request)
     sgi_questions_clear(request);
     sgi_server_questions_clear(request);
     sgi_text_free(mem, request->method);
-    if (request->params)
-        sgi_free(mem, request->params, request->params_len + 1);
+    if (request->params.p)
+        sgi_free(mem, (char *)request->params.p, request->params.n + 1);
     sgi_text_free(mem, request->log_level);
     sgi_text_free(mem, request->meta);
     sgi_text_free(mem, request->key.text);

@@ -83,7 +83,7 @@ static bool has_list(const segue_request *request)
 static void check_schema(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     sgi_buf tool, schema;
     sgi_buf_init(&tool, mem);
     sgi_buf_init(&schema, mem);

@@ -73,8 +73,8 @@ static void write_state(const segue_request *request, sgi_buf *out)
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
         sgi_jw_member_string(&w, "k", sgi_str_of(request->key.text));
-        if (request->params)
-            sgi_jw_member_raw(&w, "p", (sgi_str){request->params, request->params_len});
+        if (request->params.p)
+            sgi_jw_member_raw(&w, "p", request->params);
         write_position(request, &w);
     }
     sgi_jw_close(&w, '}');

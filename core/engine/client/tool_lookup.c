@@ -72,7 +72,7 @@ bool sgi_request_look_up_tool_headers(segue_request *request, sgi_json error)
  * first page. */
 static bool is_list(const segue_request *request, bool *begins)
 {
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     if (strcmp(request->method, "tools/list") != 0)
         return false;
     *begins = !sgi_json_get(params, "cursor").n;

@@ -312,7 +312,7 @@ static bool looks(segue_session *session)
 static void tools_listed(const segue_request *request, sgi_json result)
 {
     segue_session *session = request->session;
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     if (session->server.task_calls)
         sgi_tool_tasks_learn(&sgi_session_2025_of(session)->tools,
                              sgi_json_get(params, "cursor"), result);
@@ -368,7 +368,7 @@ static bool ask_tool(segue_request *request, sgi_2025_call_members *form, sgi_js
 static bool prepare(segue_request *request)
 {
     segue_session *session = request->session;
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     bool era = session->version == SGI_VERSION_2025_11_25;
     sgi_json own = era ? sgi_json_get(params, "task") : (sgi_json){0};
     sgi_call_2025 *call = call_of(request);
@@ -413,7 +413,7 @@ static bool change_form(segue_request *request, sgi_json error)
     segue_session *session = request->session;
     sgi_session_2025 *own = sgi_session_2025_of(session);
     sgi_call_2025 *call = call_of(request);
-    sgi_json params = {request->params, request->params_len};
+    sgi_json params = request->params;
     int64_t code = 0;
     sgi_json_read_int(sgi_json_get(error, "code"), &code);
     if (code != SGI_RPC_METHOD_NOT_FOUND || !call || call->form.reformed ||
