@@ -24,15 +24,16 @@
 #define SGI_JSON_SHAPE_HOLES 16
 /* Holes are at most this deep. */
 #define SGI_JSON_SHAPE_DEPTH 8
-/* A string with more bytes is a hole from the start: it will hardly be repeated. */
+/* A string or a number with more bytes is a hole from the start: it will hardly be
+ * repeated. */
 #define SGI_JSON_SHAPE_STRING 64
 #define SGI_JSON_SHAPE_MEMBERS 16
 #define SGI_JSON_SHAPE_PARTS 2
 /* number of shapes of one memory */
 #define SGI_JSON_SHAPES 4
-/* When a shape did not fit, and so many bytes of the text were read to see that, the
- * other shapes are not tried. So a long text costs at most twice as much as reading
- * it. */
+/* The reader tries one shape after the other. It stops trying when a shape has not fitted
+ * and this many bytes of the text were read for it. A long text therefore costs at most
+ * twice as much as reading it. */
 #define SGI_JSON_SHAPE_TRIED 4096
 
 /* A position in the bytes of a shape. In a text with this shape, the lengths of the holes
@@ -83,8 +84,9 @@ struct sgi_json_shapes {
 
 #define SGI_JSON_SHAPE_PRICE 4
 #define SGI_JSON_SHAPE_CREDIT 64
-/* After so many texts in a row without a shape, objects and arrays can be holes, too. So
- * messages whose arguments have different members have a shape after all. */
+/* A hole is a string, a number or a word at first. When more than this number of texts in
+ * a row have had no shape, a hole can also be an object or an array. Messages whose
+ * arguments have different members get a shape in this way. */
 #define SGI_JSON_SHAPE_MISSED 4
 
 void sgi_json_shapes_init(sgi_json_shapes *shapes);
