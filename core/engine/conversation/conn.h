@@ -117,7 +117,8 @@ struct sgi_conn {
     /* number of bytes of the answers that the open batches have collected */
     size_t batch_bytes;
     /* Offset in `out` of the params of the message that was begun last; 0 = it has none,
-     * or was not written member by member. Valid until the message is taken or dropped. */
+     * or was not written member by member. It is valid until the message is taken or
+     * dropped. */
     size_t params_at;
 
     /* The framing of messages. The members below are used for an HTTP exchange of a
