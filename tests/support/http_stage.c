@@ -444,3 +444,39 @@ void http_caller_ask(http_caller *c, char *request, http_reply *reply)
     http_caller_read(c, reply);
     assert_non_null(reply->body);
 }
+
+void http_stage_begin_session(http_stage *s, char lines[160])
+{
+    http_caller c;
+    http_reply reply;
+    http_caller_open(s, &c);
+    http_caller_ask(&c,
+                    http_post("",
+                              "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\","
+                              "\"params\":{\"protocolVersion\":\"2025-11-25\","
+                              "\"capabilities\":{},"
+                              "\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}"),
+                    &reply);
+    snprintf(lines, 160, "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-11-25\r\n",
+             http_reply_header(&reply, "Mcp-Session-Id"));
+    http_reply_free(&reply);
+    http_caller_close(&c);
+}
+
+void http_stage_start_task(http_stage *s, const char *tool, const char *arguments,
+                           char id[64])
+{
+    http_caller c;
+    http_reply reply;
+    char params[160];
+    snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":%s", tool, arguments);
+    http_caller_open(s, &c);
+    http_caller_ask(&c, http_request("1", "tools/call", tool, params, HTTP_CAPS_TASKS),
+                    &reply);
+    const char *at = strstr(reply.body, "\"taskId\":\"");
+    assert_non_null(at);
+    at += strlen("\"taskId\":\"");
+    snprintf(id, 64, "%.*s", (int)strcspn(at, "\""), at);
+    http_reply_free(&reply);
+    http_caller_close(&c);
+}

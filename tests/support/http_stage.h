@@ -107,6 +107,12 @@ char *http_call(const char *id, const char *tool, const char *arguments);
 /* Returns a POST of this body, with these header lines behind the usual ones. */
 char *http_post(const char *lines, const char *body);
 
+/* Begins a session of 2025-11-25 and writes the header lines of its later requests. */
+void http_stage_begin_session(http_stage *s, char lines[160]);
+/* Starts a task and writes its id. */
+void http_stage_start_task(http_stage *s, const char *tool, const char *arguments,
+                           char id[64]);
+
 #define HTTP_CAPS_TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
 
 /* Sends the request and reads the answer, whose body must be one JSON text. */

@@ -343,6 +343,9 @@ struct sgi_op {
      * each new entry */
     bool drops;
     bool end_received; /* a client has received the end of the operation */
+    /* monotonic time in ms at which the operation came to its end, or at which a client
+     * asked for it or stopped to read it after that (returning.c) */
+    int64_t client_seen_ms;
 
     /* The members from here to `record` describe the operation in the store. */
     sgi_stored stored;

@@ -1,6 +1,7 @@
 #include "engine/server/parked_exchange.h"
 
 #include "engine/conversation/replay.h"
+#include "engine/server/returning.h"
 #include "engine/server/wire_session.h"
 
 bool sgi_parked_is_settled(const sgi_peer *peer)
@@ -43,6 +44,29 @@ bool sgi_parked_is_complete(const sgi_peer *peer)
 bool sgi_parked_waits_for_client(const sgi_peer *peer)
 {
     return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
+}
+
+void sgi_parked_note_rest(sgi_peer *peer)
+{
+    peer->rest_ms = sgi_now(&peer->server->engine->env);
+}
+
+/* True when an answer, or the rest of an answer, waits for the client. */
+static bool has_rest(const sgi_peer *peer)
+{
+    return peer != peer->session->listening &&
+           (sgi_parked_waits_for_client(peer) ||
+            (sgi_parked_is_settled(peer) && peer->conn->frames == SGI_FRAMES_EVENTS &&
+             !peer->conn->closing && peer->conn->replay->next > peer->left_at));
+}
+
+bool sgi_parked_is_expected_back(const sgi_peer *peer)
+{
+    int64_t since = peer->session->used_ms;
+    return has_rest(peer) &&
+           sgi_client_is_expected(peer->server,
+                                  peer->rest_ms > since ? peer->rest_ms : since,
+                                  peer->retry_ms);
 }
 
 static void set_count(sgi_peer *peer, size_t bytes)
@@ -132,6 +156,7 @@ void sgi_parked_drop_excess_events(sgi_peer *peer)
     sgi_peer *largest;
     if (!peer->session || peer->conn->transport)
         return;
+    sgi_parked_note_rest(peer);
     count_events(peer);
     if (server->sessions.parked_bytes > server->sessions.max_parked)
         give_up_settled(server);

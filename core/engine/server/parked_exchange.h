@@ -1,6 +1,6 @@
 /* A parked exchange: an exchange of a wire session that no transport carries now. Its
- * events are stored (replay.h) until the client resumes it. The first four functions
- * return false for an exchange that a transport carries. */
+ * events are stored (replay.h) until the client resumes it. Each function that tests a
+ * condition returns false for an exchange that a transport carries. */
 #ifndef SGI_PARKED_EXCHANGE_H
 #define SGI_PARKED_EXCHANGE_H
 
@@ -19,6 +19,13 @@ bool sgi_parked_is_complete(const sgi_peer *peer);
 /* True when a source still has to write the rest. A source writes only after the client
  * has come back. */
 bool sgi_parked_waits_for_client(const sgi_peer *peer);
+
+/* Notes that more of the answers is there for the client from now on, also if no
+ * transport carries the exchange. */
+void sgi_parked_note_rest(sgi_peer *peer);
+/* True while a client that has left is given time to come back for the rest. Always false
+ * for a stream that carries no answer. */
+bool sgi_parked_is_expected_back(const sgi_peer *peer);
 
 /* Drops stored events if all parked exchanges of the server together store too many
  * bytes. Called when `peer` has stored another event. */

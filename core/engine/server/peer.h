@@ -118,6 +118,12 @@ struct sgi_peer {
     /* number of the first event that is made after the last transport has left the
      * exchange */
     uint64_t left_at;
+    /* monotonic time in ms at which the newest part of the answers was made that the
+     * client gets when it comes back; 0 = no part was made while it was away */
+    int64_t rest_ms;
+    /* the time in ms after which the client was asked to come back; 0 = it was not
+     * asked */
+    int64_t retry_ms;
     /* For a GET stream that was opened again: numbers of events that the client has
      * missed, because it named no event id or the replay no longer had the events. The
      * events up to missed_after and from read_from on are not missed. */

@@ -5,6 +5,7 @@
 #include "engine/log/refusal.h"
 #include "engine/server/call.h"
 #include "engine/server/lasting.h"
+#include "engine/server/parked_exchange.h"
 #include "engine/server/tool_call.h"
 
 static void more_to_read(sgi_reader *reader);
@@ -384,6 +385,8 @@ void sgi_pieces_finish_reply(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
     pieces->ended = reply->complete = true;
+    if (reply->peer)
+        sgi_parked_note_rest(reply->peer);
     reply->cancelled = withdrawn;
     if (!reply->peer)
         close_reply(pieces);

@@ -1,12 +1,30 @@
 /* Decides whether a server whose listener closes must still wait for clients to come
- * back. Such a client was disconnected, or was asked to connect again, while its call
- * runs here. The client can come back with a resume token, a task id, an idempotency key
- * or an event id. When the store ends with the process, the server also waits for clients
- * whose call has ended, because no other server has the outcome. In versions that begin
- * with `initialize`, no store has the answer to a plain call, so the server always waits
- * for the client of such a call. */
+ * back. It waits for
+ *   - a call that runs and whose client can come back with a resume token, a task id, an
+ *     idempotency key or an event id, until the call has ended;
+ *   - a client that reads the rest of a task, until the client has the end or has left;
+ *   - a client that is away and does not have the end of its call, for the time after
+ *     which it was asked to come back (the poll interval of a task, the retry time of a
+ *     stream) and some more. The time counts from the end of the call, or from the last
+ *     sign of the client if that was later. So a client that left long ago is not waited
+ *     for.
+ * Only this process has the end if the store ends with the process. In versions that
+ * begin with `initialize`, no store has the answer to a plain call. Every other end is in
+ * the store, where the next server finds it. */
+#include "engine/server/returning.h"
+
+#include "base/thresholds.h"
+#include "engine/log/reader.h"
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
+
+bool sgi_client_is_expected(const segue_server *server, int64_t since_ms,
+                            int64_t asked_ms)
+{
+    int64_t away_ms = asked_ms ? asked_ms : SGI_THRESHOLD(come_again_ms);
+    int64_t most_ms = sgi_time_add(away_ms, SGI_THRESHOLD(return_slack_ms));
+    return sgi_now(&server->engine->env) < sgi_time_add(since_ms, most_ms);
+}
 
 /* True when the client of this call can come back. An operation has a call until the end
  * of the operation is stored. After that the client has the end, or finds the end in the
@@ -27,6 +45,24 @@ static bool is_unheard(const sgi_op *op)
            !op->end_received;
 }
 
+/* True when a connected client reads the log of the operation. */
+static bool is_read(const sgi_op *op)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->tells && !sgi_reader_is_paused(reader))
+            return true;
+    return false;
+}
+
+static bool is_awaited(const sgi_op *op)
+{
+    int64_t poll_ms = sgi_op_is_task(op) ? op->served->poll_ms : 0;
+    return is_unheard(op) &&
+           (is_read(op) ||
+            sgi_client_is_expected(sgi_op_server(op), op->client_seen_ms, poll_ms));
+}
+
 bool sgi_serve_client_may_return(const segue_server *server)
 {
     const segue_call *call;
@@ -38,10 +74,10 @@ bool sgi_serve_client_may_return(const segue_server *server)
         if (can_come_back(call))
             return true;
     TAILQ_FOREACH(shared, &server->lingering.ops, link)
-        if (is_unheard(shared->op))
+        if (is_awaited(shared->op))
             return true;
     TAILQ_FOREACH(session, &server->sessions.by_use, by_use)
-        if (sgi_wire_session_has_unsent(session))
+        if (sgi_wire_session_expects_client(session))
             return true;
     return false;
 }

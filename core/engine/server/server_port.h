@@ -31,8 +31,8 @@ void sgi_server_remove_listener(segue_server *server, sgi_server_listener *liste
 /* True when the server accepts no new work. */
 bool sgi_serve_is_closed(const segue_server *server);
 /* True while a client may come back to this server: its call runs here; or its call has
- * ended, the client has not received the outcome, and no other server has the outcome
- * (returning.c). */
+ * ended, the client has not received the outcome, no other server has the outcome, and
+ * the client can still be expected (returning.c). */
 bool sgi_serve_client_may_return(const segue_server *server);
 
 /* ---- the caller over HTTP (identify.c) ---- */

@@ -273,13 +273,11 @@ static void trim(sgi_wire_session *session)
     }
 }
 
-bool sgi_wire_session_has_unsent(const sgi_wire_session *session)
+bool sgi_wire_session_expects_client(const sgi_wire_session *session)
 {
     const sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        if (sgi_parked_waits_for_client(peer) ||
-            (sgi_parked_is_settled(peer) && can_be_resumed(peer) &&
-             peer != session->listening && peer->conn->replay->next > peer->left_at))
+        if (sgi_parked_is_expected_back(peer))
             return true;
     return false;
 }
@@ -361,6 +359,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn);
     conn->output_notified = conn->parting = false;
+    peer->retry_ms = 0;
     sgi_buf_free(&conn->out);
     conn->out = again;
     conn->transport = transport;
@@ -452,6 +451,7 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
          * chooses the time itself */
         sgi_buf_truncate(&conn->out, before);
     conn->parting = true;
+    peer->retry_ms = retry_ms;
     sgi_conn_notify_output(conn);
     return SEGUE_OK;
 }

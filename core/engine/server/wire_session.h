@@ -94,9 +94,9 @@ void sgi_wire_session_count_get_stream(sgi_peer *peer);
  * until then later events are stored. Returns SEGUE_E_UNSUPPORTED and does nothing when
  * the client could not resume the exchange. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms);
-/* True when an exchange of the session has an answer, or will have one, that no client
- * has received. */
-bool sgi_wire_session_has_unsent(const sgi_wire_session *session);
+/* True while the client may come back for an answer of the session that it has not
+ * received (returning.c). */
+bool sgi_wire_session_expects_client(const sgi_wire_session *session);
 /* Ends an exchange whose request was answered on another exchange. */
 void sgi_wire_session_end_answered_exchange(sgi_peer *peer);
 /* Separates an exchange from its transport. Called when the transport has sent everything

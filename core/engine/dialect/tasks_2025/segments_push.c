@@ -13,6 +13,7 @@
 #include "engine/response_modes.h"
 #include "engine/server/call.h"
 #include "engine/server/lasting.h"
+#include "engine/server/parked_exchange.h"
 #include "engine/log/refusal.h"
 
 typedef struct sgi_push {
@@ -292,6 +293,8 @@ static void await_time_over(sgi_push *push)
     push->reply->complete = sgi_segments_are_complete(op);
     if (sgi_conn_transport(push->conn) || !push->reply->complete)
         return;
+    if (push->reply->peer)
+        sgi_parked_note_rest(push->reply->peer);
     int64_t at = sgi_server_purge_time(op);
     if (at < INT64_MAX)
         sgi_engine_set_timer(op->engine, &push->over,
