@@ -206,3 +206,18 @@ test("a call that came before the end runs", { timeout }, (t) =>
         }),
     ),
 );
+
+test("a client that has gone is not waited for", { timeout }, async (t) => {
+    // Only this process has the result of the task, and nobody fetches it. The end takes
+    // about the poll interval, and not all of `drainMs`.
+    const { server, began, go } = gated("one");
+    const { url } = await server.listenHttp({ drainMs: DRAIN_MS });
+    endsAfter(t, go, server);
+    const answer = await callAsTask(url, "gate");
+    assert.match(await answer(), /"taskId"/);
+    await began.opened;
+    go.open();
+    const start = performance.now();
+    await server.close();
+    assert.ok(performance.now() - start < DRAIN_MS / 2);
+});

@@ -7,6 +7,7 @@ import asyncio
 import http.client
 import json
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -161,5 +162,26 @@ def test_a_call_that_came_before_the_end_runs(nothing_left: None, tmp_path: Path
         assert b"server_ending" not in answer
         connection.close()
         await closing
+
+    run(work)
+
+
+def test_a_client_that_has_gone_is_not_waited_for(nothing_left: None) -> None:
+    """Only this process has the result of the task, and nobody fetches it. The end takes
+    about the poll interval, and not all of `drain`."""
+
+    async def work() -> None:
+        gates = Gates("one")
+        serving = gates.server.serving(http="127.0.0.1:0", drain=SECONDS)
+        await serving.start()
+        connection = call_as_task(serving.url, "gate")
+        answer = await asyncio.to_thread(lambda: connection.getresponse().read())
+        assert b'"taskId"' in answer
+        connection.close()
+        await gates.began.wait()
+        gates.go.set()
+        began = time.monotonic()
+        await serving.aclose()
+        assert time.monotonic() - began < SECONDS / 10
 
     run(work)

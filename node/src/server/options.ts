@@ -372,8 +372,10 @@ export interface ServeOptions {
     /** Aborting the signal ends this `Serving`, as `close` does. */
     signal?: AbortSignal | undefined;
     /**
-     * How long running calls may continue after `close`, in milliseconds; 10000 by
-     * default.
+     * How long running calls may continue after `close`, and how long clients may come
+     * back for their answers, at most, in milliseconds; 10000 by default. `close` ends
+     * earlier when no call runs and no client is expected. A client that is away is
+     * expected for its poll interval and 1 s more.
      */
     drainMs?: number | undefined;
 }

@@ -136,8 +136,9 @@ export abstract class Serving {
 
     /**
      * Ends the serving. New calls are refused, and running calls may continue for
-     * `drainMs`. During this time, clients over HTTP may connect again for their answers.
-     * Tasks continue. The promise resolves when the serving has ended, and its lifespan,
+     * `drainMs`. During this time, clients over HTTP may connect again for their answers;
+     * clients that have gone are not waited for. Tasks that still run after `drainMs`
+     * continue. The promise resolves when the serving has ended, and its lifespan,
      * unless tasks still use it.
      */
     close(options: CloseOptions = {}): Promise<void> {

@@ -20,7 +20,10 @@ const NUMBERS: Partial<Record<NodeJS.Signals, number>> = {
 export interface SignalOptions {
     /** The signals; SIGINT and SIGTERM by default. */
     signals?: readonly NodeJS.Signals[] | undefined;
-    /** How long running calls may continue, in milliseconds. */
+    /**
+     * How long running calls may continue, in milliseconds. Default: `drainMs` of the
+     * listener or of `serveStdio`, which is 10000 by default.
+     */
     drainMs?: number | undefined;
     /**
      * Called when the server has closed, before the process ends. Closes what the

@@ -561,7 +561,10 @@ class Server:
                 DNS rebinding by web pages.
             origins: the origins of web pages that may call; "*" = any. `cors` lets
                 browsers read answers.
-            drain: how long running calls may continue at the end, in seconds.
+            drain: how long running calls may continue at the end, and how long clients
+                may come back for their answers, at most, in seconds; default 10. The end
+                comes earlier when no call runs and no client is expected. A client that
+                is away is expected for its poll interval and 1 s more.
             options: further members of `segue_listen_options`, by their names in C.
         """
         let_serve(self)
