@@ -1080,9 +1080,19 @@ typedef struct segue_listen_options {
                                   sent; default 15000 */
     int64_t stream_after_ms;   /* the time after which an unfinished answer becomes an
                                   event stream, so that proxies see data; default 200 */
-    int64_t drain_ms;          /* the longest time for which calls may continue, and
-                                  clients may come back, after segue_listener_close (which
-                                  says what is waited for); default 10000 */
+    /* The longest time that the end takes after segue_listener_close; default 10000. The
+     * listener ends earlier when nobody is left to wait for. It waits for
+     * - calls that run, as long as their client is connected or can come back;
+     * - a client that is connected and has not received all of its answer or stream;
+     * - a client that is away, if only this process has the end of its call: the store
+     *   ends with the process, or the call is a plain call of a session that began with
+     *   initialize. The wait is the time after which the client was asked to come back,
+     *   and 1 s more. This time is the poll interval of a task (poll_ms), the retry time
+     *   of segue_call_hang_up, or else 1 s. It counts from the end of the call, or from
+     *   the client's last request for it if that was later.
+     * A client that left before is not waited for, and its result ends with the
+     * process. */
+    int64_t drain_ms;
     /* how the tokens of callers are checked (segue_auth.h). Every caller needs a token,
      * and the principal function does not run; NULL = callers need no tokens */
     const segue_bearer_options *bearer;
@@ -1159,26 +1169,13 @@ SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
 SEGUE_API segue_status segue_listener_set_ready(segue_listener *listener, int32_t ready);
 
 /* Stops listening. Idle connections close after idle_drain_ms; calls may end within
- * drain_ms. New requests
- * are refused with 503, Retry-After and "server_ending". Clients of this library send a
- * refused request again, to the server that then listens at the same address. While calls
- * run, a client that lost the connection of a call may come back for the rest with a
- * token, a task id, an idempotency key or an event id.
- *
- * The listener has closed when nobody is left to wait for, at the latest after drain_ms.
- * It waits for
- * - calls that run, as long as their client is connected or can come back;
- * - a client that is connected and has not received all of its answer or stream;
- * - a client that is away and has not received the end of its call, if no other server
- *   can give it the end: the store ends with the process, or the call is a plain call of
- *   a session that began with initialize. It waits for the time after which the client
- *   was asked to come back, and 1 s more. This time is the poll interval of a task
- *   (poll_ms), the retry time of segue_call_hang_up, or else 1 s. It counts from the end
- *   of the call, or from the client's last request for it if that was later. A client
- *   that left before is not waited for, and its result ends with the process.
- *
- * A socket that other processes share (reuse_port, systemd) closes at once, so that they get the
- * new requests. Streams for change notifications end at once. */
+ * drain_ms, which says whom the listener waits for. New requests are refused with 503,
+ * Retry-After and "server_ending". Clients of this library send a refused request again,
+ * to the server that then listens at the same address. While calls run, a client that
+ * lost the connection of a call may come back for the rest with a token, a task id, an
+ * idempotency key or an event id. A socket that other processes share (reuse_port,
+ * systemd) closes at once, so that they get the new requests. Streams for change
+ * notifications end at once. */
 SEGUE_API segue_status segue_listener_close(segue_listener *listener);
 
 /* Frees the handle. The listener continues until it, or its server, is closed. */
