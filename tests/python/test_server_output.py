@@ -306,6 +306,89 @@ def test_values_and_their_texts(world: ServerWorld) -> None:
     world.run(server, work)
 
 
+PICTURE = segue.Image(b"a")
+PLAIN: list[tuple[Any, Any]] = [
+    (str, "a"),
+    (Title, "a"),
+    (str | None, None),
+    (None, None),
+    (bytes, bytearray(b"a")),
+    (segue.Image, PICTURE),
+    (Photo, PICTURE),
+    (segue.Image | None, None),
+    (segue.Image | int, 3),
+    (list[segue.Image], (PICTURE,)),
+    (tuple[str, segue.Image], ("a", PICTURE)),
+    (dict[str, segue.Image], {"a": PICTURE}),
+    (list[str | segue.Image], ["a", PICTURE]),
+    (list, ["a"]),
+    (Any, 5),
+    (object, 5),
+    (T, 5),
+    (str, segue.Result("a")),
+    (None, segue.Result("a")),
+]
+PLAIN_MISFITS: list[tuple[Any, Any, str, str]] = [
+    (str, 5, "str", "`int`: 5"),
+    (str, {"a": 1}, "str", "`dict`: {'a': 1}"),
+    (str, Point(1), "str", "`Point`: Point(x=1, y=1.5)"),
+    (str, None, "str", "`NoneType`: None"),
+    (str | None, 5, "str | None", "`int`: 5"),
+    (Title, 5, "Title", "`int`: 5"),
+    (None, 4, "NoneType", "`int`: 4"),
+    (None, "a", "NoneType", "`str`: 'a'"),
+    (bytes, "a", "bytes", "`str`: 'a'"),
+    (segue.Image, "x", "Image", "`str`: 'x'"),
+    (segue.Result, "x", "Result", "`str`: 'x'"),
+    (segue.Image | int, "x", "segue.content.Image | int", "`str`: 'x'"),
+    (list[segue.Image], ["x"], "list[segue.content.Image]", "`list`: ['x']"),
+    (list[segue.Image], PICTURE, "list[segue.content.Image]", "`Image`: Image("),
+    (tuple[str, segue.Image], ("a",), "tuple[str, segue.content.Image]", "`tuple`: ('a"),
+    (dict[str, segue.Image], {"a": 1}, "dict[str, segue.content.Image]", "`dict`: {'a"),
+    (list, 5, "list", "`int`: 5"),
+]
+
+
+def test_text_and_content_have_to_fit_too(world: ServerWorld) -> None:
+    server = segue.Server("plain", expose_errors=True)
+
+    def add(name: str, tp: Any, value: Any) -> None:
+        def function() -> Any:
+            return value
+
+        function.__annotations__["return"] = tp
+        server.tool(name=name)(function)
+
+    for number, (tp, value) in enumerate(PLAIN):
+        add(f"fit{number}", tp, value)
+    for number, (tp, value, *_) in enumerate(PLAIN_MISFITS):
+        add(f"misfit{number}", tp, value)
+
+    @server.tool
+    def streams() -> Generator[str, None, str]:
+        yield "a"
+        return 5  # type: ignore[return-value]
+
+    @server.tool(structured=False)
+    def loose() -> int:
+        return "a"  # type: ignore[return-value]
+
+    async def work(session: Any) -> None:
+        for number in range(len(PLAIN)):
+            await session.call(f"fit{number}")
+        for number, (_, _, name, came) in enumerate(PLAIN_MISFITS):
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.call(f"misfit{number}")
+            told = f"The result of misfit{number} does not fit its declared type {name}: "
+            assert caught.value.message.startswith(f"{told}got {came}")
+            assert caught.value.code == -32603
+        with pytest.raises(segue.RemoteError, match="declared type str: got `int`: 5"):
+            await session.call("streams")
+        assert (await session.call("loose")).text == "a"
+
+    world.run(server, work)
+
+
 def test_objects_of_subclasses_fit() -> None:
     for tp, value, structured in (
         (Shape, Corners(3), {"corners": 3}),
@@ -428,19 +511,29 @@ def test_a_misfit_is_logged_and_masked(
         def secret() -> Point:
             return Point("the secret")  # type: ignore[arg-type]
 
-    told = "The result of secret does not fit its declared type"
-    why = f"{told} Point: Expected `int`, got `str` - at `$.x`"
+        @server.tool
+        def name() -> str:
+            return 5  # type: ignore[return-value]
+
+    reasons = {
+        "secret": "Point: Expected `int`, got `str` - at `$.x`",
+        "name": "str: got `int`: 5",
+    }
+    told = [f"The result of {tool} does not fit its declared type" for tool in reasons]
+    why = [" ".join(pair) for pair in zip(told, reasons.values(), strict=True)]
 
     async def fails(session: Any) -> None:
-        with pytest.raises(segue.RemoteError) as caught:
-            await session.call("secret")
-        lines.append(caught.value.message)
+        for tool in reasons:
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.call(tool)
+            lines.append(caught.value.message)
 
     lines: list[str] = []
     world.run(masked, fails)
-    assert caplog.messages == [f"tool 'secret' failed: {why}"]
+    logged = zip(reasons, why, strict=True)
+    assert caplog.messages == [f"tool {tool!r} failed: {one}" for tool, one in logged]
     world.run(shown, fails)
-    assert lines == [told, why]
+    assert lines == told + why
 
 
 # ---- models whose written form is not the one that they read

@@ -33,7 +33,7 @@ from ..hints import plain
 
 __all__ = ["Output", "Unfit"]
 
-_CONTENT = (
+CONTENT = (
     Result,
     Text,
     Image,
@@ -46,16 +46,16 @@ _CONTENT = (
     bytearray,
     memoryview,
 )
-_SEQUENCES = (list, tuple, set, frozenset, collections.abc.Sequence)
+SEQUENCES = (list, tuple, set, frozenset, collections.abc.Sequence)
 _WRAPPED = "x-fastmcp-wrap-result"
 
 
-def _has_content(tp: Any) -> bool:
+def has_content(tp: Any) -> bool:
     """Returns whether a type is or contains content, which is not structured."""
     tp = plain(tp)
-    if isinstance(tp, type) and issubclass(tp, _CONTENT):
+    if isinstance(tp, type) and issubclass(tp, CONTENT):
         return True
-    return any(_has_content(one) for one in get_args(tp))
+    return any(has_content(one) for one in get_args(tp))
 
 
 def _is_text(tp: Any) -> bool:
@@ -74,15 +74,15 @@ def _has_value(tp: Any) -> bool:
     return plain(tp) not in (None, type(None))
 
 
-def _says_nothing(tp: Any) -> bool:
+def says_nothing(tp: Any) -> bool:
     """Returns whether a type says nothing of its values, such as Any and list."""
     tp = plain(tp)
     if tp in (Any, object) or isinstance(tp, (str, typing.TypeVar)):
         return True
-    if tp in _SEQUENCES:
+    if tp in SEQUENCES:
         return True
     items = [one for one in get_args(tp) if one is not ...]
-    return get_origin(tp) in _SEQUENCES and all(one is Any for one in items)
+    return get_origin(tp) in SEQUENCES and all(one is Any for one in items)
 
 
 class Unfit(Exception):
@@ -137,7 +137,7 @@ class Output:
         self._type = tp
         # pydantic reads the object itself, and knows its class
         self._by_json = not schema.uses_pydantic(tp)
-        self._name = _named(tp)
+        self._name = named_type(tp)
 
     @classmethod
     def of(
@@ -153,12 +153,12 @@ class Output:
         """
         if structured is None and structured_default is False:
             structured = False
-        if structured is False or returns is Any or _has_content(returns):
+        if structured is False or returns is Any or has_content(returns):
             return None
         if structured:
             return cls(returns)
         is_text = _is_text(returns) and not (structured_default and _has_value(returns))
-        if is_text or _says_nothing(returns):
+        if is_text or says_nothing(returns):
             return None
         try:
             return cls(returns)
@@ -199,7 +199,7 @@ def _reason(value: Any, error: Exception) -> str:
     return schema.reason(error)
 
 
-def _named(tp: Any) -> str:
+def named_type(tp: Any) -> str:
     """Returns a type as its program writes it."""
     if get_args(tp) or not hasattr(tp, "__name__"):
         return str(tp).replace("typing.", "")

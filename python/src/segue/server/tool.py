@@ -17,6 +17,7 @@ from .item import Item, log, named, safe_text
 from .names import unknown_names
 from .output import Output, Unfit
 from .signature import BadArguments, unknown_arguments
+from .unstructured import Declared
 from .values import block_of, blocks_of, is_block
 
 __all__ = ["TaskPolicy", "Tool", "ToolAnnotations"]
@@ -121,6 +122,8 @@ class Tool(Item):
         self._output = Output.of(self._value_type(), structured, structured_default)
         if output_schema and structured is None and self._output and self._output.wraps:
             self._output = None  # the schema of the application does not say `result`
+        self._declared = Declared(self._value_type(), structured, structured_default)
+        self._is_text = self._output is None and self._declared.is_text
         self._flags = (
             _INCREMENTAL * (self.kind.streams if incremental is None else incremental)
             | _RESTARTABLE * restartable
@@ -176,15 +179,19 @@ class Tool(Item):
             raise self.signature.bad(f"tool {self.key}", error, params) from None
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
-        kind = type(value)
-        if kind is str and self._output is None:
+        if self._is_text and type(value) is str:
             _reply(call, value)
-        elif value is None and self._output is None:
-            _reply(call)
         elif isinstance(value, Result):
             self._reply_result(call, value)
         elif self._output is not None:
             self._reply_structured(call, value, self._output)
+        else:
+            self._declared.check(self.key, value)
+            self._reply_plain(call, value)
+
+    def _reply_plain(self, call: _segue.Call, value: Any) -> None:
+        if value is None:
+            _reply(call)
         elif isinstance(value, (list, tuple)) and all(is_block(one) for one in value):
             _reply(call, None, blocks_of(value))
         elif isinstance(value, (dict, list, tuple)) and not isinstance(value, Unknown):
