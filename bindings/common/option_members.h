@@ -43,9 +43,13 @@ typedef struct option {
     }
 
 #define T segue_runtime_options
-static const option runtime_members[] = {
-    M(T, log_level, INT32),       M(T, max_message_bytes, INT64), M(T, max_depth, INT32),
-    M(T, max_queue_bytes, INT64), M(T, lend_input, INT32),        END};
+static const option runtime_members[] = {M(T, log_level, INT32),
+                                         M(T, max_message_bytes, INT64),
+                                         M(T, max_depth, INT32),
+                                         M(T, max_queue_bytes, INT64),
+                                         M(T, lend_input, INT32),
+                                         M(T, camel_case, INT32),
+                                         END};
 #undef T
 
 #define T segue_spawn_options

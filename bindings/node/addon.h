@@ -355,6 +355,9 @@ napi_value sgnode_bytes(napi_env env, const void *data, size_t len);
 napi_value sgnode_number(napi_env env, double number);
 napi_value sgnode_bool(napi_env env, bool truth);
 napi_value sgnode_null(napi_env env);
+/* Makes a JavaScript string of the message of an error. Names of options are in
+ * camelCase. */
+napi_value sgnode_error_text(napi_env env, const segue_error_view *view);
 /* Makes the array [status, message, code, data, retryable] of an error. NULL becomes
  * null. */
 napi_value sgnode_error_info(napi_env env, const segue_error *error);

@@ -15,6 +15,9 @@
 
 #include "../common/option_members.h"
 
+/* Error texts of more bytes name options as segue.h does. */
+#define SPELLED_MAX 4096
+
 /* ---- one member ---- */
 
 static bool fill_bytes(sgnode_frame *frame, char *target, const option *member,
@@ -185,6 +188,54 @@ bool sgnode_options(sgnode_frame *frame, napi_value object, option_shape which,
             !fill_key(frame, shape, target, object, key))
             return false;
     return true;
+}
+
+/* ---- names in error texts ---- */
+
+static bool is_of_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* True for the name of a member of any struct. */
+static bool is_member(const char *name)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (const option *member = shapes[i].members; member && member->name; member++)
+            if (!strcmp(member->name, name))
+                return true;
+    return false;
+}
+
+napi_value sgnode_error_text(napi_env env, const segue_error_view *view)
+{
+    char text[SPELLED_MAX], name[64];
+    const char *from = view->message;
+    size_t len = 0;
+    /* a text of the peer names the options of the peer */
+    if (!from || view->rpc_code || strlen(from) >= sizeof text)
+        return sgnode_string(env, from);
+    while (*from) {
+        size_t word = 0;
+        while (is_of_word(from[word]))
+            word++;
+        if (memchr(from, '_', word) && word < sizeof name) {
+            memcpy(name, from, word);
+            name[word] = '\0';
+            if (is_member(name)) {
+                make_camel(name, text + len, sizeof text - len);
+                len += strlen(text + len);
+                from += word;
+                continue;
+            }
+        }
+        word += !word;
+        memcpy(text + len, from, word);
+        len += word;
+        from += word;
+    }
+    text[len] = '\0';
+    return sgnode_string(env, text);
 }
 
 static napi_value list_members(sgnode_frame *frame, const option *member)

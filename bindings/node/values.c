@@ -50,7 +50,7 @@ static napi_value make_error(sgnode_frame *frame, segue_status status)
     const segue_error_view *view = segue_error_read(detail);
     napi_value arguments[] = {
         sgnode_number(env, status),
-        sgnode_string(env, view->message),
+        sgnode_error_text(env, view),
         sgnode_number(env, view->rpc_code),
         sgnode_text(env, view->data, view->data_len),
         detail ? sgnode_bool(env, view->retryable) : sgnode_null(env),
@@ -98,7 +98,7 @@ napi_value sgnode_error_info(napi_env env, const segue_error *error)
         return sgnode_null(env);
     const segue_error_view *view = segue_error_read(error);
     const napi_value parts[] = {
-        sgnode_number(env, view->status),   sgnode_string(env, view->message),
+        sgnode_number(env, view->status),   sgnode_error_text(env, view),
         sgnode_number(env, view->rpc_code), sgnode_text(env, view->data, view->data_len),
         sgnode_bool(env, view->retryable),
     };

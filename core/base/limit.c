@@ -2,21 +2,53 @@
 
 #include <stdio.h>
 
-sgi_limit_text sgi_limit_describe(const char *what, sgi_limit limit, const char *reason)
+enum { OPTION, FIXED };
+
+static const struct {
+    const char *name;
+    int kind;
+} rows[SGI_LIMIT_COUNT] = {
+    [SGI_LIMIT_NONE] = {"", FIXED},
+#define LIMIT(id, name, kind) [SGI_LIMIT_##id] = {#name, kind},
+#include "base/limits.def"
+#undef LIMIT
+};
+
+const char *sgi_limit_name(sgi_limit_id id)
 {
-    return sgi_limit_describe_with_advice(what, limit, reason, NULL);
+    return rows[id].name;
 }
 
-sgi_limit_text sgi_limit_describe_with_advice(const char *what, sgi_limit limit,
-                                              const char *reason, const char *advice)
+/* Writes a name in camelCase: max_tasks becomes maxTasks. */
+static void write_camel(const char *name, char *out, size_t size)
+{
+    size_t len = 0;
+    for (; *name && len + 1 < size; name++) {
+        bool is_next = *name == '_' && name[1] >= 'a' && name[1] <= 'z';
+        out[len++] = is_next ? (char)(*++name - 'a' + 'A') : *name;
+    }
+    out[len] = '\0';
+}
+
+sgi_limit_text sgi_limit_describe(bool is_camel, const char *what, sgi_limit limit,
+                                  const char *reason, const char *advice)
 {
     sgi_limit_text told;
+    char camel[32];
+    const char *name = rows[limit.id].name;
+    bool is_fixed = rows[limit.id].kind == FIXED;
     long long value = (long long)limit.value;
-    snprintf(told.text, sizeof told.text, "%s: %s is %lld%s%s", what, limit.name, value,
-             advice ? "; " : "", advice ? advice : "");
+    if (is_camel) {
+        write_camel(name, camel, sizeof camel);
+        name = camel;
+    }
+    if (is_fixed)
+        name = "at most";
+    snprintf(told.text, sizeof told.text, "%s: %s%s %lld%s%s", what, name,
+             is_fixed ? "" : " is", value, advice ? "; " : "", advice ? advice : "");
     snprintf(told.data, sizeof told.data,
-             "{\"reason\":\"%s\",\"limit\":\"%s\",\"value\":%lld}", reason, limit.name,
-             value);
+             "{\"reason\":\"%s\",\"limit\":\"%s\",\"value\":%lld}", reason,
+             sgi_limit_name(limit.id), value);
     return told;
 }
 

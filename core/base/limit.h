@@ -1,13 +1,21 @@
 /* The error text and the error data for a limit that was reached: what there is too much
- * of, the name of the limit (an option or a measured value), and the value of the
- * limit. */
+ * of, the name of the option that sets the limit, if there is one, and the value of the
+ * limit. limits.def lists the limits. */
 #ifndef SGI_LIMIT_H
 #define SGI_LIMIT_H
 
 #include "base/base.h"
 
+typedef enum sgi_limit_id {
+    SGI_LIMIT_NONE = 0,
+#define LIMIT(id, name, kind) SGI_LIMIT_##id,
+#include "base/limits.def"
+#undef LIMIT
+    SGI_LIMIT_COUNT
+} sgi_limit_id;
+
 typedef struct sgi_limit {
-    const char *name;
+    sgi_limit_id id;
     int64_t value;
 } sgi_limit;
 
@@ -21,11 +29,12 @@ typedef struct sgi_limit_text {
 #define SGI_TEXT_OF_NUMBER(number) #number
 #define SGI_TEXT_OF(name) SGI_TEXT_OF_NUMBER(name)
 
-sgi_limit_text sgi_limit_describe(const char *what, sgi_limit limit, const char *reason);
-/* Like sgi_limit_describe, with advice at the end of the text, such as "raise it on the
- * server". */
-sgi_limit_text sgi_limit_describe_with_advice(const char *what, sgi_limit limit,
-                                              const char *reason, const char *advice);
+/* The name of a limit, as in the data of an error. */
+const char *sgi_limit_name(sgi_limit_id id);
+/* is_camel: true = the text names the option in camelCase (maxTasks). advice: stands at
+ * the end of the text, such as "raise it on the server"; NULL = none. */
+sgi_limit_text sgi_limit_describe(bool is_camel, const char *what, sgi_limit limit,
+                                  const char *reason, const char *advice);
 
 /* The value of an option, and the range of values that are allowed. */
 typedef struct sgi_range {

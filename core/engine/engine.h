@@ -78,6 +78,7 @@ struct sgi_engine {
     /* maximum number of unsent bytes of a connection; at this number no more messages are
      * produced */
     size_t max_queue;
+    bool is_camel; /* true = texts name options in camelCase (maxTasks) */
     sgi_json_reader reader;
     /* the shapes of earlier messages; a memory serves several conversations */
     sgi_json_shapes shapes[SGI_SHAPE_MEMORIES];

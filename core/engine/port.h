@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/crypto.h"
+#include "base/limit.h"
 #include "base/timer.h"
 #include "wire/json_read.h"
 
@@ -43,6 +44,11 @@ bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
 /* Returns the reader for JSON from a peer. The reader enforces the limits of a
  * message. */
 sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine);
+/* Describes a limit that was reached (base/limit.h), with the option's name as the
+ * application writes it. advice can be NULL. */
+sgi_limit_text sgi_engine_describe_limit(const sgi_engine *engine, const char *what,
+                                         sgi_limit limit, const char *reason,
+                                         const char *advice);
 /* Returns the maximum size of a received message, in bytes. */
 size_t sgi_engine_max_message(const sgi_engine *engine);
 /* Returns the maximum number of unsent bytes of a connection. */

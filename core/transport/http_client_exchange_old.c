@@ -106,6 +106,19 @@ static void close_stream(sgi_http_client *client, const char *why)
         sgi_exchanges_on_connection_lost(sgi_transport_conn(&client->base), why);
 }
 
+/* Ends the stream because of a message that is too large. It may be the answer to any
+ * request. */
+static void refuse_long(sgi_http_client *client)
+{
+    const sgi_engine *engine = engine_of(client);
+    sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES,
+                       (int64_t)sgi_engine_max_message(engine)};
+    close_stream(client,
+                 sgi_engine_describe_limit(engine, "a message of the server is too large",
+                                           limit, "limit", NULL)
+                     .text);
+}
+
 /* Reports that the GET of the stream was refused (status), or that the stream cannot be
  * used (status 200). No POST was refused before, so there is nothing else to report. */
 static void end_refused(sgi_client_exchange *exchange, const char *why)
@@ -224,9 +237,7 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
         }
         sgi_engine_count_violation(engine_of(client));
         if (step == SGI_SSE_TOO_LONG) {
-            /* the message may be the answer to any request */
-            close_stream(client,
-                         "a message of the server is too large: max_message_bytes");
+            refuse_long(client);
             return;
         }
     }

@@ -251,15 +251,17 @@ static void on_bad_request(sgi_http_conn *conn)
     const sgi_http1_fault *fault = &conn->parser.head.fault;
     const sgi_http1_limits *limits = &conn->parser.head.limits;
     const sgi_limit options[] = {
-        [SGI_HTTP1_MAX_LINE] = {"max_request_line", (int64_t)limits->max_request_line},
-        [SGI_HTTP1_MAX_HEAD] = {"max_header_bytes", (int64_t)limits->max_head},
-        [SGI_HTTP1_MAX_HEADERS] = {"max_headers", (int64_t)limits->max_headers},
-        [SGI_HTTP1_MAX_BODY] = {"max_message_bytes", (int64_t)limits->max_body},
+        [SGI_HTTP1_MAX_LINE] = {SGI_LIMIT_MAX_REQUEST_LINE,
+                                (int64_t)limits->max_request_line},
+        [SGI_HTTP1_MAX_HEAD] = {SGI_LIMIT_MAX_HEADER_BYTES, (int64_t)limits->max_head},
+        [SGI_HTTP1_MAX_HEADERS] = {SGI_LIMIT_MAX_HEADERS, (int64_t)limits->max_headers},
+        [SGI_HTTP1_MAX_BODY] = {SGI_LIMIT_MAX_MESSAGE_BYTES, (int64_t)limits->max_body},
     };
     const char *problem = fault->problem;
     sgi_limit_text text;
     if (fault->reached != SGI_HTTP1_NO_LIMIT) {
-        text = sgi_limit_describe(problem, options[fault->reached], "limit");
+        text = sgi_engine_describe_limit(engine_of(conn), problem,
+                                         options[fault->reached], "limit", NULL);
         problem = text.text;
     }
     sgi_http_on_fault(conn, fault->status, problem);

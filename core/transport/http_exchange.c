@@ -78,8 +78,11 @@ static segue_status may_open(const segue_listener *listener,
     if (listener->stage == SGI_LISTENER_SHUT || listener->carrier.retired)
         return refuse(why, SEGUE_E_CLOSED, "the listener is closed");
     if (listener->exchanges >= listener->options.max_connections) {
-        snprintf(why, SGI_WHY_SIZE, "Too many open exchanges: max_connections is %d",
-                 listener->options.max_connections);
+        sgi_limit limit = {SGI_LIMIT_MAX_CONNECTIONS, listener->options.max_connections};
+        sgi_limit_text told =
+            sgi_engine_describe_limit(sgi_runtime_engine(listener->carrier.runtime),
+                                      "Too many open exchanges", limit, "limit", NULL);
+        snprintf(why, SGI_WHY_SIZE, "%.*s", SGI_WHY_SIZE - 1, told.text);
         return SEGUE_E_LIMIT;
     }
     if (head->principal && !sgi_utf8_valid(sgi_str_of(head->principal), NULL))

@@ -212,10 +212,13 @@ static void answer_verdict(sgi_http_conn *conn, const sgi_http_serve_verdict *ve
     sgi_http_answer_head head = {.status = verdict->status};
     if (verdict->ending)
         sgi_http_send_ending(conn);
-    else if (verdict->limit.name)
+    else if (verdict->limit.id)
         sgi_http_send_problem(
             conn, verdict->status, SGI_RPC_INVALID_REQUEST,
-            sgi_limit_describe(verdict->problem, verdict->limit, "limit").text, NULL);
+            sgi_engine_describe_limit(sgi_runtime_engine(conn->listener->carrier.runtime),
+                                      verdict->problem, verdict->limit, "limit", NULL)
+                .text,
+            NULL);
     else if (verdict->problem)
         sgi_http_send_problem(conn, verdict->status, SGI_RPC_INVALID_REQUEST,
                               verdict->problem, verdict->status == 405 ? "POST" : NULL);

@@ -18,6 +18,7 @@ export type RuntimeOptions = Members<{
     maxDepth: number;
     maxQueueBytes: number;
     lendInput: boolean;
+    camelCase: boolean;
 }>;
 
 /** The members of the C struct `segue_spawn_options`. */
@@ -136,36 +137,130 @@ export type ItemOptions = Members<{
 
 /** The members of the C struct `segue_listen_options`. */
 export type ListenOptions = Members<{
+    /**
+     * The address to listen on: "127.0.0.1" (default), "::1", "0.0.0.0",
+     * "unix:/run/x.sock", "systemd" or "systemd:NAME" for an inherited socket.
+     */
     address: string;
+    /** The port; 0 (default) = any free port, which `url` names. */
     port: number;
+    /** true = several processes share the port (SO_REUSEPORT); false by default. */
     reusePort: boolean;
+    /** The path of the endpoint; "/mcp" by default. */
     path: string;
+    /**
+     * The path of the health check, such as "/health": GET answers 200 while the server
+     * serves. None by default.
+     */
     healthPath: string;
+    /**
+     * The file of the certificate chain (PEM), for TLS 1.2 or newer. Default: HTTP
+     * without TLS.
+     */
     certFile: string;
+    /** The file of the key of `certFile` (PEM). Default: `certFile` contains the key. */
     keyFile: string;
+    /**
+     * The file of the authorities (PEM) that verify certificates of clients. Default: no
+     * certificates are requested.
+     */
     clientCaFile: string;
+    /**
+     * true = clients without a certificate are refused; false by default. Needs
+     * `clientCaFile`.
+     */
     clientCertRequired: boolean;
+    /**
+     * The names that are allowed in the Host header, separated by commas; "*" = any.
+     * Default: on loopback the names of loopback; elsewhere localhost and addresses, or
+     * any name with TLS or tokens.
+     */
     hosts: string;
+    /**
+     * The origins that are allowed in the Origin header, separated by commas; "*" = any.
+     * Default: on loopback the origins of loopback, elsewhere the origin of Host.
+     */
     origins: string;
+    /** true = web pages of allowed origins may call the server (CORS); false by default. */
     cors: boolean;
+    /**
+     * true = anonymous callers from other machines may have tasks, too; false by
+     * default.
+     */
     unauthenticatedTasks: boolean;
+    /** The largest head of a request, in bytes; 32 KiB by default. Larger ones get 431. */
     maxHeaderBytes: number;
+    /** Maximum number of open connections; 16384 by default. */
     maxConnections: number;
+    /** Maximum number of open event streams of one principal; 1024 by default. */
     maxStreams: number;
+    /**
+     * Maximum number of sessions (`Mcp-Session-Id`) of clients that use `initialize`;
+     * 10000 by default.
+     */
     maxSessions: number;
+    /** The time after which an unused session ends, in milliseconds; 30 min by default. */
     sessionIdleMs: number;
+    /**
+     * How many bytes of events of one answer a session stores for `Last-Event-ID`; 1 MiB
+     * by default. A client that needs older events gets 410.
+     */
     maxReplayBytes: number;
+    /** The time after which an idle connection closes, in milliseconds; 75000 by default. */
     idleTimeoutMs: number;
+    /**
+     * The longest time for a TLS handshake, and for the head of a request, in
+     * milliseconds; 10000 by default.
+     */
     headerTimeoutMs: number;
+    /** The longest time for the body of a request, in milliseconds; 30000 by default. */
     bodyTimeoutMs: number;
+    /**
+     * The time after which a client that reads nothing is disconnected, in milliseconds;
+     * 60000 by default.
+     */
     writeTimeoutMs: number;
+    /**
+     * The time of silence on a stream after which a comment is sent, in milliseconds;
+     * 15000 by default.
+     */
     keepaliveMs: number;
+    /**
+     * The time after which an unfinished answer becomes an event stream, so that proxies
+     * see data, in milliseconds; 200 by default.
+     */
     streamAfterMs: number;
+    /**
+     * The longest time that the end takes after `close`, in milliseconds; 10000 by
+     * default.
+     */
     drainMs: number;
+    /**
+     * The path of the readiness check, such as "/ready": GET answers 200 while the server
+     * serves and is ready, otherwise 503. None by default.
+     */
     readyPath: string;
+    /**
+     * The path of the liveness check, such as "/live": GET answers 200 while the listener
+     * runs, also while it closes. None by default.
+     */
     livePath: string;
+    /**
+     * true = requests about a task may lack the header `Mcp-Name`, which some clients
+     * leave out (FastMCP 4); false by default: such a request gets 400.
+     */
     lenientHeaders: boolean;
+    /**
+     * The file that has the tokens of callers; `reload` reads it again. With this option
+     * every caller needs one of them, and the `principal` of the server does not run.
+     * Excludes `auth`.
+     */
     tokensFile: string;
+    /**
+     * The time for which idle connections stay open after `close`, in milliseconds, at
+     * most `drainMs`; 0 by default: they close at once. A request that is on its way on
+     * one of them then gets 503, and a load balancer can send it to another server.
+     */
     idleDrainMs: number;
 }>;
 

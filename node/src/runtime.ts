@@ -168,7 +168,7 @@ export class Runtime {
      */
     constructor(track = false) {
         this.handle = native.runtimeNew(
-            { ...limits, logLevel, lendInput: LENDS },
+            { ...limits, logLevel, lendInput: LENDS, camelCase: true },
             () => this.#wake(),
             logLine,
             track,

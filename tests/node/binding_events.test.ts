@@ -335,7 +335,7 @@ test("arguments that are none are named", () => {
     assert.throws(() => any.requestStart(world.session, "m", "1"), /not a JSON object/);
     assert.throws(
         () => native.serverNew(handle, { maxTasks: -1 }),
-        /max_tasks is -1: it has to be at least 0/,
+        / maxTasks is -1: it has to be at least 0/,
     );
     assert.throws(
         () => native.transportSpawn(handle, { argv: [""] }),

@@ -121,7 +121,7 @@ test("objects can set every member of every struct", () => {
 
 test("native_options.ts types every option", () => {
     const text = read("node", "src", "native_options.ts").replaceAll(
-        /\/\*\*.*?\*\//g,
+        /\/\*\*.*?\*\//gs,
         "",
     );
     const types = [...text.matchAll(/^export type (\w+) = Members<\{([\s\S]*?)^\}>/gm)];
@@ -134,6 +134,34 @@ test("native_options.ts types every option", () => {
     for (const [struct, members] of Object.entries(native.optionNames())) {
         const name = camel(struct.replace("segue", ""));
         assert.deepEqual(sorted(typed.get(name) ?? []), sorted(members), struct);
+    }
+});
+
+test("an option sets each limit that an error text names as one", () => {
+    const tables = native.optionNames();
+    const structs = ["runtime", "server", "listen", "session"] as const;
+    const known = structs.flatMap((name) => tables[`segue_${name}_options`] ?? []);
+    const table = read("core", "base", "limits.def");
+    const rows = [...table.matchAll(/^LIMIT\(\w+, (\w+), (OPTION|FIXED)\)$/gm)];
+    assert.ok(rows.length > 20);
+    for (const [, name = "", kind] of rows)
+        assert.equal(known.includes(camel(name)), kind === "OPTION", name);
+});
+
+test("each option of a listener has a text, with its unit and its default", () => {
+    const text = read("node", "src", "native_options.ts");
+    const [, body = ""] = text.match(/ListenOptions = Members<\{\n([\s\S]*?)^\}>/m) ?? [];
+    const rows = [...body.matchAll(/ {4}(?:\/\*\*([\s\S]*?)\*\/\s+)?(\w+): \w+;\n/g)].map(
+        (row) => [row[2] ?? "", (row[1] ?? "").replaceAll(/[\s*]+/g, " ")] as const,
+    );
+    assert.deepEqual(
+        sorted(rows.map(([name]) => name)),
+        sorted(native.optionNames().segue_listen_options ?? []),
+    );
+    for (const [name, told] of rows) {
+        assert.match(told, /default|Excludes/i, name);
+        if (name.endsWith("Ms")) assert.match(told, /in milliseconds/, name);
+        if (name.endsWith("Bytes")) assert.match(told, /bytes/, name);
     }
 });
 

@@ -32,7 +32,7 @@ test("a message is limited", { timeout: 120_000 }, async () => {
         assert.equal((await session.call("small")).text.length, 50_000);
         await assert.rejects(session.call("large"), (error) => {
             assert.ok(error instanceof TooLargeError);
-            assert.match(error.message, /max_message_bytes is 100000/);
+            assert.match(error.message, /maxMessageBytes is 100000/);
             return true;
         });
     });

@@ -149,7 +149,7 @@ for (const era of ["legacy", "modern"] as const) {
                     (await session.call(name)).text.length;
                 const refused = (name: string, advice: string) =>
                     assert.rejects(session.call(name), (error: RemoteError) => {
-                        assert.match(error.message, /max_result_bytes is 16777216; /);
+                        assert.match(error.message, /maxResultBytes is 16777216; /);
                         assert.ok(error.message.includes(advice), error.message);
                         return true;
                     });

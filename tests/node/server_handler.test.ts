@@ -315,6 +315,46 @@ test("the application says who calls", { timeout }, async () => {
     await close();
 });
 
+test("a request with several credentials is refused, also if a Request joins them", {
+    timeout,
+}, async () => {
+    const asked: (string | null)[] = [];
+    const server = simple();
+    const mcp = server.handler({
+        principal: (req: Request) => {
+            asked.push(req.headers.get("authorization"));
+            return "ada";
+        },
+    });
+    const answer = async (...values: string[]) => {
+        const made = request("who");
+        for (const value of values) made.headers.append("authorization", value);
+        const response = await mcp.fetch(made);
+        return [response.status, await response.text()] as const;
+    };
+    for (const values of [
+        ["Bearer one", "Bearer two"],
+        ["one", "two"],
+        ["Basic YWI=", "Bearer two"],
+        ['Digest realm="a, b", nonce=1', "Bearer two"],
+        ["Bearer one", ""],
+    ]) {
+        const [status, text] = await answer(...values);
+        assert.equal(status, 400, values.join());
+        assert.match(text, /Header mismatch: Authorization is repeated/);
+    }
+    assert.deepEqual(asked, []);
+    for (const value of ["Bearer one", 'Digest realm="a, b", nonce=1, qop=auth'])
+        assert.equal((await answer(value))[0], 200, value);
+    assert.equal((await answer())[0], 200);
+    assert.deepEqual(asked, [
+        "Bearer one",
+        'Digest realm="a, b", nonce=1, qop=auth',
+        null,
+    ]);
+    await server.close();
+});
+
 test("two servers in one app", { timeout }, async () => {
     const servers = [simple({ name: "one" }), simple({ name: "two" })];
     const app = express();

@@ -90,6 +90,32 @@ test("a bare client of 2026-07-28", { timeout }, async () => {
     await server.close();
 });
 
+test("a limit is told by the name of its option in JavaScript", {
+    timeout,
+}, async () => {
+    const server = simple({ lookupsPerSecond: 1 });
+    await using listener = await server.listenHttp({ port: 0, maxHeaderBytes: 8192 });
+    const told = async (headers: Record<string, string>) => {
+        const response = await post(listener.url, "tools/list", {}, headers);
+        return [response.status, await response.text()] as const;
+    };
+    const many = Array.from({ length: 120 }, (_, i) => [`x-${i}`, "a"]);
+    const [many431, text] = await told(Object.fromEntries(many));
+    assert.equal(many431, 431);
+    assert.match(text, /the request has too many headers: at most 100"/);
+    const [large431, large] = await told({ "x-large": "a".repeat(9000) });
+    assert.equal(large431, 431);
+    assert.match(large, /maxHeaderBytes is 8192"/);
+    server.tool("long", { task: "must" }, () => "a");
+    await using session = await connect(listener.url);
+    let last: unknown;
+    for (let i = 0; i < 20 && !/Too many/.test(String(last)); i++)
+        last = await session.request("tasks/get", { taskId: "none" }).catch((e) => e);
+    assert.ok(last instanceof RemoteError);
+    assert.equal(last.message, "Too many failed look-ups: lookupsPerSecond is 1");
+    assert.equal((last.data as { limit: string }).limit, "lookups_per_second");
+});
+
 test("where it listens", { timeout }, async () => {
     const server = simple();
     const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));

@@ -152,6 +152,17 @@ def test_dicts_can_set_every_member_of_every_struct() -> None:
         assert members - ARGUMENTS[name] == set(tables[name]), name
 
 
+def test_an_option_sets_each_limit_that_an_error_text_names_as_one() -> None:
+    tables = _segue.option_names()
+    structs = ("runtime", "server", "listen", "session")
+    known = {name for one in structs for name in tables[f"segue_{one}_options"]}
+    limits = (ROOT / "core" / "base" / "limits.def").read_text()
+    rows = re.findall(r"^LIMIT\(\w+, (\w+), (OPTION|FIXED)\)$", limits, re.MULTILINE)
+    assert len(rows) > 20
+    for name, kind in rows:
+        assert (name in known) == (kind == "OPTION"), name
+
+
 def test_the_stub_types_every_option() -> None:
     typed = {
         node.name: [

@@ -137,7 +137,7 @@ static void its_questions_are_bounded(void **state)
     kit_expect_silence(&k);
     ask(&k, "\"more\"");
     assert_answer(&k, "\"more\"", "error.message",
-                  "\"Too many questions: max_questions is 1024\"");
+                  "\"Too many questions: at most 1024\"");
     assert_int_equal(record_answer(r, "1:\"7\"", ROOTS), SEGUE_OK);
     assert_answer(&k, "\"7\"", "result", ROOTS);
     ask(&k, "\"more\"");

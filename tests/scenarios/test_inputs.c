@@ -174,9 +174,8 @@ static void unfit_answers(world *w)
     assert_ack(wire_task(c, "4", "tasks/update", id, unfit));
     const char *r = wire_get_until(c, id, "failed", NULL);
     assert_at(r, "result.error.code", "-32602");
-    assert_at(
-        r, "result.error.message",
-        "\"Too many answers that do not fit their question: max_bad_answers is 5\"");
+    assert_at(r, "result.error.message",
+              "\"Too many answers that do not fit their question: at most 5\"");
     assert_at(r, "result.inputRequests", "");
 }
 

@@ -441,7 +441,7 @@ static void idle_sessions_make_room_and_busy_ones_do_not(void **state)
         http_wire_legacy(&c, "1", "initialize", "\"protocolVersion\":\"2025-11-25\""),
         503);
     assert_string_equal(c.verdict.problem, "Too many sessions");
-    assert_string_equal(c.verdict.limit.name, "max_sessions");
+    assert_int_equal(c.verdict.limit.id, SGI_LIMIT_MAX_SESSIONS);
     assert_int_equal(c.verdict.limit.value, 2);
     http_wire_cut(&t.b);
     assert_true(http_wire_open(&c, "2025-11-25"));

@@ -168,10 +168,10 @@ void sgi_emitter_on_access_refused(sgi_emitter *emitter, int32_t status, const c
 
 void sgi_emitter_on_too_large_answer(sgi_emitter *emitter)
 {
-    sgi_limit limit = {"max_message_bytes",
+    sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES,
                        (int64_t)emitter->session->engine->max_message};
-    sgi_limit_text told = sgi_limit_describe_with_advice(
-        "the answer is too large", limit, "limit",
+    sgi_limit_text told = sgi_engine_describe_limit(
+        emitter->session->engine, "the answer is too large", limit, "limit",
         "let the server send it in pieces or as a task, or raise the limit");
     sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
                            .why = told.text,

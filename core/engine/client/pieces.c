@@ -27,17 +27,20 @@ void sgi_cli_pieces_fail_too_large(segue_request *request)
 
 void sgi_cli_pieces_fail_limit(segue_request *request, const char *what, sgi_limit limit)
 {
-    sgi_cli_pieces_fail(request, SEGUE_E_LIMIT,
-                        sgi_limit_describe(what, limit, "limit").text);
+    sgi_cli_pieces_fail(
+        request, SEGUE_E_LIMIT,
+        sgi_engine_describe_limit(request->engine, what, limit, "limit", NULL).text);
 }
 
 bool sgi_cli_pieces_check_waiting_size(segue_request *request)
 {
-    sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
+    sgi_limit limit = {SGI_LIMIT_MAX_RESULT_BYTES,
+                       request->session->options.max_result_bytes};
     if (sgi_deliver_waiting_bytes(request) <= (size_t)limit.value)
         return true;
     sgi_cli_pieces_fail(request, SEGUE_E_TOO_LARGE,
-                        sgi_limit_describe_with_advice(
+                        sgi_engine_describe_limit(
+                            request->engine,
                             "the segments that wait for credit are too large", limit,
                             "limit",
                             "grant credit sooner, or raise the limit in the session's "
@@ -71,7 +74,7 @@ bool sgi_cli_pieces_note_received(segue_request *request, int32_t *empty, sgi_js
     } else if (++*empty > most) {
         sgi_cli_pieces_fail_limit(
             request, "too many pieces of the result in a row have no content",
-            (sgi_limit){"max_empty_pieces", most});
+            (sgi_limit){SGI_LIMIT_MAX_EMPTY_PIECES, most});
         return false;
     }
     return true;

@@ -235,9 +235,10 @@ void sgi_questions_take_round(segue_request *request, sgi_json result)
         if (!problem && !state.n && TAILQ_EMPTY(&request->questions.list))
             problem = "the server sent a round of questions without a question";
     }
-    sgi_limit limit = {
-        request->questions.rounds > ROUNDS_MAX ? "max_rounds" : "max_questions",
-        request->questions.rounds > ROUNDS_MAX ? ROUNDS_MAX : SGI_QUESTIONS_MAX};
+    sgi_limit limit = {request->questions.rounds > ROUNDS_MAX ? SGI_LIMIT_MAX_ROUNDS
+                                                              : SGI_LIMIT_MAX_QUESTIONS,
+                       request->questions.rounds > ROUNDS_MAX ? ROUNDS_MAX
+                                                              : SGI_QUESTIONS_MAX};
     if (problem && status == SEGUE_E_LIMIT)
         sgi_request_fail_limit(request, status, problem, limit);
     else if (problem)

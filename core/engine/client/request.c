@@ -119,11 +119,13 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
         return sgi_refuse(session->engine, SEGUE_E_LIMIT,
                           "the session already has a request that takes the server's "
                           "questions (segue_session_take_input)");
-    if (is_full)
-        return sgi_refuse(
-            session->engine, SEGUE_E_LIMIT,
-            "%lld requests are in flight: that is the session's max_requests",
-            (long long)session->request_count);
+    if (is_full) {
+        sgi_limit limit = {SGI_LIMIT_MAX_REQUESTS, session->options.max_requests};
+        sgi_limit_text told = sgi_engine_describe_limit(
+            session->engine, "the session has too many requests in flight", limit,
+            "limit", NULL);
+        return sgi_refuse(session->engine, SEGUE_E_LIMIT, "%s", told.text);
+    }
     segue_request *request = make_request(session, spec);
     if (!request)
         return SEGUE_E_NOMEM;

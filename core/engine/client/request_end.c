@@ -121,14 +121,17 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
                             sgi_limit limit)
 {
-    sgi_request_fail(request, status, sgi_limit_describe(what, limit, "limit").text);
+    sgi_request_fail(
+        request, status,
+        sgi_engine_describe_limit(request->engine, what, limit, "limit", NULL).text);
 }
 
 void sgi_request_fail_too_large(segue_request *request)
 {
-    sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
-    sgi_limit_text told = sgi_limit_describe_with_advice(
-        "the result is too large", limit, "limit",
+    sgi_limit limit = {SGI_LIMIT_MAX_RESULT_BYTES,
+                       request->session->options.max_result_bytes};
+    sgi_limit_text told = sgi_engine_describe_limit(
+        request->engine, "the result is too large", limit, "limit",
         request->options.discard
             ? "raise the limit in the session's options"
             : "raise the limit in the session's options, or read the "

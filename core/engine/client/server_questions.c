@@ -235,7 +235,7 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
                     const char **problem)
 {
     static const char beyond[] =
-        "Too many questions: max_questions is " SGI_TEXT_OF(SGI_QUESTIONS_MAX);
+        "Too many questions: at most " SGI_TEXT_OF(SGI_QUESTIONS_MAX);
     sgi_json capability = declared(session, msg->method);
     sgi_json related = sgi_json_get(sgi_json_get(msg->params, "_meta"), SGI_RELATED_TASK);
     sgi_json task_id = sgi_json_get(related, "taskId");

@@ -170,8 +170,9 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
 static void refuse_long(sgi_conn *conn, sgi_str beginning)
 {
     sgi_message message;
-    sgi_limit limit = {"max_message_bytes", (int64_t)conn->engine->max_message};
-    sgi_limit_text told = sgi_limit_describe("The message is too large", limit, "limit");
+    sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES, (int64_t)conn->engine->max_message};
+    sgi_limit_text told = sgi_engine_describe_limit(
+        conn->engine, "The message is too large", limit, "limit", NULL);
     sgi_message_read_truncated(&message, &conn->engine->reader, beginning, told.text);
     if (message.id.n) {
         conn->role->message(conn->self, &message);

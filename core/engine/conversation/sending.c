@@ -118,9 +118,10 @@ static void keep_stand_in(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
     size_t end = conn->out.len;
-    sgi_limit_text told = sgi_limit_describe(
-        "The answer is too large to be sent again",
-        (sgi_limit){"max_replay_bytes", (int64_t)conn->replay->most}, "answer_gone");
+    sgi_limit_text told = sgi_engine_describe_limit(
+        conn->engine, "The answer is too large to be sent again",
+        (sgi_limit){SGI_LIMIT_MAX_REPLAY_BYTES, (int64_t)conn->replay->most},
+        "answer_gone", NULL);
     begin_event(conn);
     sgi_write_rpc_error(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
                         sgi_str_of(told.text), sgi_str_of(told.data));
@@ -172,9 +173,9 @@ static bool collect(sgi_sending *sending, sgi_batch_answer *batch)
     if (conn->out.failed || !conn->up)
         return undo(sending);
     if (conn->out.len - sending->body + conn->batch_bytes > most) {
-        sgi_limit_text told =
-            sgi_limit_describe("The answers of the batch are together too large",
-                               (sgi_limit){"max_message_bytes", (int64_t)most}, "limit");
+        sgi_limit_text told = sgi_engine_describe_limit(
+            conn->engine, "The answers of the batch are together too large",
+            (sgi_limit){SGI_LIMIT_MAX_MESSAGE_BYTES, (int64_t)most}, "limit", NULL);
         sgi_buf_truncate(&conn->out, sending->body);
         sgi_write_rpc_error(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
                             sgi_str_of(told.text), sgi_str_of(told.data));

@@ -152,10 +152,12 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     if (op->drops)
         op->committer->observer->make_room(op, bytes, limit);
     if (op->head.log_bytes + bytes > limit)
-        op->reached = (sgi_limit){
-            sgi_op_is_logged(op) ? "max_log_bytes" : "max_result_bytes", (int64_t)limit};
+        op->reached = (sgi_limit){sgi_op_is_logged(op) ? SGI_LIMIT_MAX_LOG_BYTES
+                                                       : SGI_LIMIT_MAX_RESULT_BYTES,
+                                  (int64_t)limit};
     else if (segments > op->limits.max_segments)
-        op->reached = (sgi_limit){"max_segments", (int64_t)op->limits.max_segments};
+        op->reached =
+            (sgi_limit){SGI_LIMIT_MAX_SEGMENTS, (int64_t)op->limits.max_segments};
     else if (sgi_op_is_logged(op) ||
              sgi_byte_account_allows(op->account, bytes, &op->reached))
         return SEGUE_OK;
@@ -224,7 +226,7 @@ static segue_status append_one(sgi_op *op, int32_t kind, sgi_str payload, bool l
 {
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     if (payload.n > UINT32_MAX / 2) {
-        op->reached = (sgi_limit){"max_entry_bytes", UINT32_MAX / 2};
+        op->reached = (sgi_limit){SGI_LIMIT_MAX_ENTRY_BYTES, UINT32_MAX / 2};
         return SEGUE_E_LIMIT;
     }
     sgi_entry *entry =

@@ -15,20 +15,20 @@ const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
     const sgi_usage *own = &peer->who->use, *all = &peer->server->use;
     *http_status = 429;
     if (own->requests >= o->max_principal_requests) {
-        *limit = (sgi_limit){"max_principal_requests", o->max_principal_requests};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_PRINCIPAL_REQUESTS, o->max_principal_requests};
         return "You have too many requests in flight";
     }
     if (begins && own->account.bytes >= (size_t)o->max_principal_bytes) {
-        *limit = (sgi_limit){"max_principal_bytes", o->max_principal_bytes};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_PRINCIPAL_BYTES, o->max_principal_bytes};
         return "Your requests in flight hold too many bytes";
     }
     *http_status = 503;
     if (all->requests >= o->max_server_requests) {
-        *limit = (sgi_limit){"max_server_requests", o->max_server_requests};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_SERVER_REQUESTS, o->max_server_requests};
         return "The server is handling too many requests";
     }
     if (begins && all->account.bytes >= (size_t)o->max_server_bytes) {
-        *limit = (sgi_limit){"max_server_bytes", o->max_server_bytes};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_SERVER_BYTES, o->max_server_bytes};
         return "The requests that the server is handling hold too many bytes";
     }
     *http_status = 0;
@@ -48,7 +48,7 @@ void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who)
     op->served->who = who;
     account->above = &server->use.account;
     account->limit =
-        (sgi_limit){"max_principal_bytes", server->options.max_principal_bytes};
+        (sgi_limit){SGI_LIMIT_MAX_PRINCIPAL_BYTES, server->options.max_principal_bytes};
     account->bytes += op->held;
     op->account = account;
 }

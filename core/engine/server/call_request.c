@@ -160,9 +160,9 @@ static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
         return false;
     if (request->tool->options.task == SEGUE_TASK_MUST ||
         (request->dialect && request->dialect->never_plain)) {
-        sgi_limit limit = {"max_tasks", in->peer->server->options.max_tasks};
-        sgi_limit_text told =
-            sgi_limit_describe("Too many tasks", limit, "too_many_tasks");
+        sgi_limit limit = {SGI_LIMIT_MAX_TASKS, in->peer->server->options.max_tasks};
+        sgi_limit_text told = sgi_engine_describe_limit(
+            in->peer->server->engine, "Too many tasks", limit, "too_many_tasks", NULL);
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
         return true;
     }

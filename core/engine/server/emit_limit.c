@@ -36,17 +36,17 @@ static const char *other_ways(const sgi_op *op)
 sgi_limit_text sgi_emit_describe_limit(const sgi_op *op)
 {
     if (sgi_op_is_logged(op))
-        return sgi_limit_describe_with_advice(
-            "The result is larger than the server keeps", op->reached, "log_overflow",
-            "raise the limit on the server");
+        return sgi_engine_describe_limit(
+            op->engine, "The result is larger than the server keeps", op->reached,
+            "log_overflow", "raise the limit on the server");
     /* the limit applies only to the unsent part of the result, because sent pieces were
      * freed */
     if (op->frees_consumed)
-        return sgi_limit_describe_with_advice(
-            "A part of the result is too large", op->reached, "limit",
+        return sgi_engine_describe_limit(
+            op->engine, "A part of the result is too large", op->reached, "limit",
             "send it in smaller blocks, or raise the limit on the "
             "server");
-    return sgi_limit_describe_with_advice("The result is too large for one answer",
-                                          op->reached, "partial_results_required",
-                                          other_ways(op));
+    return sgi_engine_describe_limit(op->engine, "The result is too large for one answer",
+                                     op->reached, "partial_results_required",
+                                     other_ways(op));
 }

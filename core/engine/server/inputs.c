@@ -136,9 +136,10 @@ static void write_answer(sgi_buf *out, const sgi_op_question *input, const char 
  * the answer has had its effect. */
 static segue_status end_at_limit(sgi_op *op)
 {
-    sgi_limit_text told = sgi_limit_describe_with_advice(
-        "The answer to a question is larger than the server keeps", op->reached,
-        sgi_op_is_logged(op) ? "log_overflow" : "limit", "raise the limit on the server");
+    sgi_limit_text told = sgi_engine_describe_limit(
+        op->engine, "The answer to a question is larger than the server keeps",
+        op->reached, sgi_op_is_logged(op) ? "log_overflow" : "limit",
+        "raise the limit on the server");
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                     sgi_str_of(told.data)) == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(op, told.text);
@@ -258,9 +259,9 @@ static void refuse_answer(sgi_op *op, sgi_op_question *input)
 {
     char text[128];
     if (++input->bad_answers >= MAX_BAD_ANSWERS) {
-        sgi_limit_text told =
-            sgi_limit_describe("Too many answers that do not fit their question",
-                               (sgi_limit){"max_bad_answers", MAX_BAD_ANSWERS}, "limit");
+        sgi_limit_text told = sgi_engine_describe_limit(
+            op->engine, "Too many answers that do not fit their question",
+            (sgi_limit){SGI_LIMIT_MAX_BAD_ANSWERS, MAX_BAD_ANSWERS}, "limit", NULL);
         sgi_op_ref(op);
         sgi_task_stop_handler(op,
                               sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,

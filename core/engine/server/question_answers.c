@@ -173,16 +173,17 @@ bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
  * the same id (R-0-2). */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
 {
-    char cut[160];
+    char cut[sizeof((sgi_limit_text *)0)->text + 64];
     sgi_message answer = {.kind = SGI_MESSAGE_ERROR,
                           .id = msg->id,
                           .error = SGI_STR("{\"code\":-32603,\"message\":"
                                            "\"The client's answer is malformed\"}")};
     if (msg->is_cut) {
-        snprintf(cut, sizeof cut,
-                 "{\"code\":-32603,\"message\":\"The client's answer is too large: "
-                 "max_message_bytes is %zu\"}",
-                 peer->server->engine->max_message);
+        const sgi_engine *engine = peer->server->engine;
+        sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES, (int64_t)engine->max_message};
+        sgi_limit_text told = sgi_engine_describe_limit(
+            engine, "The client's answer is too large", limit, "limit", NULL);
+        snprintf(cut, sizeof cut, "{\"code\":-32603,\"message\":\"%s\"}", told.text);
         answer.error = sgi_str_of(cut);
     }
     return !msg->is_call && msg->id.n &&

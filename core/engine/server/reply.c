@@ -76,11 +76,11 @@ static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *
         peer->conn->http_status = status;
     } else if (peer->in_flight->by_id.count >= (size_t)options->max_requests) {
         refusal = "Too many requests in flight";
-        *limit = (sgi_limit){"max_requests", options->max_requests};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_REQUESTS, options->max_requests};
     } else if (is_stream && streams >= peer->max_streams) {
         peer->conn->http_status = 429;
         refusal = "Too many streams";
-        *limit = (sgi_limit){"max_streams", peer->max_streams};
+        *limit = (sgi_limit){SGI_LIMIT_MAX_STREAMS, peer->max_streams};
     }
     return refusal;
 }
@@ -104,7 +104,8 @@ static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
         return true;
     const char *what = over_limit(peer, sort, &limit);
     if (what) {
-        sgi_limit_text told = sgi_limit_describe(what, limit, "limit");
+        sgi_limit_text told =
+            sgi_engine_describe_limit(peer->server->engine, what, limit, "limit", NULL);
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
     } else if (sort == SORT_STREAM && peer->conn->no_events) {
         peer->conn->http_status = 406;
@@ -388,7 +389,8 @@ static void answer_wait(sgi_reply *reply, const char *what, sgi_limit limit,
                         int64_t wait_ms)
 {
     char data[192];
-    sgi_limit_text told = sgi_limit_describe(what, limit, "rate_limited");
+    sgi_limit_text told = sgi_engine_describe_limit(reply->peer->server->engine, what,
+                                                    limit, "rate_limited", NULL);
     snprintf(data, sizeof data, "%.*s,\"retryAfterMs\":%lld}", (int)strlen(told.data) - 1,
              told.data, (long long)wait_ms);
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
@@ -404,7 +406,7 @@ void sgi_answer_not_found(sgi_reply *reply, const char *text)
     int64_t wait_ms = sgi_principal_count_miss(peer->who, rate);
     if (wait_ms)
         answer_wait(reply, "Too many failed look-ups",
-                    (sgi_limit){"lookups_per_second", rate}, wait_ms);
+                    (sgi_limit){SGI_LIMIT_LOOKUPS_PER_SECOND, rate}, wait_ms);
     else
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
@@ -415,8 +417,8 @@ bool sgi_answer_if_rate_limited(sgi_reply *reply)
     int32_t rate = peer->server->options.fetches_per_second;
     int64_t wait_ms = sgi_principal_count_fetch(peer->who, rate);
     if (wait_ms) {
-        answer_wait(reply, "Too many fetches", (sgi_limit){"fetches_per_second", rate},
-                    wait_ms);
+        answer_wait(reply, "Too many fetches",
+                    (sgi_limit){SGI_LIMIT_FETCHES_PER_SECOND, rate}, wait_ms);
         sgi_reply_close(reply);
     }
     return wait_ms != 0;

@@ -15,8 +15,9 @@ static const sgi_http_serve_verdict gone = {
 static const sgi_http_serve_verdict partly_gone = {
     .status = 410,
     .problem =
-        "The server no longer has all events after Last-Event-ID (max_replay_bytes): "
-        "send the request again, with its idempotency key if the request has one"};
+        "The server no longer has all events after Last-Event-ID, because it keeps a "
+        "limited number of bytes: send the request again, with its idempotency key if "
+        "the request has one"};
 
 /* Notes that the client misses the events after `after` and before `from`. A client can
  * miss events several times. */
@@ -126,9 +127,10 @@ void sgi_serve_get(segue_server *server, sgi_principal *who,
         return;
     }
     if (!(peer && peer->got) && who->streams >= head->max_streams) {
-        *verdict = (sgi_http_serve_verdict){.status = 429,
-                                            .problem = "Too many streams",
-                                            .limit = {"max_streams", head->max_streams}};
+        *verdict =
+            (sgi_http_serve_verdict){.status = 429,
+                                     .problem = "Too many streams",
+                                     .limit = {SGI_LIMIT_MAX_STREAMS, head->max_streams}};
         return;
     }
     if (!peer)

@@ -10,9 +10,10 @@ const sgi_http_serve_verdict sgi_serve_closing = {.status = 503, .ending = true}
 
 static sgi_http_serve_verdict too_many_sessions(const sgi_http_request_head *head)
 {
-    return (sgi_http_serve_verdict){.status = 503,
-                                    .problem = "Too many sessions",
-                                    .limit = {"max_sessions", head->max_sessions}};
+    return (sgi_http_serve_verdict){
+        .status = 503,
+        .problem = "Too many sessions",
+        .limit = {SGI_LIMIT_MAX_SESSIONS, head->max_sessions}};
 }
 
 static bool is_known_version(sgi_str version)

@@ -100,7 +100,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     sgi_cluster_init(&server->cluster, &server->committer, &sgi_server_cluster_observer);
     server->cluster.abstains = options->tool_wait_ms > 0;
     server->use.account.limit =
-        (sgi_limit){"max_server_bytes", options->max_server_bytes};
+        (sgi_limit){SGI_LIMIT_MAX_SERVER_BYTES, options->max_server_bytes};
     server->committer.account = &server->use.account;
     server->committer.limits =
         (sgi_op_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,

@@ -39,13 +39,14 @@ void sgi_subscribed_uris_free(sgi_subscribed_uris *uris)
     sgi_free(uris->mem, uris, sizeof *uris);
 }
 
-sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris)
+sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris,
+                                                  const sgi_engine *engine)
 {
-    sgi_limit count = {"max_subscriptions", SGI_SUBSCRIBED_URIS_MAX};
-    sgi_limit bytes = {"max_subscription_bytes", SGI_SUBSCRIBED_URIS_BYTES};
-    return sgi_limit_describe(
-        "Too many subscriptions",
-        uris->by_uri.count == SGI_SUBSCRIBED_URIS_MAX ? count : bytes, "limit");
+    sgi_limit count = {SGI_LIMIT_MAX_SUBSCRIPTIONS, SGI_SUBSCRIBED_URIS_MAX};
+    sgi_limit bytes = {SGI_LIMIT_MAX_SUBSCRIPTION_BYTES, SGI_SUBSCRIBED_URIS_BYTES};
+    return sgi_engine_describe_limit(
+        engine, "Too many subscriptions",
+        uris->by_uri.count == SGI_SUBSCRIBED_URIS_MAX ? count : bytes, "limit", NULL);
 }
 
 segue_status sgi_subscribed_uris_add(sgi_subscribed_uris *uris, sgi_str uri)

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/limit.h"
+#include "engine/port.h"
 
 /* Limits for one client: the maximum number of URIs, and the maximum number of their
  * bytes. */
@@ -40,7 +41,8 @@ void sgi_subscribed_uris_free(sgi_subscribed_uris *uris);
  * Returns SEGUE_E_LIMIT when the set is full; sgi_subscribed_uris_describe_limit then
  * names the limit. */
 segue_status sgi_subscribed_uris_add(sgi_subscribed_uris *uris, sgi_str uri);
-sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris);
+sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris,
+                                                  const sgi_engine *engine);
 void sgi_subscribed_uris_remove(sgi_subscribed_uris *uris, sgi_str uri);
 /* Marks the resource with this URI as changed. Returns false when the set does not have
  * the URI. uris can be NULL. */

@@ -466,7 +466,8 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 static void give_up(sgi_listen *listen, segue_status status)
 {
     if (status == SEGUE_E_LIMIT) {
-        sgi_limit_text told = sgi_subscribed_uris_describe_limit(listen->uris);
+        sgi_limit_text told = sgi_subscribed_uris_describe_limit(
+            listen->uris, listen->reply->peer->server->engine);
         sgi_reply_error(listen->reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                         sgi_str_of(told.data));
     } else {

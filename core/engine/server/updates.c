@@ -69,8 +69,8 @@ static void answer(const sgi_inbound *in, segue_status status)
         sgi_answer_begin_result(&sending, in, NULL);
         sgi_send_end(&sending);
     } else if (status == SEGUE_E_LIMIT) {
-        sgi_limit_text told =
-            sgi_subscribed_uris_describe_limit(*subscribed_uris_of(in->peer));
+        sgi_limit_text told = sgi_subscribed_uris_describe_limit(
+            *subscribed_uris_of(in->peer), in->peer->server->engine);
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
     } else if (status == SEGUE_E_NOMEM) {
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);

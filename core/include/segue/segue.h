@@ -259,6 +259,9 @@ typedef struct segue_runtime_options {
      * background runtime, and the private thread does not. The application must then wait
      * on the descriptor of segue_runtime_fd, because on_wake does not report input */
     int32_t lend_input;
+    /* 1 = the texts of errors name the options that set limits in camelCase (maxTasks),
+     * for bindings whose options are spelled so. The data of an error is the same. */
+    int32_t camel_case;
 } segue_runtime_options;
 #define SEGUE_RUNTIME_OPTIONS_INIT SEGUE_INIT(segue_runtime_options)
 

@@ -472,11 +472,31 @@ function headOf(req: Incoming): Head {
     };
 }
 
-function webHeadOf(request: Request): Head {
+/** What stands between the commas of a header; a comma in quotes does not count. */
+const PART = /(?:"(?:\\.|[^"\\])*"|[^,])+/g;
+const PARAMETER = /^\s*[^\s=,"]+\s*=\s*[^\s=]/;
+
+/**
+ * Returns the values of the headers Authorization. A `Request` joins repeated headers by
+ * commas. In one value a comma stands only before a parameter, such as `realm="a"`.
+ */
+function credentialsOf(request: Request): string[] {
+    const value = request.headers.get("authorization");
+    if (value === null) return [];
+    const found: string[] = [];
+    for (const part of value.match(PART) ?? []) {
+        const last = found.length - 1;
+        if (last >= 0 && PARAMETER.test(part)) found[last] += `,${part}`;
+        else found.push(part.trim());
+    }
+    return found.length > 1 ? found : [value];
+}
+
+function webHeadOf(request: Request, credentials: readonly string[]): Head {
     const url = new URL(request.url);
-    const headers: string[] = [];
+    const headers = credentials.flatMap((value) => ["authorization", value]);
     request.headers.forEach((value, name) => {
-        headers.push(name, value);
+        if (name !== "authorization") headers.push(name, value);
     });
     if (!request.headers.has("host")) headers.push("host", url.host);
     return {
@@ -567,8 +587,10 @@ export function makeHandler(
     }
 
     async function answer(request: Request): Promise<Response> {
-        const head = webHeadOf(request);
-        if (principalOf) await name(head, request);
+        const credentials = credentialsOf(request);
+        const head = webHeadOf(request, credentials);
+        // the library refuses a request that has several
+        if (principalOf && credentials.length < 2) await name(head, request);
         const mounted = opened ?? (await opening);
         let carried: Carried | undefined;
         const sink = new WebSink(() => carried?.gone());

@@ -389,11 +389,16 @@ export interface ListenOptions
      * as `address`, and the name that Node's servers use.
      */
     host?: string | undefined;
-    /** The accepted values of the Host header; "*" = any. */
+    /**
+     * The names that are allowed in the Host header; "*" = any. Default: on loopback the
+     * names of loopback; elsewhere localhost and addresses, or any name with TLS or
+     * tokens.
+     */
     hosts?: string | readonly string[] | undefined;
     /**
      * The origins whose web pages may call the server; "*" = any. With `cors`, browsers
-     * let these pages read the answers.
+     * let these pages read the answers. Default: on loopback the origins of loopback,
+     * elsewhere the origin of Host.
      */
     origins?: string | readonly string[] | undefined;
     /** Checks the tokens of callers. With this option every caller needs a token. */

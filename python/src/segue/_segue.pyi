@@ -254,6 +254,7 @@ class RuntimeOptions(TypedDict, total=False):
     max_depth: int | None
     max_queue_bytes: int | None
     lend_input: bool | None
+    camel_case: bool | None
 
 class SpawnOptions(TypedDict, total=False):
     argv: Sequence[str]

@@ -26,7 +26,7 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     } else if (status == SEGUE_E_LIMIT) {
         sgi_request_fail_limit(request, SEGUE_E_LIMIT,
                                "the server asks too many questions",
-                               (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
+                               (sgi_limit){SGI_LIMIT_MAX_QUESTIONS, SGI_QUESTIONS_MAX});
     } else if (status != SEGUE_OK) {
         /* the list of questions was malformed; tasks/get is sent again after a pause,
          * because the next list may be valid */

@@ -253,11 +253,12 @@ static bool take_response(segue_request *request, sgi_json result)
     else if (merged == SGI_MERGE_WRONG)
         sgi_cli_pieces_fail(request, SEGUE_E_PROTOCOL, merge->wrong);
     else if (merged == SGI_MERGE_LIMIT && merge->full)
-        sgi_cli_pieces_fail_limit(request, "the result has too many blocks",
-                                  (sgi_limit){"max_blocks", (int64_t)merge->max_blocks});
+        sgi_cli_pieces_fail_limit(
+            request, "the result has too many blocks",
+            (sgi_limit){SGI_LIMIT_MAX_BLOCKS, (int64_t)merge->max_blocks});
     else if (merged == SGI_MERGE_LIMIT)
         sgi_cli_pieces_fail_limit(request, "the result has too many fields",
-                                  (sgi_limit){"max_fields", SGI_FIELDS_MAX});
+                                  (sgi_limit){SGI_LIMIT_MAX_FIELDS, SGI_FIELDS_MAX});
     else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
         sgi_cli_pieces_fail_too_large(request);
     return !sgi_request_is_over(request);
