@@ -181,14 +181,18 @@ export type ListenOptions = Members<{
      * Default: on loopback the origins of loopback, elsewhere the origin of Host.
      */
     origins: string;
-    /** true = web pages of allowed origins may call the server (CORS); false by default. */
+    /**
+     * true = web pages of allowed origins may call the server (CORS); false by default.
+     */
     cors: boolean;
     /**
      * true = anonymous callers from other machines may have tasks, too; false by
      * default.
      */
     unauthenticatedTasks: boolean;
-    /** The largest head of a request, in bytes; 32 KiB by default. Larger ones get 431. */
+    /**
+     * The largest head of a request, in bytes; 32 KiB by default. Larger ones get 431.
+     */
     maxHeaderBytes: number;
     /** Maximum number of open connections; 16384 by default. */
     maxConnections: number;
@@ -199,14 +203,18 @@ export type ListenOptions = Members<{
      * 10000 by default.
      */
     maxSessions: number;
-    /** The time after which an unused session ends, in milliseconds; 30 min by default. */
+    /**
+     * The time after which an unused session ends, in milliseconds; 30 min by default.
+     */
     sessionIdleMs: number;
     /**
      * How many bytes of events of one answer a session stores for `Last-Event-ID`; 1 MiB
      * by default. A client that needs older events gets 410.
      */
     maxReplayBytes: number;
-    /** The time after which an idle connection closes, in milliseconds; 75000 by default. */
+    /**
+     * The time after which an idle connection closes, in milliseconds; 75000 by default.
+     */
     idleTimeoutMs: number;
     /**
      * The longest time for a TLS handshake, and for the head of a request, in
@@ -236,13 +244,13 @@ export type ListenOptions = Members<{
      */
     drainMs: number;
     /**
-     * The path of the readiness check, such as "/ready": GET answers 200 while the server
-     * serves and is ready, otherwise 503. None by default.
+     * The path of the readiness check, such as "/ready": GET answers 200 while the
+     * server serves and is ready, otherwise 503. None by default.
      */
     readyPath: string;
     /**
-     * The path of the liveness check, such as "/live": GET answers 200 while the listener
-     * runs, also while it closes. None by default.
+     * The path of the liveness check, such as "/live": GET answers 200 while the
+     * listener runs, also while it closes. None by default.
      */
     livePath: string;
     /**

@@ -1,5 +1,5 @@
-/* Each limit of base/limits.def has a text that names its option as the application
- * writes it, or only the value if no option sets it. The data always has the same name. */
+/* Each limit of base/limits.def has a text. The text names the option as the application
+ * writes it, or only the value if no option sets the limit. The data has one name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
