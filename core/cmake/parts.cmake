@@ -44,21 +44,30 @@ set(segue_left_out)   # names of the parts that are off
 set(segue_packages)   # arguments of find_package
 set(segue_libraries)  # targets that are linked
 set(segue_link_flags) # the libraries as link flags, for pkg-config
+set(segue_late_libraries) # targets that are loaded when they are needed
 
-# Declares a part: part(NAME FILES pattern... [PACKAGES ...] [LIBRARIES ...] [FLAGS ...]).
+# Declares a part: part(NAME FILES pattern... [PACKAGES ...] [LIBRARIES ...] [FLAGS ...]
+# [LATE_PACKAGES ...] [LATE_LIBRARIES ...]). Of late libraries a build needs the headers
+# only, because they are loaded when they are needed (core/base/late_library.h). A bundled
+# build links them.
 macro(part name)
-    cmake_parse_arguments(part "" "" "FILES;PACKAGES;LIBRARIES;FLAGS" ${ARGN})
+    cmake_parse_arguments(part "" ""
+        "FILES;PACKAGES;LIBRARIES;FLAGS;LATE_PACKAGES;LATE_LIBRARIES" ${ARGN})
+    if(SEGUE_BUNDLED)
+        list(APPEND part_LIBRARIES ${part_LATE_LIBRARIES})
+    endif()
     file(GLOB segue_files_${name} CONFIGURE_DEPENDS ${part_FILES})
     string(TOLOWER ${name} part_lower)
     file(GLOB segue_absent_${name} core/*/absent_${part_lower}.c)
     set(segue_libraries_${name} ${part_LIBRARIES})
     if(SEGUE_${name})
-        foreach(package IN LISTS part_PACKAGES)
+        foreach(package IN LISTS part_PACKAGES part_LATE_PACKAGES)
             find_part_package(${package})
         endforeach()
         list(APPEND segue_packages ${part_PACKAGES})
         list(APPEND segue_libraries ${part_LIBRARIES})
         list(APPEND segue_link_flags ${part_FLAGS})
+        list(APPEND segue_late_libraries ${part_LATE_LIBRARIES})
     else()
         list(APPEND segue_left_out ${name})
         list(REMOVE_ITEM segue_sources ${segue_files_${name}})
@@ -75,9 +84,10 @@ part(HTTP
         core/transport/listen_socket.c core/transport/resumptions.c
         core/transport/socket_guest.c core/transport/tls.c
         core/transport/wake_descriptor.c
-    PACKAGES "Libwebsockets 4.1" "CURL 7.74" "OpenSSL 3.0 COMPONENTS SSL"
-    LIBRARIES Libwebsockets::Libwebsockets CURL::libcurl OpenSSL::SSL
-    FLAGS -lwebsockets -lcurl -lssl)
+    PACKAGES "Libwebsockets 4.1" "OpenSSL 3.0 COMPONENTS SSL"
+    LIBRARIES Libwebsockets::Libwebsockets OpenSSL::SSL
+    FLAGS -lwebsockets -lssl
+    LATE_PACKAGES "CURL 7.74" LATE_LIBRARIES CURL::libcurl)
 part(OAUTH
     FILES core/engine/oauth/*.c core/transport/http_auth.c
         core/transport/http_client_exchange_token.c)
@@ -96,7 +106,7 @@ if(SEGUE_REDIS AND Hiredis_TLS)
 endif()
 part(POSTGRES
     FILES core/store/postgres*.c
-    PACKAGES "PostgreSQL 14" LIBRARIES PostgreSQL::PostgreSQL FLAGS -lpq)
+    LATE_PACKAGES "PostgreSQL 14" LATE_LIBRARIES PostgreSQL::PostgreSQL)
 
 # The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
@@ -110,7 +120,8 @@ makes them from their sources. SEGUE_HTTP, SEGUE_SQLITE, SEGUE_REDIS and SEGUE_P
 leave a part out when they are OFF.")
     refuse_missing(${segue_missing})
 endif()
-list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m)
+list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m
+    ${CMAKE_DL_LIBS})
 list(REMOVE_DUPLICATES segue_packages)
 list(REMOVE_DUPLICATES segue_libraries)
-list(APPEND segue_link_flags -lcrypto -lev -pthread -lm)
+list(APPEND segue_link_flags -lcrypto -lev -pthread -lm -ldl)

@@ -41,9 +41,9 @@ static segue_status fail(opening *o, segue_status status, const char *why)
     const PGconn *conn = o->store->link.conn;
     if (!o->message || !o->size)
         return status;
-    if (conn && PQstatus(conn) == CONNECTION_OK)
-        sgi_text_format(o->message, o->size, "postgres %s, database %s: %s", PQhost(conn),
-                        PQdb(conn), why);
+    if (conn && sgi_pq.PQstatus(conn) == CONNECTION_OK)
+        sgi_text_format(o->message, o->size, "postgres %s, database %s: %s",
+                        sgi_pq.PQhost(conn), sgi_pq.PQdb(conn), why);
     else
         sgi_text_format(o->message, o->size, "postgres: %s", why);
     return status;
@@ -99,7 +99,8 @@ static void say_good_bye(sgi_pg_store *store)
     sgi_pg_begin_call(store, "SELECT @.leave($1)");
     sgi_pg_arg_id(&store->call, store->me);
     if (!sgi_pg_call_failed(&store->call))
-        PQclear(sgi_pg_link_execute(&store->link, &store->call, sgi_pg_now() + limit));
+        sgi_pq.PQclear(
+            sgi_pg_link_execute(&store->link, &store->call, sgi_pg_now() + limit));
 }
 
 static void free_store(void *self)
@@ -200,6 +201,8 @@ static segue_status start(opening *o, const segue_store_options *options)
         return status;
     if (!reserve(store))
         return SEGUE_E_NOMEM;
+    if (!sgi_pq_load(store->link.fault, sizeof store->link.fault))
+        return fail(o, SEGUE_E_UNSUPPORTED, store->link.fault);
     status = connect_server(o);
     if (!status)
         status = become_owner(o);

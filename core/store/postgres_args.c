@@ -173,15 +173,15 @@ void sgi_pg_add_bytes(sgi_buf *array, const void *bytes, size_t len)
 
 int64_t sgi_pg_get_int64(const PGresult *result, int row, int column)
 {
-    return (int64_t)get(PQgetvalue(result, row, column), 8);
+    return (int64_t)get(sgi_pq.PQgetvalue(result, row, column), 8);
 }
 
 int32_t sgi_pg_get_int32(const PGresult *result, int row, int column)
 {
-    return (int32_t)get(PQgetvalue(result, row, column), 4);
+    return (int32_t)get(sgi_pq.PQgetvalue(result, row, column), 4);
 }
 
 bool sgi_pg_get_bool(const PGresult *result, int row, int column)
 {
-    return *PQgetvalue(result, row, column) != 0;
+    return *sgi_pq.PQgetvalue(result, row, column) != 0;
 }

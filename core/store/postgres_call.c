@@ -76,7 +76,7 @@ static const fault FAULTS[] = {
 
 static fault fault_of(const PGresult *result)
 {
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *state = sgi_pq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
     size_t i = 0;
     if (!state) /* the error comes from libpq itself, for example for lack of memory */
         return (fault){"", RECONNECT, SEGUE_E_STORE};
@@ -94,14 +94,14 @@ segue_status sgi_pg_status_of(const PGresult *result)
 
 void sgi_pg_keep_fault(sgi_pg_link *link, const PGresult *result)
 {
-    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *text = sgi_pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     sgi_text_format(link->fault, sizeof link->fault, "%s",
                     text ? text : "PostgreSQL sent an unexpected answer");
 }
 
 static size_t number_in(const PGresult *result)
 {
-    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *text = sgi_pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     int number = text ? atoi(text) : 0;
     return number > 0 ? (size_t)number - 1 : 0;
 }
@@ -124,14 +124,14 @@ static outcome try_once(sgi_pg_store *store, PGresult **result, size_t *at,
     *result = sgi_pg_link_execute(link, &store->call, deadline);
     if (!*result)
         return AGAIN;
-    if (PQresultStatus(*result) == PGRES_TUPLES_OK)
+    if (sgi_pq.PQresultStatus(*result) == PGRES_TUPLES_OK)
         return ANSWERED;
     fault f = fault_of(*result);
     *status = f.status;
     sgi_pg_keep_fault(link, *result);
     if (at)
         *at = number_in(*result);
-    PQclear(*result);
+    sgi_pq.PQclear(*result);
     if (f.deed == RECONNECT)
         sgi_pg_link_close(link);
     return f.deed == GIVE_UP ? REFUSED : AGAIN;
@@ -169,6 +169,6 @@ segue_status sgi_pg_execute_without_result(sgi_pg_store *store)
     PGresult *result;
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (!status)
-        PQclear(result);
+        sgi_pq.PQclear(result);
     return status;
 }

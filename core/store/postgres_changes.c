@@ -23,7 +23,7 @@ static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
     if (status)
         return status;
     bool found = sgi_pg_get_int64(result, 0, 0) > 0;
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return found || !on ? SEGUE_OK : SEGUE_E_NOT_FOUND;
 }
 
@@ -73,7 +73,7 @@ segue_status sgi_pg_post_command(void *self, const uint8_t *id, const char *data
     if (status)
         return status;
     bool mine = sgi_pg_get_bool(result, 0, 0);
-    PQclear(result);
+    sgi_pq.PQclear(result);
     /* this instance owns the operation itself, so the server sends no message about the
      * command */
     if (mine) {
@@ -102,12 +102,12 @@ static segue_status tell_doubt(sgi_pg_store *store, sgi_store_feed_delivery *t)
 static void tell_each(sgi_store_feed_delivery *t, sgi_store_feed_op *op,
                       const PGresult *result)
 {
-    for (int row = 0; row < PQntuples(result) && !t->stopped; row++) {
-        if (PQgetisnull(result, row, 0))
+    for (int row = 0; row < sgi_pq.PQntuples(result) && !t->stopped; row++) {
+        if (sgi_pq.PQgetisnull(result, row, 0))
             continue;
         segue_store_news news = {.kind = SEGUE_STORE_LETTER,
                                  .number = (uint64_t)sgi_pg_get_int64(result, row, 0),
-                                 .data = PQgetvalue(result, row, 1),
+                                 .data = sgi_pq.PQgetvalue(result, row, 1),
                                  .data_len = sgi_pg_len(result, row, 1)};
         memcpy(news.id, op->id, sizeof news.id);
         if (sgi_store_feed_deliver(t, &news))
@@ -132,12 +132,12 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_store_feed_deliver
     sgi_pg_arg_id(&store->call, id);
     sgi_pg_arg_int64(&store->call, (int64_t)op->delivered);
     segue_status status = sgi_pg_execute(store, &result, NULL);
-    if (!status && !PQntuples(result))
+    if (!status && !sgi_pq.PQntuples(result))
         /* the result has no row, so this instance no longer owns the operation */
         op->delivered = 0;
     if (!status) {
         tell_each(t, op, result);
-        PQclear(result);
+        sgi_pq.PQclear(result);
     }
     sgi_store_feed_drop_idle_op(&store->feed, op);
     return status;
@@ -171,10 +171,10 @@ static segue_status pass_all_commands(sgi_pg_store *store, sgi_store_feed_delive
     sgi_pg_arg_id(&store->call, store->me);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (!status) {
-        for (int row = 0; row < PQntuples(result) && !status && !t->stopped; row++)
-            status =
-                pass_commands_of(store, t, (const uint8_t *)PQgetvalue(result, row, 0));
-        PQclear(result);
+        for (int row = 0; row < sgi_pq.PQntuples(result) && !status && !t->stopped; row++)
+            status = pass_commands_of(store, t,
+                                      (const uint8_t *)sgi_pq.PQgetvalue(result, row, 0));
+        sgi_pq.PQclear(result);
     }
     if (status || t->stopped)
         sgi_store_feed_set_flag(feed, &feed->mail_all);

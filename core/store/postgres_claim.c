@@ -45,10 +45,10 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
     segue_store_record record;
     char text[SGI_STORE_TASK_MAX + 1];
     bool stop = false;
-    for (int row = 0; row < PQntuples(result) && row < SGI_PG_CLAIM_STEP && !stop;
+    for (int row = 0; row < sgi_pq.PQntuples(result) && row < SGI_PG_CLAIM_STEP && !stop;
          row++) {
         /* the first column is a uuid, so it always has this size */
-        memcpy(store->shown[store->shown_count++], PQgetvalue(result, row, 0),
+        memcpy(store->shown[store->shown_count++], sgi_pq.PQgetvalue(result, row, 0),
                SEGUE_STORE_ID_SIZE);
         if (!sgi_pg_fill_record(result, row, &record, text)) {
             *unreadable = true;
@@ -97,10 +97,10 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
                 return status;
             break;
         }
-        bool over = !PQntuples(result);
+        bool over = !sgi_pq.PQntuples(result);
         stop = show_claimed(store, result, fn, user, &unreadable);
         any = any || store->shown_count;
-        PQclear(result);
+        sgi_pq.PQclear(result);
         if (over)
             break;
         if (stop)
@@ -128,6 +128,6 @@ segue_status sgi_pg_purge(void *self, int64_t now_ms, int64_t *next_ms)
     int64_t due_ms = sgi_pg_get_int64(result, 0, 1);
     store->purged += sgi_pg_get_int64(result, 0, 0);
     *next_ms = due_ms < now_ms ? now_ms : due_ms;
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return SEGUE_OK;
 }

@@ -138,7 +138,7 @@ segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t c
     segue_status status = sgi_pg_execute(store, &result, &at);
     if (!status) {
         store->evicted += sgi_pg_get_int64(result, 0, 0);
-        PQclear(result);
+        sgi_pq.PQclear(result);
         note_done(store, writes, count);
     } else if (status == SEGUE_E_FENCED && at < count) {
         sgi_store_feed_note_taken_commands(&store->feed, sgi_store_write_id(&writes[at]),

@@ -28,15 +28,16 @@ static segue_status run(sgi_pg_store *store, const char *sql, int64_t deadline,
     if (!result)
         return SEGUE_E_STORE;
     segue_status status = SEGUE_OK;
-    if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+    if (sgi_pq.PQresultStatus(result) == PGRES_FATAL_ERROR) {
         status = sgi_pg_status_of(result);
         sgi_pg_keep_fault(link, result);
     } else if (value) {
         *value = 0;
-        if (PQntuples(result) && sscanf(PQgetvalue(result, 0, 0), "%ld", value) != 1)
+        if (sgi_pq.PQntuples(result) &&
+            sscanf(sgi_pq.PQgetvalue(result, 0, 0), "%ld", value) != 1)
             *value = 0;
     }
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return status;
 }
 
@@ -171,11 +172,11 @@ static segue_status lock_owners(sgi_pg_store *store, int64_t deadline, bool *old
     if (sgi_pg_call_failed(&store->call))
         return SEGUE_E_NOMEM;
     PGresult *result = sgi_pg_link_execute(&store->link, &store->call, deadline);
-    if (!result || PQresultStatus(result) != PGRES_TUPLES_OK)
+    if (!result || sgi_pq.PQresultStatus(result) != PGRES_TUPLES_OK)
         status = SEGUE_E_STORE;
     else
         *older = sgi_pg_get_bool(result, 0, 1);
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return status;
 }
 

@@ -60,8 +60,9 @@ segue_status sgi_pg_note_if_data_was_lost(sgi_pg_store *store, sgi_pg_link *link
     PGresult *result = sgi_pg_link_execute(link, &own, deadline);
     if (!result)
         return SEGUE_E_STORE;
-    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1) {
-        sgi_pg_note_server_token(store, PQgetvalue(result, 0, 1),
+    if (sgi_pq.PQresultStatus(result) == PGRES_TUPLES_OK &&
+        sgi_pq.PQntuples(result) == 1) {
+        sgi_pg_note_server_token(store, sgi_pq.PQgetvalue(result, 0, 1),
                                  sgi_pg_len(result, 0, 1),
                                  sgi_pg_get_int64(result, 0, 0));
     } else {
@@ -69,7 +70,7 @@ segue_status sgi_pg_note_if_data_was_lost(sgi_pg_store *store, sgi_pg_link *link
         sgi_pg_link_close(link);
         status = SEGUE_E_STORE;
     }
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return status;
 }
 

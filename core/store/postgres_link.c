@@ -30,7 +30,8 @@ void sgi_pg_link_init(sgi_pg_link *link, const char *url, int stop_fd)
 
 void sgi_pg_link_close(sgi_pg_link *link)
 {
-    PQfinish(link->conn);
+    if (link->conn)
+        sgi_pq.PQfinish(link->conn);
     link->conn = NULL;
 }
 
@@ -61,7 +62,7 @@ static bool lose(sgi_pg_link *link, const char *why)
 
 static bool lose_connection(sgi_pg_link *link)
 {
-    const char *why = PQerrorMessage(link->conn);
+    const char *why = sgi_pq.PQerrorMessage(link->conn);
     return lose(link, *why ? why : "the connection is lost");
 }
 
@@ -71,7 +72,7 @@ static bool await(sgi_pg_link *link, short events, int64_t deadline)
 {
     for (;;) {
         int64_t left = deadline - sgi_pg_now();
-        struct pollfd fds[] = {{.fd = PQsocket(link->conn), .events = events},
+        struct pollfd fds[] = {{.fd = sgi_pq.PQsocket(link->conn), .events = events},
                                {.fd = link->stop_fd, .events = POLLIN}};
         if (left < 0)
             left = 0;
@@ -99,16 +100,16 @@ static void ignore_notice(void *user, const PGresult *notice)
 static bool connect_in_time(sgi_pg_link *link, int64_t deadline)
 {
     PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
-    if (PQstatus(link->conn) == CONNECTION_BAD)
+    if (sgi_pq.PQstatus(link->conn) == CONNECTION_BAD)
         return lose_connection(link);
     while (wanted != PGRES_POLLING_OK) {
         if (!await(link, wanted == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline))
             return false;
-        wanted = PQconnectPoll(link->conn);
+        wanted = sgi_pq.PQconnectPoll(link->conn);
         if (wanted == PGRES_POLLING_FAILED)
             return lose_connection(link);
     }
-    return PQsetnonblocking(link->conn, 1) ? lose_connection(link) : true;
+    return sgi_pq.PQsetnonblocking(link->conn, 1) ? lose_connection(link) : true;
 }
 
 segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline)
@@ -119,13 +120,13 @@ segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline)
                                            "fallback_application_name", "dbname", NULL};
     const char *const values[] = {"read-write", "segue", link->url, NULL};
     sgi_pg_link_close(link);
-    link->conn = PQconnectStartParams(keywords, values, 1);
+    link->conn = sgi_pq.PQconnectStartParams(keywords, values, 1);
     if (!link->conn)
         return SEGUE_E_NOMEM;
-    PQsetNoticeReceiver(link->conn, ignore_notice, NULL);
+    sgi_pq.PQsetNoticeReceiver(link->conn, ignore_notice, NULL);
     if (!connect_in_time(link, deadline))
         return SEGUE_E_STORE;
-    if (PQserverVersion(link->conn) >= VERSION_LEAST)
+    if (sgi_pq.PQserverVersion(link->conn) >= VERSION_LEAST)
         return SEGUE_OK;
     lose(link, "PostgreSQL 13 or newer is needed");
     return SEGUE_E_UNSUPPORTED;
@@ -136,10 +137,10 @@ segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline)
 static bool flush(sgi_pg_link *link, int64_t deadline)
 {
     int more;
-    while ((more = PQflush(link->conn)) > 0)
+    while ((more = sgi_pq.PQflush(link->conn)) > 0)
         if (!await(link, POLLIN | POLLOUT, deadline))
             return false;
-        else if (!PQconsumeInput(link->conn))
+        else if (!sgi_pq.PQconsumeInput(link->conn))
             return lose_connection(link);
     return more ? lose_connection(link) : true;
 }
@@ -151,23 +152,23 @@ static PGresult *collect(sgi_pg_link *link, int64_t deadline)
     PGresult *last = NULL, *result;
     bool up = flush(link, deadline);
     while (up) {
-        while (up && PQisBusy(link->conn)) {
+        while (up && sgi_pq.PQisBusy(link->conn)) {
             up = await(link, POLLIN, deadline);
-            if (up && !PQconsumeInput(link->conn))
+            if (up && !sgi_pq.PQconsumeInput(link->conn))
                 up = lose_connection(link);
         }
-        if (!up || !(result = PQgetResult(link->conn)))
+        if (!up || !(result = sgi_pq.PQgetResult(link->conn)))
             break;
-        if (last && PQresultStatus(last) == PGRES_FATAL_ERROR) {
-            PQclear(result);
+        if (last && sgi_pq.PQresultStatus(last) == PGRES_FATAL_ERROR) {
+            sgi_pq.PQclear(result);
         } else {
-            PQclear(last);
+            sgi_pq.PQclear(last);
             last = result;
         }
     }
-    if (up && last && PQstatus(link->conn) == CONNECTION_OK)
+    if (up && last && sgi_pq.PQstatus(link->conn) == CONNECTION_OK)
         return last;
-    PQclear(last);
+    sgi_pq.PQclear(last);
     if (up)
         lose_connection(link);
     return NULL;
@@ -184,8 +185,8 @@ PGresult *sgi_pg_link_execute(sgi_pg_link *link, const sgi_pg_call *call,
         lengths[i] = (int)arg->len;
         formats[i] = 1;
     }
-    if (PQsendQueryParams(link->conn, call->sql.p, call->count, call->types, values,
-                          lengths, formats, 1))
+    if (sgi_pq.PQsendQueryParams(link->conn, call->sql.p, call->count, call->types,
+                                 values, lengths, formats, 1))
         return collect(link, deadline);
     lose_connection(link);
     return NULL;
@@ -193,7 +194,7 @@ PGresult *sgi_pg_link_execute(sgi_pg_link *link, const sgi_pg_call *call,
 
 PGresult *sgi_pg_link_run(sgi_pg_link *link, const char *sql, int64_t deadline)
 {
-    if (PQsendQuery(link->conn, sql))
+    if (sgi_pq.PQsendQuery(link->conn, sql))
         return collect(link, deadline);
     lose_connection(link);
     return NULL;
@@ -201,11 +202,11 @@ PGresult *sgi_pg_link_run(sgi_pg_link *link, const char *sql, int64_t deadline)
 
 bool sgi_pg_link_poll(sgi_pg_link *link, PGnotify **notify)
 {
-    *notify = PQnotifies(link->conn);
+    *notify = sgi_pq.PQnotifies(link->conn);
     if (*notify)
         return true;
-    if (!PQconsumeInput(link->conn))
+    if (!sgi_pq.PQconsumeInput(link->conn))
         return lose_connection(link);
-    *notify = PQnotifies(link->conn);
+    *notify = sgi_pq.PQnotifies(link->conn);
     return true;
 }

@@ -3,9 +3,8 @@
 #ifndef SGI_POSTGRES_LINK_H
 #define SGI_POSTGRES_LINK_H
 
-#include <libpq-fe.h>
-
 #include "base/buf.h"
+#include "store/postgres_library.h"
 
 #define SGI_PG_ARGS_MAX 20
 #define SGI_PG_FAULT 400
@@ -94,7 +93,7 @@ void sgi_pg_add_bytes(sgi_buf *array, const void *bytes, size_t len);
 
 static inline size_t sgi_pg_len(const PGresult *result, int row, int column)
 {
-    return (size_t)PQgetlength(result, row, column);
+    return (size_t)sgi_pq.PQgetlength(result, row, column);
 }
 int64_t sgi_pg_get_int64(const PGresult *result, int row, int column);
 int32_t sgi_pg_get_int32(const PGresult *result, int row, int column);

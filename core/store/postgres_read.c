@@ -16,7 +16,7 @@ bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *rec
                         char task_id[SGI_STORE_TASK_MAX + 1])
 {
     size_t task_len = sgi_pg_len(result, row, 1), key_len = sgi_pg_len(result, row, 2);
-    bool has_key = !PQgetisnull(result, row, 2);
+    bool has_key = !sgi_pq.PQgetisnull(result, row, 2);
     if (task_len > SGI_STORE_TASK_MAX ||
         sgi_pg_len(result, row, 0) != SEGUE_STORE_ID_SIZE ||
         (has_key && key_len != SEGUE_STORE_HASH_SIZE) ||
@@ -27,12 +27,12 @@ bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *rec
                                    .ended = sgi_pg_get_bool(result, row, 4),
                                    .created_ms = sgi_pg_get_int64(result, row, 5),
                                    .purge_ms = sgi_pg_get_int64(result, row, 6),
-                                   .data = PQgetvalue(result, row, 7),
+                                   .data = sgi_pq.PQgetvalue(result, row, 7),
                                    .data_len = sgi_pg_len(result, row, 7)};
-    memcpy(record->id, PQgetvalue(result, row, 0), SEGUE_STORE_ID_SIZE);
-    memcpy(record->idempotency_key, PQgetvalue(result, row, 2), key_len);
-    memcpy(record->principal, PQgetvalue(result, row, 3), SEGUE_STORE_HASH_SIZE);
-    memcpy(task_id, PQgetvalue(result, row, 1), task_len);
+    memcpy(record->id, sgi_pq.PQgetvalue(result, row, 0), SEGUE_STORE_ID_SIZE);
+    memcpy(record->idempotency_key, sgi_pq.PQgetvalue(result, row, 2), key_len);
+    memcpy(record->principal, sgi_pq.PQgetvalue(result, row, 3), SEGUE_STORE_HASH_SIZE);
+    memcpy(task_id, sgi_pq.PQgetvalue(result, row, 1), task_len);
     task_id[task_len] = 0;
     return true;
 }
@@ -55,13 +55,13 @@ segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempot
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (status)
         return status;
-    if (!PQntuples(result))
+    if (!sgi_pq.PQntuples(result))
         status = SEGUE_E_NOT_FOUND;
     else if (sgi_pg_fill_record(result, 0, &record, text))
         fn(user, &record);
     else
         status = SEGUE_E_STORE_CORRUPT;
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return status;
 }
 
@@ -74,14 +74,14 @@ static bool show_page(const PGresult *result, segue_store_entry_fn fn, void *use
                       int64_t *after)
 {
     size_t bytes = 0;
-    int rows = PQntuples(result);
+    int rows = sgi_pq.PQntuples(result);
     for (int row = 0; row < rows; row++) {
         segue_store_entry entry = {.seq = (uint64_t)sgi_pg_get_int64(result, row, 0),
                                    .segment = (uint64_t)sgi_pg_get_int64(result, row, 1),
                                    .event = (uint64_t)sgi_pg_get_int64(result, row, 2),
                                    .kind = sgi_pg_get_int32(result, row, 3),
                                    .at_ms = sgi_pg_get_int64(result, row, 4),
-                                   .data = PQgetvalue(result, row, 5),
+                                   .data = sgi_pq.PQgetvalue(result, row, 5),
                                    .data_len = sgi_pg_len(result, row, 5)};
         *after = (int64_t)entry.seq;
         bytes += entry.data_len;
@@ -108,7 +108,7 @@ segue_status sgi_pg_read(void *self, const uint8_t *id, uint64_t after,
         if (status)
             return status;
         more = show_page(result, fn, user, &last);
-        PQclear(result);
+        sgi_pq.PQclear(result);
     }
     return SEGUE_OK;
 }
@@ -128,8 +128,8 @@ static segue_status show_list(const PGresult *result, segue_store_record *last,
                               char text[SGI_STORE_TASK_MAX + 1], bool *more,
                               segue_store_record_fn fn, void *user)
 {
-    *more = PQntuples(result) == LIST_PAGE;
-    for (int row = 0; row < PQntuples(result); row++) {
+    *more = sgi_pq.PQntuples(result) == LIST_PAGE;
+    for (int row = 0; row < sgi_pq.PQntuples(result); row++) {
         if (!sgi_pg_fill_record(result, row, last, text))
             return SEGUE_E_STORE_CORRUPT;
         if (fn(user, last)) {
@@ -160,7 +160,7 @@ segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_m
         if (status)
             break;
         status = show_list(result, &last, text, &more, fn, user);
-        PQclear(result);
+        sgi_pq.PQclear(result);
     }
     return status;
 }

@@ -92,10 +92,10 @@ static PGresult *ask(sgi_pg_store *store)
 {
     sgi_pg_link *link = &store->ear;
     PGresult *result = sgi_pg_link_execute(link, &store->ear_call, limit_of(store));
-    if (!result || PQresultStatus(result) == PGRES_TUPLES_OK)
+    if (!result || sgi_pq.PQresultStatus(result) == PGRES_TUPLES_OK)
         return result;
     sgi_pg_keep_fault(link, result);
-    PQclear(result);
+    sgi_pq.PQclear(result);
     sgi_pg_link_close(link);
     return NULL;
 }
@@ -138,7 +138,7 @@ static bool look_at_format(sgi_pg_store *store, int64_t now_ms)
         return false;
     int64_t number = sgi_pg_get_int64(result, 0, 0);
     bool older = sgi_pg_get_bool(result, 0, 1);
-    PQclear(result);
+    sgi_pq.PQclear(result);
     atomic_store(&format->number, (int)number);
     if (number < SGI_PG_FORMAT && sgi_store_format_is_due(format, older, now_ms)) {
         /* the attempt can fail, because a right lacks or a lock is taken */
@@ -162,14 +162,14 @@ static bool beat_once(watch *w)
     bool lapsed = sgi_pg_get_bool(result, 0, 0), orphans = sgi_pg_get_bool(result, 0, 1);
     if (lapsed || began > w->alive_until)
         w->quiet_until = began + store->lease_ms;
-    sgi_pg_note_server_token(store, PQgetvalue(result, 0, 4), sgi_pg_len(result, 0, 4),
-                             sgi_pg_get_int64(result, 0, 3));
+    sgi_pg_note_server_token(store, sgi_pq.PQgetvalue(result, 0, 4),
+                             sgi_pg_len(result, 0, 4), sgi_pg_get_int64(result, 0, 3));
     pthread_mutex_lock(&feed->lock);
     store->operations = sgi_pg_get_int64(result, 0, 2);
     feed->orphans = feed->orphans || (orphans && began >= w->quiet_until);
     orphans = feed->orphans;
     pthread_mutex_unlock(&feed->lock);
-    PQclear(result);
+    sgi_pq.PQclear(result);
     w->alive_until = began + store->lease_ms;
     if (lapsed)
         note_all(store, true);
@@ -217,7 +217,7 @@ static bool listen_to(watch *w)
     int left = HEAR_MOST;
     while (left && sgi_pg_link_poll(&w->store->ear, &notify) && notify) {
         note(w, notify->extra);
-        PQfreemem(notify);
+        sgi_pq.PQfreemem(notify);
         left--;
     }
     if (left < HEAR_MOST)
@@ -246,7 +246,7 @@ static bool follow_all(watch *w)
         PGresult *result = ask(store);
         if (!result)
             return false;
-        PQclear(result);
+        sgi_pq.PQclear(result);
     }
     return true;
 }
@@ -257,12 +257,12 @@ static bool run(watch *w, const char *sql)
     PGresult *result = sgi_pg_link_run(link, sql, limit_of(w->store));
     if (!result)
         return false;
-    bool ok = PQresultStatus(result) != PGRES_FATAL_ERROR;
+    bool ok = sgi_pq.PQresultStatus(result) != PGRES_FATAL_ERROR;
     if (!ok) {
         sgi_pg_keep_fault(link, result);
         sgi_pg_link_close(link);
     }
-    PQclear(result);
+    sgi_pq.PQclear(result);
     return ok;
 }
 
@@ -276,7 +276,7 @@ static bool probe(watch *w)
         listen_to(w);
         if (!sgi_pg_link_is_up(&store->ear) || w->probed)
             break;
-        struct pollfd fds[] = {{.fd = PQsocket(store->ear.conn), .events = POLLIN},
+        struct pollfd fds[] = {{.fd = sgi_pq.PQsocket(store->ear.conn), .events = POLLIN},
                                {.fd = store->stop_fd, .events = POLLIN}};
         if (poll(fds, 2, (int)left) > 0 && fds[1].revents)
             return false;
@@ -357,9 +357,9 @@ static bool await(watch *w, bool more)
 {
     sgi_pg_store *store = w->store;
     int64_t left = more ? 0 : w->beat_at - sgi_pg_now();
-    struct pollfd fds[] = {
-        {.fd = store->stop_fd, .events = POLLIN},
-        {.fd = store->ear.conn ? PQsocket(store->ear.conn) : -1, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = store->stop_fd, .events = POLLIN},
+                           {.fd = store->ear.conn ? sgi_pq.PQsocket(store->ear.conn) : -1,
+                            .events = POLLIN}};
     poll(fds, 2, left > 60000 ? 60000 : left > 0 ? (int)left : 0);
     return !fds[0].revents;
 }

@@ -53,12 +53,12 @@ static segue_status check_url(const char *url, char why[SGI_WHY_SIZE])
 {
     segue_status status = SEGUE_E_INVALID;
     char *scheme = NULL;
-    CURLU *parts = curl_url();
+    CURLU *parts = sgi_curl.curl_url();
     if (!parts)
         return SEGUE_E_NOMEM;
-    CURLUcode fault = curl_url_set(parts, CURLUPART_URL, url ? url : "", 0);
+    CURLUcode fault = sgi_curl.curl_url_set(parts, CURLUPART_URL, url ? url : "", 0);
     if (fault == CURLUE_OK)
-        fault = curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0);
+        fault = sgi_curl.curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0);
     if (fault == CURLUE_OUT_OF_MEMORY)
         status = SEGUE_E_NOMEM;
     else if (fault != CURLUE_OK)
@@ -67,8 +67,8 @@ static segue_status check_url(const char *url, char why[SGI_WHY_SIZE])
         snprintf(why, SGI_WHY_SIZE, "the URL is neither http nor https");
     else
         status = SEGUE_OK;
-    curl_free(scheme);
-    curl_url_cleanup(parts);
+    sgi_curl.curl_free(scheme);
+    sgi_curl.curl_url_cleanup(parts);
     return status;
 }
 

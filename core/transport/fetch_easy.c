@@ -47,9 +47,10 @@ static bool take_head(sgi_fetch *fetch, int32_t status)
 {
     char *text = NULL;
     sgi_ip_address address;
-    bool known = status >= 200 &&
-                 curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK &&
-                 text && sgi_ip_address_parse(sgi_str_of(text), &address);
+    bool known =
+        status >= 200 &&
+        sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK &&
+        text && sgi_ip_address_parse(sgi_str_of(text), &address);
     if (status < 200)
         return true; /* a status below 200 is provisional; another head follows */
     return sgi_fetch_take_head(fetch, status, known ? &address : NULL);
@@ -89,7 +90,7 @@ static size_t on_line(char *line, size_t size, size_t n, void *user)
     (void)size; /* libcurl always passes 1 as the size */
     if (n == 0)
         return 0;
-    curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
+    sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
     sgi_runtime_lock(rt);
     bool go_on = take_line(fetch, line, n, (int32_t)status);
     sgi_runtime_unlock(rt);
@@ -147,14 +148,14 @@ static int on_seek(void *user, curl_off_t offset, int origin)
 /* Sets an option of libcurl. On failure, SET returns from the function that uses it. */
 #define SET(option, value)                                                               \
     do {                                                                                 \
-        CURLcode fault_ = curl_easy_setopt(easy, option, value);                         \
+        CURLcode fault_ = sgi_curl.curl_easy_setopt(easy, option, value);                \
         if (fault_ != CURLE_OK)                                                          \
             return fault_;                                                               \
     } while (0)
 
 static bool has_http2(void)
 {
-    return curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2;
+    return sgi_curl.curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2;
 }
 
 static CURLcode set_callbacks(CURL *easy, sgi_fetch *fetch)
@@ -344,7 +345,7 @@ static CURLcode set_connection(CURL *easy, sgi_fetch *fetch)
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
 {
     const sgi_fetch_settings *settings = &fetch->fetcher->settings;
-    CURL *easy = fetch->easy = curl_easy_init();
+    CURL *easy = fetch->easy = sgi_curl.curl_easy_init();
     if (!easy)
         return CURLE_OUT_OF_MEMORY;
     CURLcode fault = set_callbacks(easy, fetch);
@@ -366,7 +367,7 @@ CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
 static bool was_refused_by_proxy(CURL *easy)
 {
     long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+    sgi_curl.curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
     return status && (status < 200 || status > 299);
 }
 
@@ -374,7 +375,7 @@ static bool is_within_head(const sgi_fetch *fetch)
 {
     long bytes = 0;
     if (fetch->easy)
-        curl_easy_getinfo(fetch->easy, CURLINFO_HEADER_SIZE, &bytes);
+        sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_HEADER_SIZE, &bytes);
     return bytes > 0 && !fetch->headed;
 }
 
@@ -387,7 +388,7 @@ static bool was_lost_in_handshake(const sgi_fetch *fetch)
                                         "Send failure", "unexpected eof"};
     long fault = 0;
     if (fetch->easy)
-        curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
+        sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
     bool is_lost = fault == ECONNRESET || fault == EPIPE || fault == ECONNABORTED;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         is_lost |= strstr(fetch->text, texts[i]) != NULL;
@@ -445,7 +446,7 @@ static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
     char text[96];
     if (result != CURLE_COULDNT_CONNECT || !path || !fetch->easy)
         return;
-    curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
+    sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
     const char *reason = fault ? sgi_transport_describe((int)fault, text, sizeof text)
                                : "no server listens there";
     snprintf(fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s",
@@ -477,5 +478,6 @@ void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome
     else if (fetch->text[0])
         outcome->text = fetch->text;
     else
-        outcome->text = result ? curl_easy_strerror(result) : "the response was cut off";
+        outcome->text =
+            result ? sgi_curl.curl_easy_strerror(result) : "the response was cut off";
 }

@@ -79,7 +79,7 @@ int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
     int64_t seconds = seconds_of(value);
     if (seconds < 0) {
         snprintf(date, sizeof date, "%.*s", (int)value.n, value.p);
-        time_t then = curl_getdate(date, NULL);
+        time_t then = sgi_curl.curl_getdate(date, NULL);
         seconds = then < 0 ? 0 : (int64_t)then - sgi_wall_now(env) / 1000;
     }
     if (seconds <= 0)
@@ -96,29 +96,29 @@ static void name_target(const sgi_fetch *fetch, sgi_str location, char *to, size
 {
     char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *query = NULL;
     char text[1024];
-    CURLU *url = curl_url();
+    CURLU *url = sgi_curl.curl_url();
     snprintf(to, size, "elsewhere");
     if (url && location.n < sizeof text) {
         snprintf(text, sizeof text, "%.*s", (int)location.n, location.p);
-        if (!curl_url_set(url, CURLUPART_URL, fetch->url, 0) &&
-            !curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
-            !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
-            !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-            !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-            !curl_url_get(url, CURLUPART_PATH, &path, 0)) {
-            curl_url_get(url, CURLUPART_QUERY, &query, 0);
+        if (!sgi_curl.curl_url_set(url, CURLUPART_URL, fetch->url, 0) &&
+            !sgi_curl.curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
+            !sgi_curl.curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
+            !sgi_curl.curl_url_get(url, CURLUPART_HOST, &host, 0) &&
+            !sgi_curl.curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+            !sgi_curl.curl_url_get(url, CURLUPART_PATH, &path, 0)) {
+            sgi_curl.curl_url_get(url, CURLUPART_QUERY, &query, 0);
             int len = snprintf(to, size, "%s://%s:%s%s%s", scheme, host, port, path,
                                query ? "?..." : "");
             if (len >= (int)size)
                 memcpy(to + size - sizeof "...", "...", sizeof "...");
         }
     }
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(path);
-    curl_free(query);
-    curl_url_cleanup(url);
+    sgi_curl.curl_free(scheme);
+    sgi_curl.curl_free(host);
+    sgi_curl.curl_free(port);
+    sgi_curl.curl_free(path);
+    sgi_curl.curl_free(query);
+    sgi_curl.curl_url_cleanup(url);
 }
 
 /* True when the response is a redirect; `fault` and `why` are then set. Redirects are

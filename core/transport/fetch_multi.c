@@ -38,15 +38,18 @@ static CURLcode library_fault;
  * the process can use libcurl. */
 static void init_library(void)
 {
-    library_fault = curl_global_init(CURL_GLOBAL_DEFAULT);
+    library_fault = sgi_curl.curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE])
 {
+    if (!sgi_curl_load(why, SGI_WHY_SIZE))
+        return false;
     pthread_once(&library_once, init_library);
-    const curl_version_info_data *about = curl_version_info(CURLVERSION_NOW);
+    const curl_version_info_data *about = sgi_curl.curl_version_info(CURLVERSION_NOW);
     if (library_fault)
-        snprintf(why, SGI_WHY_SIZE, "libcurl: %s", curl_easy_strerror(library_fault));
+        snprintf(why, SGI_WHY_SIZE, "libcurl: %s",
+                 sgi_curl.curl_easy_strerror(library_fault));
     else if (!(about->features & CURL_VERSION_ASYNCHDNS))
         snprintf(why, SGI_WHY_SIZE,
                  "libcurl %s resolves host names on the calling thread, which would "
@@ -155,7 +158,7 @@ static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *o
         (what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0);
     if (!watch) {
         watch = take_watch(pool);
-        if (!watch || curl_multi_assign(pool->multi, fd, watch) != CURLM_OK)
+        if (!watch || sgi_curl.curl_multi_assign(pool->multi, fd, watch) != CURLM_OK)
             return -1;
     }
     ev_io_stop(loop_of(pool), &watch->io);
@@ -183,16 +186,16 @@ static int set_timer(CURLM *multi, long timeout_ms, void *user)
 bool sgi_fetch_multi_open(sgi_fetch_pool *pool)
 {
     if (!pool->multi)
-        pool->multi = curl_multi_init();
+        pool->multi = sgi_curl.curl_multi_init();
     if (!pool->multi)
         return false;
-    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, set_watch);
-    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
-    curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, set_watch);
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
 #if LIBCURL_VERSION_NUM >= 0x081400
     /* the end does not wait for lookups; CURLOPT_QUICK_EXIT was enough before 8.20 */
-    curl_multi_setopt(pool->multi, CURLMOPT_QUICK_EXIT, 1L);
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_QUICK_EXIT, 1L);
 #endif
     return true;
 }
@@ -201,7 +204,7 @@ void sgi_fetch_multi_close(sgi_fetch_pool *pool)
 {
     sgi_fetch_watch *watch;
     if (pool->multi)
-        curl_multi_cleanup(pool->multi);
+        sgi_curl.curl_multi_cleanup(pool->multi);
     pool->multi = NULL;
     ev_timer_stop(loop_of(pool), &pool->timer);
     while ((watch = LIST_FIRST(&pool->watched)))
@@ -210,8 +213,8 @@ void sgi_fetch_multi_close(sgi_fetch_pool *pool)
 
 void sgi_fetch_multi_allow_idle(const sgi_fetch_pool *pool)
 {
-    curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
-                      (long)(pool->live + SGI_THRESHOLD(idle_connections)));
+    sgi_curl.curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
+                               (long)(pool->live + SGI_THRESHOLD(idle_connections)));
 }
 
 void sgi_fetch_multi_init(sgi_fetch_pool *pool)

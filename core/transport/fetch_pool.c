@@ -45,11 +45,11 @@ static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
     if (!fetch->easy)
         return;
     if (fetch->stage == SGI_FETCH_RUNNING) {
-        curl_multi_remove_handle(pool->multi, fetch->easy);
+        sgi_curl.curl_multi_remove_handle(pool->multi, fetch->easy);
         pool->live--;
         sgi_fetch_multi_allow_idle(pool);
     }
-    curl_easy_cleanup(fetch->easy);
+    sgi_curl.curl_easy_cleanup(fetch->easy);
     fetch->easy = NULL;
 }
 
@@ -90,7 +90,7 @@ static void begin_direct(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
     sgi_fetch_outcome outcome = {SGI_FETCH_NOMEM, "out of memory"};
-    curl_easy_getinfo(fetch->easy, CURLINFO_ACTIVESOCKET, &fd);
+    sgi_curl.curl_easy_getinfo(fetch->easy, CURLINFO_ACTIVESOCKET, &fd);
     pool->adopted = fd;
     take_back(pool, fetch);
     bool is_ours = fd != CURL_SOCKET_BAD && pool->adopted == CURL_SOCKET_BAD;
@@ -121,10 +121,11 @@ static void reap(sgi_fetch_pool *pool)
 {
     CURLMsg *message;
     int left;
-    while (pool->multi && (message = curl_multi_info_read(pool->multi, &left))) {
+    while (pool->multi && (message = sgi_curl.curl_multi_info_read(pool->multi, &left))) {
         sgi_fetch *fetch = NULL;
         CURLcode result = message->data.result;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&fetch);
+        sgi_curl.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                                   (char **)&fetch);
         if (message->msg != CURLMSG_DONE)
             continue;
         if (fetch->is_direct && result == CURLE_OK)
@@ -146,7 +147,7 @@ static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
             if (fetch->easy)
                 break;
         if (fetch)
-            end_with(pool, fetch, SGI_FETCH_BROKEN, curl_multi_strerror(fault));
+            end_with(pool, fetch, SGI_FETCH_BROKEN, sgi_curl.curl_multi_strerror(fault));
     } while (fetch);
     sgi_runtime_unlock(rt);
     sgi_fetch_multi_close(pool);
@@ -155,7 +156,7 @@ static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
 void sgi_fetch_pool_drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 {
     int running;
-    CURLMcode fault = curl_multi_socket_action(pool->multi, fd, what, &running);
+    CURLMcode fault = sgi_curl.curl_multi_socket_action(pool->multi, fd, what, &running);
     if (fault != CURLM_OK)
         break_down(pool, fault);
     else
@@ -172,7 +173,8 @@ static CURLcode open_fetch(sgi_fetch_pool *pool, sgi_fetch *fetch)
     if (!sgi_fetch_multi_reserve(pool, sockets) || !sgi_fetch_multi_open(pool))
         return CURLE_OUT_OF_MEMORY;
     CURLcode result = sgi_fetch_easy_open(fetch);
-    if (result == CURLE_OK && curl_multi_add_handle(pool->multi, fetch->easy) != CURLM_OK)
+    if (result == CURLE_OK &&
+        sgi_curl.curl_multi_add_handle(pool->multi, fetch->easy) != CURLM_OK)
         result = CURLE_OUT_OF_MEMORY;
     return result;
 }
@@ -214,7 +216,7 @@ static void resume(sgi_fetch_pool *pool, sgi_fetch *fetch)
         return;
     }
     sgi_runtime_unlock(runtime_of(pool));
-    curl_easy_pause(fetch->easy, CURLPAUSE_CONT);
+    sgi_curl.curl_easy_pause(fetch->easy, CURLPAUSE_CONT);
     sgi_runtime_lock(runtime_of(pool));
 }
 

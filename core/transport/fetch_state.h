@@ -25,10 +25,10 @@
 #ifndef SGI_FETCH_STATE_H
 #define SGI_FETCH_STATE_H
 
-#include <curl/curl.h>
 #include <ev.h>
 
 #include "transport/fetch.h"
+#include "transport/fetch_library.h"
 #include "wire/http1_response.h"
 
 typedef struct sgi_fetch_pool sgi_fetch_pool;

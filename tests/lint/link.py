@@ -3,7 +3,8 @@
 Linked alone (`ld -r`), they may leave undefined only the names listed here, and the
 functions of base/crypto.c, the one file that uses the crypto library. So nothing in
 them can reach a socket, a clock, a thread or a file, and no memory but the allocator's:
-only mem.c uses libc's own.
+only mem.c uses libc's own. base/late_library.c, which loads libraries for other rooms, is
+left out: none of them may call it.
 
 Usage: link.py FILE, a file that lists the objects of the library.
 """
@@ -70,7 +71,8 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         objects = file.read().split()
     pure = [path for path in objects
-            if any(f"/core/{room}/" in path for room in ("base", "wire", "engine"))]
+            if any(f"/core/{room}/" in path for room in ("base", "wire", "engine"))
+            and "/core/base/late_library.c" not in path]
     crypto = [path for path in pure if "/core/base/crypto.c" in path]
     parts = [path for path in pure if path not in crypto]
     if not parts or len(crypto) != 1:

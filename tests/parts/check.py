@@ -12,11 +12,11 @@ import sys
 # What the library always links, and what it links for a part. Names without versions.
 BASE = {"libc", "libcrypto", "libev", "libm"}
 LIBRARIES = {
-    "HTTP": {"libwebsockets", "libcurl", "libssl"},
+    "HTTP": {"libwebsockets", "libssl"}, # libcurl is a late library
     "OAUTH": set(),
     "SQLITE": {"libsqlite3"},
     "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
-    "POSTGRES": {"libpq"},
+    "POSTGRES": set(), # libpq is a late library
 }
 # The probe's questions, and the part that each needs.
 ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "sqlite": "SQLITE",

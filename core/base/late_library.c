@@ -1,0 +1,46 @@
+#include "base/late_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(void (*)(void)) == sizeof(void *),
+               "dlsym returns pointers to functions as pointers to objects");
+
+static bool fill(sgi_late_library *library, void *handle, char *why, size_t why_size)
+{
+    for (size_t i = 0; i < library->count; i++) {
+        void *function = dlsym(handle, library->names[i]);
+        if (!function) {
+            snprintf(why, why_size, "%s has no function %s", library->file,
+                     library->names[i]);
+            return false;
+        }
+        memcpy((char *)library->table + i * sizeof function, &function, sizeof function);
+    }
+    return true;
+}
+
+static bool load(sgi_late_library *library, char *why, size_t why_size)
+{
+    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        snprintf(why, why_size, "the system cannot load %s: %s", library->file,
+                 dlerror());
+        return false;
+    }
+    if (fill(library, handle, why, why_size))
+        return true;
+    dlclose(handle);
+    return false;
+}
+
+bool sgi_late_library_load(sgi_late_library *library, char *why, size_t why_size)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    bool loaded = library->loaded = library->loaded || load(library, why, why_size);
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}
