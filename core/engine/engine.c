@@ -248,6 +248,27 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
     return true;
 }
 
+bool sgi_engine_operation_text(sgi_engine *engine, char out[SGI_OPERATION_TEXT + 1])
+{
+    /* in the order of their codes, so that texts are sorted by time */
+    static const char digits[] =
+        "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    const size_t count = SGI_OPERATION_TEXT - SGI_RANDOM_TEXT;
+    uint64_t now = (uint64_t)sgi_wall_now(&engine->env);
+    for (size_t i = count; i--; now >>= 6)
+        out[i] = digits[now & 63];
+    return sgi_engine_random_text(engine, out + count);
+}
+
+bool sgi_engine_operation_id(sgi_engine *engine, uint8_t id[SEGUE_STORE_ID_SIZE])
+{
+    const size_t count = 6;
+    uint64_t now = (uint64_t)sgi_wall_now(&engine->env);
+    for (size_t i = count; i--; now >>= 8)
+        id[i] = (uint8_t)now;
+    return sgi_random(&engine->env, id + count, SEGUE_STORE_ID_SIZE - count);
+}
+
 #define STAMP_LAST_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
 /* Computes the date from a number of days since 1970-01-01, with eras of 400 years

@@ -126,6 +126,14 @@ segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t 
 #define SGI_RANDOM_TEXT 22
 bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1]);
 
+/* Writes the id of an operation as text: the time in 8 characters, and a random text.
+ * sgi_engine_operation_id makes an id of bytes: 6 bytes of time and 10 random ones. Ids
+ * that are made one after the other are neighbours in the indexes of a store, which then
+ * writes fewer pages. Both return false when the system gives no random bytes. */
+#define SGI_OPERATION_TEXT (8 + SGI_RANDOM_TEXT)
+bool sgi_engine_operation_text(sgi_engine *engine, char out[SGI_OPERATION_TEXT + 1]);
+bool sgi_engine_operation_id(sgi_engine *engine, uint8_t id[SEGUE_STORE_ID_SIZE]);
+
 /* Writes a wall clock time in RFC 3339, in UTC with milliseconds. */
 #define SGI_STAMP_SIZE 64
 void sgi_timestamp_write(int64_t wall_ms, char out[SGI_STAMP_SIZE]);

@@ -2,13 +2,15 @@
  * bytes, so that only the server is measured. This process does not use Segue.
  *
  *   bench_stdio [--cpu N] echo WINDOW MILLISECONDS COMMAND...
+ *   bench_stdio [--cpu N] keyed WINDOW MILLISECONDS COMMAND...
  *   bench_stdio [--cpu N] start COMMAND...
  *   bench_stdio [--cpu N] park COUNT COMMAND...
  *
  * echo keeps WINDOW calls in flight: it reads what has come and sends as many requests as
  * there were answers, in one write. Requests differ only in their id, which has eight
  * digits, so all answers have one length. The length is checked, because an error would
- * have another one. It works against bench_bare too, which answers anything.
+ * have another one. It works against bench_bare too, which answers anything. keyed does
+ * the same with an idempotency key of its own in each request.
  *
  * Never more is in flight than a pipe holds, so writing does not block. */
 #include "bench.h"
@@ -19,6 +21,7 @@
 
 #define FIRST_ID 10000000
 #define ID_DIGITS 8
+#define ID_PLACE "00000000"
 #define MAX_WINDOW 150
 #define MAX_REQUEST 512
 #define MAX_LATENCIES 4000000
@@ -32,6 +35,10 @@
 static const char echo_request[] =
     "{\"jsonrpc\":\"2.0\",\"id\":00000000,\"method\":\"tools/call\",\"params\":{"
     "\"name\":\"echo\",\"arguments\":{\"text\":\"The quick brown fox\"}," META "{}}}}\n";
+static const char keyed_request[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":00000000,\"method\":\"tools/call\",\"params\":{"
+    "\"name\":\"echo\",\"arguments\":{\"text\":\"The quick brown fox\"}," META
+    "{},\"dev.segue/idempotencyKey\":\"a-bench-key-00000000\"}}}\n";
 static const char park_request[] =
     "{\"jsonrpc\":\"2.0\",\"id\":00000000,\"method\":\"tools/call\",\"params\":{"
     "\"name\":\"park\",\"arguments\":{}," META
@@ -46,6 +53,7 @@ typedef struct load {
     const char *request;
     size_t request_len;
     size_t id_at;
+    size_t key_at; /* the number in the idempotency key; id_at = there is no key */
     int64_t next_id;
     int64_t answers;
     int64_t bytes;        /* bytes of all answers */
@@ -93,7 +101,9 @@ static void prepare(load *l, const char *request)
 {
     l->request = request;
     l->request_len = strlen(request);
-    l->id_at = (size_t)(strstr(request, "00000000") - request);
+    l->id_at = (size_t)(strstr(request, ID_PLACE) - request);
+    const char *key = strstr(request + l->id_at + ID_DIGITS, ID_PLACE);
+    l->key_at = key ? (size_t)(key - request) : l->id_at;
     if (!l->next_id)
         l->next_id = FIRST_ID;
 }
@@ -103,7 +113,7 @@ static size_t write_request(load *l, char *to)
     int64_t id = l->next_id++;
     memcpy(to, l->request, l->request_len);
     for (size_t i = ID_DIGITS; i--; id /= 10)
-        to[l->id_at + i] = (char)('0' + id % 10);
+        to[l->key_at + i] = to[l->id_at + i] = (char)('0' + id % 10);
     return l->request_len;
 }
 
@@ -200,12 +210,12 @@ static void measure_latency(load *l, int64_t run_ms)
     free(latencies);
 }
 
-static void run_echo(int64_t window, int64_t run_ms, char **command)
+static void run_calls(const char *request, int64_t window, int64_t run_ms, char **command)
 {
     load l = {0};
     if (window < 1 || window > MAX_WINDOW)
         bench_fail("the window does not fit");
-    prepare(&l, echo_request);
+    prepare(&l, request);
     start_child(&l, command);
     exchange(&l, WARM_UP, window);
     if (window == 1)
@@ -255,12 +265,14 @@ int main(int argc, char **argv)
     bench_pin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN);
     if (argc > 4 && strcmp(argv[1], "echo") == 0)
-        run_echo(atoll(argv[2]), atoll(argv[3]), argv + 4);
+        run_calls(echo_request, atoll(argv[2]), atoll(argv[3]), argv + 4);
+    else if (argc > 4 && strcmp(argv[1], "keyed") == 0)
+        run_calls(keyed_request, atoll(argv[2]), atoll(argv[3]), argv + 4);
     else if (argc > 2 && strcmp(argv[1], "start") == 0)
         run_start(argv + 2);
     else if (argc > 3 && strcmp(argv[1], "park") == 0)
         run_park(atoll(argv[2]), argv + 3);
     else
-        bench_fail("echo WINDOW MS, start or park COUNT, then a command");
+        bench_fail("echo or keyed WINDOW MS, start or park COUNT, then a command");
     return 0;
 }

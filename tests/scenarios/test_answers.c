@@ -413,7 +413,7 @@ static void a_letter_to_a_server_that_died(world *w)
  * makes a new inbox, and later questions are answered under the new name. */
 static void a_server_that_comes_back_gets_letters(world *w)
 {
-    char id[WIRE_ID], old[SGI_RANDOM_TEXT + 1];
+    char id[WIRE_ID], old[SGI_OPERATION_TEXT + 1];
     begin(w);
     wire *a = legacy_connect(w, "Ada", CAPS_FORM);
     wire *b = beside(&other, a);

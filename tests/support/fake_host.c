@@ -309,12 +309,12 @@ sgi_op *fake_op_new(segue_server *server)
 /* Does what sgi_op_turn_into_task does, without the limit on live tasks. */
 sgi_op *fake_task_new(segue_server *server)
 {
-    char id[SGI_RANDOM_TEXT + 1];
+    char id[SGI_OPERATION_TEXT + 1];
     sgi_op *op = fake_op_new(server);
     if (!op)
         return NULL;
-    sgi_engine_random_text(server->engine, id);
-    sgi_random(&server->engine->env, op->id, sizeof op->id);
+    sgi_engine_operation_text(server->engine, id);
+    sgi_engine_operation_id(server->engine, op->id);
     op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
     op->ttl_ms = op->served->item->options.ttl_ms;
     op->head.tasking = SGI_TASKING_YES;

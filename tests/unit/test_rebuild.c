@@ -34,7 +34,7 @@ static const size_t sizes[] = {1, 30, 1 << 20}; /* size of a piece: one entry, s
 static test_mem tm;
 static fake_host host;
 static segue_server *server;
-static char task_id[SGI_RANDOM_TEXT + 1];
+static char task_id[SGI_OPERATION_TEXT + 1];
 
 static void begin_server(size_t read_bytes)
 {
@@ -85,7 +85,7 @@ static void append_all(sgi_op *op, const line *lines, size_t count)
 static sgi_op *new_op(void)
 {
     sgi_op *op = fake_op_new(server);
-    assert_true(sgi_engine_random_text(server->engine, task_id));
+    assert_true(sgi_engine_operation_text(server->engine, task_id));
     assert_true(sgi_random(&server->engine->env, op->id, sizeof op->id));
     op->task_id = sgi_text_dup(&tm.mem, sgi_str_of(task_id));
     sgi_op_set_hold(op, SGI_HOLD_HERE);

@@ -10,7 +10,7 @@ bool sgi_question_id_make(sgi_question_id_text *id, sgi_engine *engine, sgi_str 
     char chance[SGI_RANDOM_TEXT + 1];
     if (!sgi_engine_random_text(engine, chance))
         return false;
-    snprintf(id->text, sizeof id->text, "%.*s:%" PRIu64 ":%s", SGI_RANDOM_TEXT, of.p,
+    snprintf(id->text, sizeof id->text, "%.*s:%" PRIu64 ":%s", SGI_OPERATION_TEXT, of.p,
              position, chance);
     return true;
 }
@@ -37,15 +37,14 @@ static bool take_number(sgi_str *text, uint64_t *number)
     return n > 0 && n < SGI_POSITION_DIGITS;
 }
 
-static bool take_chance(sgi_str *text, sgi_str *chance)
+static bool take_part(sgi_str *text, size_t len, sgi_str *part)
 {
-    if (text->n < SGI_RANDOM_TEXT)
+    if (text->n < len)
         return false;
-    *chance = (sgi_str){text->p, SGI_RANDOM_TEXT};
-    text->p += SGI_RANDOM_TEXT;
-    text->n -= SGI_RANDOM_TEXT;
-    return memchr(chance->p, ':', chance->n) == NULL &&
-           memchr(chance->p, '/', chance->n) == NULL;
+    *part = (sgi_str){text->p, len};
+    text->p += len;
+    text->n -= len;
+    return memchr(part->p, ':', len) == NULL && memchr(part->p, '/', len) == NULL;
 }
 
 static bool take_char(sgi_str *text, char c)
@@ -65,11 +64,11 @@ bool sgi_question_id_parse(sgi_json id, sgi_question_id_parts *parts)
     if (!sgi_json_plain_string(id, &text))
         return false;
     const char *from = text.p;
-    if (!take_chance(&text, &parts->operation) || !take_char(&text, ':') ||
-        !take_number(&text, &parts->position))
+    if (!take_part(&text, SGI_OPERATION_TEXT, &parts->operation) ||
+        !take_char(&text, ':') || !take_number(&text, &parts->position))
         return false;
     parts->is_lasting = !take_char(&text, ':');
-    if (!parts->is_lasting && !take_chance(&text, &chance))
+    if (!parts->is_lasting && !take_part(&text, SGI_RANDOM_TEXT, &chance))
         return false;
     parts->whole = (sgi_str){from, (size_t)(text.p - from)};
     parts->is_numbered = take_char(&text, '/');

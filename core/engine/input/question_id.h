@@ -24,7 +24,8 @@
 #include "wire/json_read.h"
 
 #define SGI_POSITION_DIGITS 20
-#define SGI_QUESTION_ID_MAX (2 * SGI_RANDOM_TEXT + SGI_POSITION_DIGITS + 2)
+#define SGI_QUESTION_ID_MAX                                                              \
+    (SGI_OPERATION_TEXT + SGI_RANDOM_TEXT + SGI_POSITION_DIGITS + 2)
 #define SGI_QUESTION_JSON (SGI_QUESTION_ID_MAX + SGI_POSITION_DIGITS + 4)
 
 typedef struct sgi_question_id_text {

@@ -68,7 +68,7 @@ static sgi_op *make_box(segue_server *server)
     op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->name));
     op->ttl_ms = -1;
     sgi_op_set_hold(op, SGI_HOLD_HERE);
-    if (!who || !op->task_id || !sgi_random(&engine->env, op->id, sizeof op->id) ||
+    if (!who || !op->task_id || !sgi_engine_operation_id(engine, op->id) ||
         sgi_op_turn_into_stored(op) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
@@ -126,7 +126,7 @@ void sgi_mailbox_replace(sgi_op *box)
     }
     /* deletes the old mailbox in the store if this server still owns the mailbox */
     sgi_mailbox_delete_claimed(box);
-    if (was_ours && sgi_engine_random_text(server->engine, server->name))
+    if (was_ours && sgi_engine_operation_text(server->engine, server->name))
         sgi_mailbox_create(server);
 }
 

@@ -154,7 +154,7 @@ static bool choose_form(sgi_op *op, sgi_op_question *input,
 static bool make_id(const sgi_op *op, const sgi_op_question *input,
                     sgi_question_id_text *id)
 {
-    bool lasts = op->task_id && strlen(op->task_id) == SGI_RANDOM_TEXT;
+    bool lasts = op->task_id && strlen(op->task_id) == SGI_OPERATION_TEXT;
     const char *name = lasts ? op->task_id : sgi_op_server(op)->name;
     return sgi_question_id_make(id, op->engine, sgi_str_of(name),
                                 lasts ? input->asked : 0);

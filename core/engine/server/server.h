@@ -218,9 +218,9 @@ struct segue_server {
     /* digests of the names of ended sessions (session_name.c) */
     sgi_digest_ring *ended_sessions;
     sgi_withdrawn_calls withdrawn;
-    /* name of the server, a random text; part of the ids of the server's questions and
-     * GET streams */
-    char name[SGI_RANDOM_TEXT + 1];
+    /* name of the server, in the form of a task id; also the id of its mailbox, and part
+     * of the ids of the server's questions and GET streams */
+    char name[SGI_OPERATION_TEXT + 1];
     sgi_lingering_ops lingering;
     sgi_committer committer;
     sgi_cluster cluster;

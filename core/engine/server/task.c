@@ -30,10 +30,10 @@ static int64_t round_ttl(const sgi_op *op, int64_t ttl_ms)
 static segue_status give_identity(sgi_op *op, int64_t ttl_ms, sgi_tasking tasking)
 {
     sgi_tasking before = op->head.tasking;
-    char id[SGI_RANDOM_TEXT + 1];
+    char id[SGI_OPERATION_TEXT + 1];
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    if (!sgi_engine_random_text(op->engine, id) ||
-        !sgi_random(&op->engine->env, op->id, sizeof op->id))
+    if (!sgi_engine_operation_text(op->engine, id) ||
+        !sgi_engine_operation_id(op->engine, op->id))
         return SEGUE_E_FATAL;
     op->task_id = sgi_text_dup(mem, sgi_str_of(id));
     if (!op->task_id)
