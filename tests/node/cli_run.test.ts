@@ -126,7 +126,10 @@ test("run serves HTTP with tokens and a store", { timeout }, async (context) => 
     const address = ["--http", "127.0.0.1:0", "--path", "/here"];
     const kept = ["--tokens", "tokens.txt", "--store", "tasks.db", "--drain", "1"];
     project.start(context, "run", "server.mjs", ...address, ...kept);
-    const url = (await project.until("ran 3: ")).slice(7);
+    const url = (await project.until("http://")).replace(
+        "The server ran listens on ",
+        "",
+    );
     assert.ok(url.endsWith("/here"));
     await assert.rejects(connect(url), UnauthorizedError);
     const session = await connect(url, { auth: "secret" });
@@ -161,7 +164,7 @@ test("run: the lifespan begins and ends", { timeout }, async (context) => {
     assert.equal(lived(), "begin one\nend one\n");
     fs.rmSync(project.path("life"));
     const child = project.start(context, "run", "server.mjs", "--http", "127.0.0.1:0");
-    const url = (await project.until("http://")).split(": ")[1] ?? "";
+    const url = (await project.until("http://")).split(" listens on ")[1] ?? "";
     const session = await connect(url);
     assert.equal(await word(session), "one");
     await session.close();

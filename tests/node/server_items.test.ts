@@ -25,7 +25,34 @@ test("a template has only {name} and {+name}", () => {
             () => server.resource(uri, () => ""),
             /a template cannot have \{.*\}, only \{name\} and \{\+name\}/,
         );
+    assert.throws(
+        () => server.resource("a://{x}{?q,r}", () => ""),
+        /: write a query as text, as in a:\/\/\{x\}\?q=\{q\}&r=\{r\}$/,
+    );
     server.resource("a://{x}/{+path}", ({ x, path }) => `${x} ${path}`);
+    server.resource("b://{x}?q={q}&r={r}", ({ x, q, r }) => x + q + r);
+});
+
+inEachWorld("the missing argument of a prompt is named", async (world) => {
+    const server = new Server({ name: "prompts" });
+    const input = { code: z.string(), lines: z.string(), more: z.string().optional() };
+    server.prompt("zod", { input }, ({ code }) => code);
+    const properties = { code: { type: "string" }, lines: { type: "string" } };
+    const json = { type: "object", properties, required: ["code", "lines"] };
+    server.prompt("json", { input: json }, () => "a");
+    await serve(world, server, async (session) => {
+        for (const name of ["zod", "json"]) {
+            for (const given of [undefined, {}, { lines: "1" }])
+                await assert.rejects(session.getPrompt(name, given), {
+                    rpcCode: -32602,
+                    message: "A required argument is missing: code",
+                });
+            await assert.rejects(
+                session.getPrompt(name, { code: "a" }),
+                /missing: lines$/,
+            );
+        }
+    });
 });
 
 test("an argument of a prompt takes a string", () => {

@@ -1,5 +1,6 @@
 /** Middleware of a Node server. */
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import {
     type Call,
@@ -407,6 +408,39 @@ inEachWorld("a handler runs again unless it has sent", async (world) => {
             await assert.rejects(session.call(name), ToolError);
         assert.deepEqual(runs, { plain: 3, stream: 2, never: 3, other: 1, sends: 1 });
     });
+});
+
+inEachWorld("a middleware sets what AsyncLocalStorage has in handlers", async (world) => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen = () => `${storage.getStore()} `;
+    const server = new Server({ name: "stored" });
+    server.use((call, proceed) => storage.run(call.name, proceed));
+    server.use((_, proceed) => proceed());
+    const later = () => new Promise((resolve) => setImmediate(resolve));
+    server.tool("plain", seen);
+    server.tool("later", async (_, ctx) => {
+        await ctx.send(seen());
+        await later();
+        return seen();
+    });
+    server.tool("stream", async function* () {
+        yield seen();
+        await later();
+        yield seen();
+    });
+    server.tool("task", { task: "must" }, async function* () {
+        yield seen();
+        await later();
+        yield seen();
+    });
+    server.resource("note://{id}", seen);
+    await serve(world, server, async (session) => {
+        assert.equal((await session.call("plain")).text, "plain ");
+        for (const name of ["later", "stream", "task"])
+            assert.equal((await session.call(name)).text, `${name} ${name} `);
+        assert.equal(await read(session, "note://7"), "note://7 ");
+    });
+    assert.equal(storage.getStore(), undefined);
 });
 
 test("a middleware may call the rest again", async () => {

@@ -349,6 +349,49 @@ inEachWorld("results that are checked", async (world) => {
     assert.deepEqual(rest, []); // the tool reports its failure itself
 });
 
+inEachWorld("an object of a class needs members in JSON", async (world) => {
+    class Hidden {
+        #sum = 3;
+        get sum(): number {
+            return this.#sum;
+        }
+    }
+    class Told extends Hidden {
+        toJSON(): object {
+            return { sum: this.sum };
+        }
+    }
+    class Open {
+        sum = 3;
+    }
+    const server = new Server({ name: "classes", exposeErrors: true, onError() {} });
+    const output = { type: "object", properties: { sum: { type: "number" } } };
+    server.tool("hidden", () => new Hidden());
+    server.tool("checked", { output }, () => new Hidden());
+    server.tool("failed", () => new Error("why"));
+    const fits = { told: new Told(), open: new Open(), made: Object.create(null) };
+    for (const [name, value] of Object.entries(fits)) server.tool(name, () => value);
+    server.tool("map", () => new Map());
+    server.tool("plain", () => ({}));
+    await serve(world, server, async (session) => {
+        for (const [name, kind] of [
+            ["hidden", "Hidden"],
+            ["checked", "Hidden"],
+            ["failed", "Error"],
+        ] as const) {
+            const found = await session.call(name, {}, { throwOnError: false });
+            const said =
+                `The tool ${name} returned an object of the class ${kind} that has no ` +
+                "members in JSON: give the class a method toJSON, or return a plain object";
+            assert.deepEqual([found.isError, found.text], [true, said]);
+        }
+        for (const name of ["told", "open"])
+            assert.deepEqual((await session.call(name)).structured, { sum: 3 });
+        for (const name of ["made", "map", "plain"])
+            assert.deepEqual((await session.call(name)).structured, {});
+    });
+});
+
 test("an RpcError has a code that can be sent", () => {
     for (const code of [-32768, -32599, -32100, -32050, -32042, -32000])
         assert.throws(() => new RpcError(code, "why"), /reserves the error code -32/);

@@ -76,7 +76,7 @@ def check(directory: Path) -> None:
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stderr is not None
-        while ": https://" not in (line := server.stderr.readline()):
+        while " listens on https://" not in (line := server.stderr.readline()):
             assert line, f"the server ended with {server.wait()}"
         url = f"https://localhost:{port}/mcp"
         assert not connects(url)

@@ -174,6 +174,40 @@ def test_inspect(segue: Command, target: str) -> None:
     assert "command-line 7" in text
 
 
+PAINT = """
+import enum
+import msgspec
+import segue
+
+server = segue.Server("paint")
+
+class Color(enum.Enum):
+    red = "red"
+    blue = "blue"
+
+class Dot(msgspec.Struct):
+    color: Color
+    next: "Dot | None" = None
+
+@server.tool
+def paint(color: Color, colors: list[Color], dot: Dot) -> str:
+    return color.value
+"""
+
+
+def test_inspect_shows_the_values_of_an_enum(segue: Command, tmp_path: Path) -> None:
+    file = tmp_path / "paint.py"
+    file.write_text(PAINT)
+    text = segue("inspect", str(file), "--era", "modern")
+    values = '"enum":["red","blue"]'
+    for line in ("takes    color {", "takes    colors {"):
+        shown = text.split(line)[1].split("\n")[0]
+        assert values in shown and "$ref" not in shown
+    # a definition that refers to itself stays a reference
+    assert '"$ref"' in text.split("takes    dot {")[1].split("\n")[0]
+    assert "color:string colors:array" in segue("tools", str(file))
+
+
 # ---- calls
 
 

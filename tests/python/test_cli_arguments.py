@@ -197,7 +197,7 @@ GUARD = "if __name__ == '__main__':\n    "
         (MAKES + GUARD + "server.run(None, store='tasks.db')\n", False),
         (MAKES + GUARD + "asyncio.run(server.serve())\n", False),
         (MAKES + "server.run()\n", False),
-        (MAKES + GUARD + "server.run(http='127.0.0.1:8000', store='tasks.db')\n", True),
+        (MAKES + GUARD + "server.run(http='127.0.0.1:8000', store=store)\n", True),
         (MAKES + GUARD + "server.run('127.0.0.1:8000')\n", True),
         (MAKES + GUARD + "server.run(**options)\n", True),
         (MAKES + "asyncio.run(server.serve('127.0.0.1:8000'))\n", True),
@@ -220,7 +220,29 @@ def test_a_file_that_does_not_serve_stdio_is_imported(
     assert parse_target(str(file))[1:] == wanted
     more = ["--", "-v"] if is_run else ["-v"]
     assert parse_target(f"'{file}' -v")[1:] == [*wanted, *more]
-    assert parse_target(f"{file}:server")[1:] == [*run, f"{file}:server"]
+    assert parse_target(f"{file}:server")[1:6] == [*run, f"{file}:server"]
+
+
+@pytest.mark.parametrize(
+    ("text", "store"),
+    [
+        (GUARD + "server.run(http=8000, store='tasks.db')\n", "tasks.db"),
+        (GUARD + "server.run(http=8000, store='a')\nserver.run('b', store='a')\n", "a"),
+        (GUARD + "asyncio.run(server.serve(8000, store='redis://h'))\n", "redis://h"),
+        (GUARD + "server.run(http=8000)\n", None),
+        (GUARD + "server.run(http=8000, store=None)\n", None),
+        (GUARD + "server.run(http=8000, store=place)\n", None),
+        (GUARD + "server.run(8000, store='a')\nserver.run(8001, store='b')\n", None),
+        (GUARD + "print('a', store='tasks.db')\n", None),
+    ],
+)
+def test_the_store_of_run_is_used(tmp_path: Path, text: str, store: str | None) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(MAKES + text)
+    kept = [] if store is None else ["--store", store]
+    run = ["--or-program", str(file), *kept]
+    assert parse_target(str(file))[4:] == run
+    assert parse_target(f"{file} -v")[4:] == [*run, "--", "-v"]
 
 
 def test_an_executable_file_chooses_its_own_python(

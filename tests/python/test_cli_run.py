@@ -81,7 +81,7 @@ def test_over_http_with_tokens_and_a_store(file: Path) -> None:
     )
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        url = server.stderr.readline().strip().removeprefix("ran 3: ")
+        url = server.stderr.readline().strip().removeprefix("The server ran listens on ")
         assert url.endswith("/here")
 
         async def talk() -> None:
@@ -269,6 +269,49 @@ def test_the_quick_start_of_the_guide_can_be_called_and_inspected(
     assert done.returncode == 0
     done = cli(tmp_path, "install", "cursor", "server.py", "--dry-run", "--project")
     assert "quick-start" in done.stdout + done.stderr and done.returncode == 0
+
+
+KEPT = """
+import segue
+
+server = segue.Server("kept")
+
+@server.tool(task="must")
+async def note() -> str:
+    return "kept"
+
+if __name__ == "__main__":
+    server.run(http="127.0.0.1:8000", store="tasks.db")
+"""
+
+
+def test_a_task_is_in_the_store_of_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_TASKS", str(tmp_path / "saved.json"))
+    (tmp_path / "x.py").write_text(KEPT)
+    done = cli(tmp_path, "call", "x.py", "note", "--detach")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tasks.db").exists()
+    done = cli(tmp_path, "task", "resume", done.stdout.strip())
+    assert (done.stdout, done.returncode) == ("kept\n", 0), done.stderr
+
+
+def test_what_a_command_says_is_shown_once(tmp_path: Path) -> None:
+    """A command is started in each era."""
+    fails = (
+        "import sys\nfor word in 'one', 'two', 'two':\n    print(word, file=sys.stderr)"
+    )
+    (tmp_path / "fails.py").write_text(fails + "\nsys.exit(3)\n")
+    serves = fails + "\nimport segue\nsegue.Server('a').run()\n"
+    (tmp_path / "serves.py").write_text(serves)
+    done = cli(tmp_path, "inspect", f"{sys.executable} fails.py")
+    assert done.stderr.splitlines()[:3] == ["one", "two", "two"]
+    assert "one" not in done.stderr.splitlines()[3:] and done.returncode != 0
+    done = cli(tmp_path, "inspect", f"{sys.executable} serves.py")
+    assert done.stderr == "one\ntwo\ntwo\n" and done.returncode == 0
+    missing = cli(tmp_path, "inspect", f"{sys.executable} nofile.py").stderr
+    assert missing.count("No such file or directory") == 1, missing
 
 
 @pytest.mark.parametrize("command", ["inspect", "tools"])

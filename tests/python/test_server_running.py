@@ -41,7 +41,7 @@ class Program:
         assert self.child.stderr is not None
         ready, _, _ = select.select([self.child.stderr], [], [], SECONDS)
         line = self.child.stderr.readline() if ready else ""
-        assert line == f"program 1: http://{http}/mcp\n"
+        assert line == f"The server program listens on http://{http}/mcp\n"
         self.url = f"http://{http}/mcp"
 
     def signal(self, number: int) -> None:
@@ -443,7 +443,7 @@ for child in range(2):
     if pid == 0:
         serve(told)
     line = os.read(reading, 4096).decode()
-    assert asyncio.run(ask(line.split(": ")[1].strip())) == "3", line
+    assert asyncio.run(ask(line.split(" listens on ")[1].strip())) == "3", line
     os.kill(pid, signal.SIGTERM)
     assert os.waitpid(pid, 0)[1] == 0
 print("both")

@@ -48,7 +48,7 @@ export async function run(source: Source, words: string[], wish: Wish): Promise<
             process.exit();
         }
         const listener = await server.listenHttp({ ...wish.options, ...address });
-        note(`${server.name} ${server.version}: ${listener.url}`);
+        note(`The server ${server.name} listens on ${listener.url}`);
     });
 }
 

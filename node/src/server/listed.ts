@@ -140,9 +140,18 @@ function variablesOf(uri: string): string[] {
         if (NAME.test(name)) return name;
         throw new TypeError(
             `resource "${uri}": a template cannot have ${whole}, only {name} and ` +
-                "{+name}, whose value may have slashes",
+                `{+name}, whose value may have slashes${instead(uri, whole)}`,
         );
     });
+}
+
+/** Returns a way to write the variables of a query, if the expression has a query. */
+function instead(uri: string, expression: string): string {
+    const [, sign, names = ""] = expression.match(/^\{([?&])([\w,]+)\}$/) ?? [];
+    if (!sign) return "";
+    const parts = names.split(",").map((name) => `${name}={${name}}`);
+    const before = uri.slice(0, uri.indexOf(expression));
+    return `: write a query as text, as in ${before}${sign}${parts.join("&")}`;
 }
 
 /** A resource, or a template of resources if its URI has variables. */

@@ -27,7 +27,15 @@ import {
     safeText,
 } from "./item.js";
 import { checkOptions, type ToolOptions } from "./options.js";
-import { blocksOf, isPiece, jsonText, pieceOf, resultOf } from "./values.js";
+import {
+    blocksOf,
+    isHollow,
+    isPiece,
+    jsonText,
+    nameOf,
+    pieceOf,
+    resultOf,
+} from "./values.js";
 
 const { callReply } = native;
 const POLICIES = { never: 0, may: 1, must: 2 } as const;
@@ -126,6 +134,7 @@ export class Tool extends Item {
     }
 
     #replyJson(call: Call, value: unknown): void {
+        this.#refuseHollow(value);
         const { text } = pieceOf(value);
         const isObject = text?.startsWith("{") === true;
         callReply(call, text ?? null, null, isObject ? text : null);
@@ -140,8 +149,10 @@ export class Tool extends Item {
         const result = given ?? new Result([], { structured: value });
         // A generator has sent the blocks of a Result that it has yielded.
         const isBare = !result.content.length && (!given || !this.#streams);
-        const send = (structured: unknown): void =>
+        const send = (structured: unknown): void => {
+            this.#refuseHollow(structured);
             this.#replyResult(call, result, structured, isBare);
+        };
         if (result.isError && result.structured === undefined) {
             send(undefined);
             return;
@@ -151,6 +162,16 @@ export class Tool extends Item {
             return verdict.then((one) => send(this.#fitting(one)));
         }
         send(this.#fitting(verdict));
+    }
+
+    /** Refuses an object of a class whose members JSON.stringify does not see. */
+    #refuseHollow(value: unknown): void {
+        if (!isHollow(value)) return;
+        throw new TypeError(
+            `The tool ${this.key} returned an object of the class ` +
+                `${nameOf(value)} that has no members in JSON: give the class ` +
+                "a method toJSON, or return a plain object",
+        );
     }
 
     #fitting(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {

@@ -48,7 +48,28 @@ function plain(_: string, value: unknown): unknown {
     return value;
 }
 
-function nameOf(value: unknown): string {
+/**
+ * Returns whether a value is an object of a class of which JSON.stringify makes `{}`: it
+ * has no enumerable members of its own, only private ones or accessors of the class.
+ */
+export function isHollow(value: unknown): value is object {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+    const kind = Object.getPrototypeOf(value);
+    // a plain object, also one of another realm
+    if (kind === null || Object.getPrototypeOf(kind) === null) return false;
+    const { toJSON } = value as { toJSON?: unknown };
+    return (
+        Object.keys(value).length === 0 &&
+        typeof toJSON !== "function" &&
+        !HAVE_JSON.some((one) => value instanceof one)
+    );
+}
+
+/** Classes whose objects become JSON otherwise than by their members. */
+const HAVE_JSON = [Map, Set, Number, String, Boolean];
+
+/** The name of the class of an object, or the type of another value, for messages. */
+export function nameOf(value: unknown): string {
     if (typeof value === "object") return value?.constructor?.name ?? "null";
     return `a ${typeof value}`;
 }

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +137,10 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
     eras: list[Era] = ["modern", "legacy"] if access.era == "auto" else [access.era]
     told: dict[str, Any] = {}
     failure: segue.Error | None = None
+    lines = _Lines()
     for era in eras:
         try:
-            told[era] = await _introduction(screen, target, access, era)
+            told[era] = await _introduction(screen, target, access, era, lines.begin())
         except segue.Error as error:
             failure = error
     if not told:
@@ -154,11 +157,38 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
     return Exit.OK
 
 
+class _Lines:
+    """What several runs of a command write to standard error. A line that an earlier run
+    has written is not printed again."""
+
+    def __init__(self) -> None:
+        self._printed: Counter[str] = Counter()
+
+    def begin(self) -> Callable[[str], object]:
+        """Returns what takes the lines of the next run."""
+        run: Counter[str] = Counter()
+
+        def take(line: str) -> None:
+            run[line] += 1
+            if run[line] > self._printed[line]:
+                self._printed[line] += 1
+                print(line, file=sys.stderr, flush=True)
+
+        return take
+
+
 async def _introduction(
-    screen: Screen, target: Target, access: Access, era: Era
+    screen: Screen,
+    target: Target,
+    access: Access,
+    era: Era,
+    on_stderr: Callable[[str], object],
 ) -> dict[str, Any]:
     chosen = Access(access.headers, access.bearer, era)
-    async with connect(screen, target, chosen) as session:
+    options: segue.ConnectOptions = {}
+    if not isinstance(target, str):
+        options["on_stderr"] = on_stderr
+    async with connect(screen, target, chosen, options) as session:
         peer = session.peer
         told: dict[str, Any] = {
             "protocolVersion": peer.protocol_version,
@@ -219,12 +249,44 @@ def _show_introduction(screen: Screen, era: str, told: Mapping[str, Any]) -> Non
 def _members(schema: Mapping[str, Any]) -> list[str]:
     """Returns a line for each member of a schema: its name, its own schema as JSON, and
     whether it is required."""
-    properties = schema.get("properties") or {}
+    properties = _properties(schema)
     required = schema.get("required") or ()
     return [
         f"{name}{'' if name in required else '?'} {_compact(part)}"
         for name, part in properties.items()
     ]
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of a schema and their schemas. A reference to a definition that
+    has no references itself, such as an enum, is replaced by the definition."""
+    known = {
+        f"#/{place}/{name}": part
+        for place in ("$defs", "definitions")
+        for name, part in (schema.get(place) or {}).items()
+        if isinstance(part, dict) and not _has_reference(part)
+    }
+    properties: dict[str, Any] = schema.get("properties") or {}
+    return {name: _replaced(part, known) for name, part in properties.items()}
+
+
+def _has_reference(part: Any) -> bool:
+    parts = part.values() if isinstance(part, dict) else part
+    return isinstance(part, (dict, list)) and (
+        "$ref" in part or any(map(_has_reference, parts))
+    )
+
+
+def _replaced(part: Any, known: Mapping[str, Any]) -> Any:
+    if isinstance(part, list):
+        return [_replaced(one, known) for one in part]
+    if not isinstance(part, dict):
+        return part
+    made = {key: _replaced(value, known) for key, value in part.items()}
+    found = known.get(made["$ref"]) if isinstance(made.get("$ref"), str) else None
+    if found is None:
+        return made
+    return {**found, **{key: value for key, value in made.items() if key != "$ref"}}
 
 
 def _compact(value: Any) -> str:
@@ -262,7 +324,7 @@ def _first_line(item: Any) -> str:
 def _signature(tool: Any) -> str:
     """Returns the names of the tool's arguments. The names of optional arguments are in
     brackets."""
-    properties = tool.input_schema.get("properties") or {}
+    properties = _properties(tool.input_schema)
     required = tool.input_schema.get("required") or ()
     names = []
     for name, part in properties.items():

@@ -11,7 +11,7 @@ import ast
 import os
 from pathlib import Path
 
-__all__ = ["is_imported", "is_program"]
+__all__ = ["is_imported", "is_program", "store_of"]
 
 _SERVE = ("run", "serve", "serving")
 # Their function run() serves no segue.Server over standard input and output.
@@ -41,6 +41,26 @@ def is_imported(path: Path) -> bool:
         return False
     places = [place for node in ast.walk(tree) for place in _places(node)]
     return "http" in places or (not places and not is_program(path))
+
+
+def store_of(path: Path) -> str | None:
+    """Returns the store that a file gives to `run` or `serving`, as in
+    `server.run(store="tasks.db")`; None if it gives none, several, or none that its text
+    tells.
+    """
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, ValueError, SyntaxError):
+        return None
+    stores = {
+        one.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _places(node)
+        for one in node.keywords
+        if one.arg == "store" and isinstance(one.value, ast.Constant)
+    }
+    (store,) = stores if len(stores) == 1 else (None,)
+    return store if isinstance(store, str) else None
 
 
 def _imports_segue(node: ast.AST) -> bool:

@@ -17,7 +17,7 @@ from typing import Literal
 import segue
 from segue.cli.codes import AlreadyTold, Exit, UsageError
 from segue.cli.loading import parse_source
-from segue.cli.programs import is_imported, is_program
+from segue.cli.programs import is_imported, is_program, store_of
 from segue.cli.screen import Screen
 from segue.tokens import Target
 
@@ -54,7 +54,8 @@ def parse_target(text: str) -> Target:
     shell does.
 
     ``file.py:name`` is served by ``segue run``, and so is a file that makes a
-    `segue.Server` and does not serve it over standard input and output. Any other file
+    `segue.Server` and does not serve it over standard input and output. The store that
+    the file gives to `server.run`, as a text, is used. Any other file
     that ends in ``.py`` is run with the current Python. The name of a file that exists
     needs no quotes of its own.
 
@@ -74,7 +75,9 @@ def parse_target(text: str) -> Target:
         return words
     source = parse_source(file)
     if is_named or is_imported(source.path):
-        return [*_RUN, file, *(["--", *more] if more else [])]
+        store = store_of(source.path)
+        kept = [] if store is None else ["--store", store]
+        return [*_RUN, file, *kept, *(["--", *more] if more else [])]
     if is_program(source.path):
         return [file if os.sep in file else os.path.join(os.curdir, file), *more]
     return [sys.executable, *words]

@@ -123,7 +123,7 @@ async def _first(*events: asyncio.Event | asyncio.Task[Any]) -> None:
 def announce(server: Server, serving: Serving) -> None:
     """Says on standard error where the server is. Over stdio there is nothing to say."""
     if serving.url:
-        print(f"{server.name} {server.version}: {serving.url}", file=sys.stderr)
+        print(f"The server {server.name} listens on {serving.url}", file=sys.stderr)
 
 
 async def _serve(server: Server, serving: Serving, started: Started) -> int:

@@ -299,8 +299,9 @@ class Serving:
     async def aclose(self, drain: float | None = None) -> None:
         """Ends the serving. New calls are refused, and running calls may end within
         `drain` seconds. During this time, clients over HTTP may come back for their
-        answers; clients that have gone are not waited for. Then the handlers are cancelled. Tasks are left to the next server on the
-        store, which runs tasks of restartable tools again and fails all other tasks."""
+        answers; clients that have gone are not waited for. Then the handlers are
+        cancelled. Tasks are left to the next server on the store, which runs tasks of
+        restartable tools again and fails all other tasks."""
         host, self._host = self._host, None
         if host is None:
             return
