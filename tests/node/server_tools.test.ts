@@ -381,8 +381,9 @@ inEachWorld("an object of a class needs members in JSON", async (world) => {
         ] as const) {
             const found = await session.call(name, {}, { throwOnError: false });
             const said =
-                `The tool ${name} returned an object of the class ${kind} that has no ` +
-                "members in JSON: give the class a method toJSON, or return a plain object";
+                `The tool ${name} returned an object of the class ${kind} that has ` +
+                "no members in JSON: give the class a method toJSON, or return a " +
+                "plain object";
             assert.deepEqual([found.isError, found.text], [true, said]);
         }
         for (const name of ["told", "open"])
