@@ -26,7 +26,7 @@ export function serverCommand(...args: string[]): string[] {
 }
 
 /** A child process that prints lines. */
-class Program {
+export class Program {
     readonly child: ChildProcess;
     private readonly lines: AsyncIterator<string>;
 

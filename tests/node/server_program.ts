@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { appendFileSync, existsSync, watch } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { type Context, Server, type Store, stores } from "segue-mcp";
+import { type Context, RpcError, Server, type Store, stores } from "segue-mcp";
 import { z } from "zod";
 
 const { values } = parseArgs({
@@ -85,6 +85,14 @@ const input = { to: z.number(), pauseAt: z.number() };
 server.tool("count", { input, task: "may", restartable: true }, counting);
 server.tool("parked", { input, resumable: true, restartable: true }, counting);
 server.tool("lost", { task: "may" }, begun);
+const file = { input: { file: z.string() }, task: "may" } as const;
+/** Fails after two segments, when the file exists. */
+server.tool("fails", file, async function* ({ file }, ctx) {
+    yield "one ";
+    await fileIsThere(file, ctx.signal);
+    yield "two ";
+    throw new RpcError(5, "why", { more: 1 });
+});
 const fatal = { input: { file: z.string() }, resumable: true, restartable: true };
 server.tool("die", fatal, ({ file }) => {
     appendFileSync(file, "died\n");
