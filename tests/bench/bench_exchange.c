@@ -125,7 +125,8 @@ static void call_by_hand(host *h)
 static void run_by_hand(host *h, int64_t calls)
 {
     http_write_request(&h->request, 0, "tools/call", "echo",
-                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a quick fox\"},");
+                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a quick fox\"},",
+                       NULL);
     cut_request(h);
     for (int64_t i = 0; i < calls; i++)
         call_by_hand(h);
@@ -139,7 +140,8 @@ _Noreturn static void call_by_socket(const host *h, int64_t calls)
     char answer[ANSWER_SIZE];
     int port = atoi(strrchr(segue_listener_url(h->listener), ':') + 1);
     http_write_request(&request, port, "tools/call", "echo",
-                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a quick fox\"},");
+                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a quick fox\"},",
+                       NULL);
     int fd = http_connect(port);
     for (int64_t i = 0; i < calls; i++) {
         http_send(fd, &request);

@@ -2,7 +2,8 @@
  * the server is measured. This process does not use Segue.
  *
  *   bench_http_load [--cpu N] calls CONNECTIONS MILLISECONDS
- *                   [--threads N] [--streams N] [--work US] [--warm MS] COMMAND...
+ *                   [--threads N] [--streams N] [--work US] [--warm MS]
+ *                   [--keyed 1] COMMAND...
  *   bench_http_load [--cpu N] idle COUNT COMMAND...
  *   bench_http_load [--cpu N] drain SEGMENTS BYTES COMMAND...
  *
@@ -12,7 +13,7 @@
  * answer in ten may be of that form.
  * --threads: this many threads share the connections. --streams: this many idle event
  * streams are open beside them. --work: the tool computes for this time. --warm: earlier
- * calls do not count (200 ms).
+ * calls do not count (200 ms). --keyed 1: each call has an idempotency key of its own.
  * idle: the cost of this many connections that have been
  * used once. drain: how fast events of a task come out of the server when their reader
  * ignores them.
@@ -36,6 +37,9 @@
 #define LATE_SHARE 10 /* at most a tenth of the answers may come late */
 #define LAST_CHUNK "0\r\n\r\n"
 #define TAIL (sizeof LAST_CHUNK - 1)
+#define KEY_DIGITS 16
+#define KEY "0000000000000000"
+#define KEYS_EACH INT64_C(1000000000000) /* more than a thread uses */
 
 static const char text_argument[] = "\"text\":\"The quick brown fox\"";
 
@@ -54,6 +58,7 @@ typedef struct load {
     size_t threads;
     size_t streams;
     int64_t work_us;
+    bool keyed;
     int64_t warm_ms;
     int64_t begin_ns; /* answers count between the two times */
     int64_t end_ns;
@@ -61,6 +66,9 @@ typedef struct load {
 
 typedef struct worker {
     const load *load;
+    http_text request;
+    char *key; /* the digits of the idempotency key in the request; NULL = no key */
+    int64_t keys;
     pthread_t thread;
     line *lines;
     size_t count;
@@ -72,10 +80,18 @@ typedef struct worker {
 
 /* ---- a worker ---- */
 
-static void ask(const worker *w, line *l, int64_t now)
+static void write_key(char *to, int64_t number)
+{
+    for (size_t i = KEY_DIGITS; i--; number /= 10)
+        to[i] = (char)('0' + number % 10);
+}
+
+static void ask(worker *w, line *l, int64_t now)
 {
     l->sent_ns = now;
-    http_send(l->fd, &w->load->request);
+    if (w->key)
+        write_key(w->key, ++w->keys);
+    http_send(l->fd, &w->request);
 }
 
 /* On a busy machine the time may pass without an answer. Then the first one after it
@@ -181,7 +197,8 @@ static void write_call(load *l)
         snprintf(members, sizeof members, "\"name\":\"echo\",\"arguments\":{%s},",
                  text_argument);
     http_write_request(&l->request, l->server.port, "tools/call",
-                       l->work_us ? "work" : "echo", members);
+                       l->work_us ? "work" : "echo", members,
+                       l->keyed ? "\"dev.segue/idempotencyKey\":\"" KEY "\"," : NULL);
 }
 
 /* Makes a few calls first: the first call of a server may take so long that its answer
@@ -201,7 +218,7 @@ static void open_streams(const load *l)
 {
     http_text request;
     http_write_request(&request, l->server.port, "subscriptions/listen", NULL,
-                       "\"notifications\":{\"toolsListChanged\":true},");
+                       "\"notifications\":{\"toolsListChanged\":true},", NULL);
     for (size_t i = 0; i < l->streams; i++) {
         int fd = http_connect(l->server.port);
         http_send(fd, &request);
@@ -259,6 +276,9 @@ static void run_calls(load *l, char **command, int64_t run_ms)
     for (size_t i = 0; i < l->threads; i++) {
         workers[i].load = l;
         workers[i].count = l->connections / l->threads;
+        workers[i].request = l->request;
+        workers[i].key = l->keyed ? strstr(workers[i].request.bytes, KEY) : NULL;
+        workers[i].keys = (int64_t)(i + 1) * KEYS_EACH;
         add_lines(&workers[i]);
     }
     l->begin_ns = bench_now_ns() + l->warm_ms * 1000000;
@@ -296,6 +316,8 @@ static void parse_calls(load *l, int argc, char **argv)
             l->work_us = value;
         else if (strcmp(argv[at], "--warm") == 0)
             l->warm_ms = value;
+        else if (strcmp(argv[at], "--keyed") == 0)
+            l->keyed = value != 0;
         else
             bench_fail("no such option");
     }
@@ -340,7 +362,7 @@ static void start_task(const load *l, long long segments, long long bytes, char 
     snprintf(members, sizeof members,
              "\"name\":\"stream\",\"arguments\":{\"n\":%lld,\"bytes\":%lld},", segments,
              bytes);
-    http_write_request(&request, l->server.port, "tools/call", "stream", members);
+    http_write_request(&request, l->server.port, "tools/call", "stream", members, NULL);
     int fd = http_connect(l->server.port);
     http_send(fd, &request);
     http_read_answer(fd, answer, sizeof answer);
@@ -359,7 +381,7 @@ static void run_drain(load *l, long long segments, long long bytes, char **comma
     int64_t cpu = bench_cpu_ns(l->server.pid);
     start_task(l, segments, bytes, id);
     snprintf(members, sizeof members, "\"taskId\":\"%s\",", id);
-    http_write_request(&l->request, l->server.port, "tasks/stream", id, members);
+    http_write_request(&l->request, l->server.port, "tasks/stream", id, members, NULL);
     int fd = http_connect(l->server.port);
     http_send(fd, &l->request);
     int64_t events = http_drain_events(fd);

@@ -16,7 +16,7 @@
 static const char ok[] = "HTTP/1.1 200 ";
 
 void http_write_request(http_text *request, int port, const char *method,
-                        const char *name, const char *members)
+                        const char *name, const char *members, const char *meta)
 {
     char body[HTTP_TEXT_SIZE];
     char naming[128] = "";
@@ -24,12 +24,12 @@ void http_write_request(http_text *request, int port, const char *method,
         snprintf(naming, sizeof naming, "Mcp-Name: %s\r\n", name);
     int len = snprintf(
         body, sizeof body,
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s\"_meta\":{"
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s\"_meta\":{%s"
         "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
         "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"bench\",\"version\":\"0\"},"
         "\"io.modelcontextprotocol/clientCapabilities\":{\"extensions\":{"
         "\"io.modelcontextprotocol/tasks\":{}}}}}}",
-        method, members);
+        method, members, meta ? meta : "");
     int all = snprintf(request->bytes, sizeof request->bytes,
                        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
                        "Content-Type: application/json\r\n"

@@ -13,9 +13,9 @@ typedef struct http_text {
 } http_text;
 
 /* Writes one request. name: value of Mcp-Name, or NULL; members: those of params without
- * _meta, each with a comma behind it. */
+ * _meta, meta: further members of _meta, or NULL. Each member has a comma behind it. */
 void http_write_request(http_text *request, int port, const char *method,
-                        const char *name, const char *members);
+                        const char *name, const char *members, const char *meta);
 
 /* Returns a connected socket without delays. */
 int http_connect(int port);

@@ -28,7 +28,7 @@ SDK = sdk_figures.Sdk(
     needs={os.path.join(PROGRAMS, "segue_server.js"): ".ci/node ready",
            os.path.join(PEERS, "node_modules"): ".ci/setup-peers"},
     warm_ms=3000,  # until V8 has compiled the hot code
-    server_goal=8, one_goal=3, client_goal=3, stream_goal=400000)
+    server_goal=8, one_goal=4, client_goal=3, stream_goal=1200000)
 
 
 def measure(programs, report, plan, build):

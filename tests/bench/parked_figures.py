@@ -108,16 +108,16 @@ def measure(programs, report, plan, build):
         size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal")
                    if os.path.exists(path + suffix))
         report.add(name + "_file", [size / 2**20], "MiB")
-        report.add(name + "_create", [rate], "tasks/s")
-        report.add(name + "_get_p99", many, "us", few, ("ratio", "<=", 2))
+        report.add(name + "_create", [rate], "tasks/s", goal=("value", ">=", 30000))
+        report.add(name + "_get_p99", many, "us", few, ("ratio", "<=", 1.2))
         start = time.monotonic()
         server = Server(programs, path)
         server.get(tasks[0])
         report.add(name + "_open", [time.monotonic() - start], "s",
-                   goal=("value", "<=", 5))
+                   goal=("value", "<=", 1))
         server.get(tasks[-1])
         again = [server.get_p99_us(tasks)]
         report.add(name + "_again_p99", again, "us", few,
-                   ("ratio", "<=", 2))
+                   ("ratio", "<=", 1.2))
         report.add(name + "_again", [server.resident_mib() - idle], "MiB")
         server.kill()

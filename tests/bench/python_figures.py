@@ -22,7 +22,7 @@ def program(interpreter, whose):
 SDK = sdk_figures.Sdk(
     name="python", ours=program(OURS, "segue"), theirs=program(OFFICIAL, "official"),
     needs={OURS: ".ci/python ready", OFFICIAL: ".ci/setup-peers"}, warm_ms=1000,
-    server_goal=10, one_goal=5, client_goal=4, stream_goal=250000)
+    server_goal=10, one_goal=5, client_goal=4, stream_goal=1000000)
 
 
 def measure(programs, report, plan):
