@@ -1,4 +1,5 @@
 """Loads that make an exact number of calls, for servers that valgrind makes slow."""
+import itertools
 import json
 import re
 import select
@@ -14,8 +15,8 @@ META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
 WAIT_S = 60
 
 
-def body_of(number, method, **params):
-    params["_meta"] = META
+def body_of(number, method, meta=None, **params):
+    params["_meta"] = {**META, **(meta or {})}
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method,
                        "params": params}, separators=(",", ":")).encode()
 
@@ -24,10 +25,13 @@ def call_of(number, name, **arguments):
     return body_of(number, "tools/call", name=name, arguments=arguments)
 
 
-def echo_of(number, varies=False):
-    """varies: each call has another text than the call before, of another length."""
-    fox = f" jumps {number} times over {'-' * (number % 23)}" if varies else ""
-    return call_of(number, "echo", text="The quick brown fox" + fox)
+def echo_of(number, how=""):
+    """how: "varied" = each call has another text than the call before, of another length;
+    "keyed" = each call has an idempotency key of its own."""
+    fox = f" jumps {number} times over {'-' * (number % 23)}" if how == "varied" else ""
+    meta = {"dev.segue/idempotencyKey": f"key-{number:016}"} if how == "keyed" else None
+    return body_of(number, "tools/call", meta, name="echo",
+                   arguments={"text": "The quick brown fox" + fox})
 
 
 def check(is_right, what):
@@ -126,13 +130,14 @@ def read_answer(line):
     return body
 
 
-def echo_over_http(command, count, connections, varies=False):
+def echo_over_http(command, count, connections, how=""):
     """Sends a call on each connection, reads all answers, and begins again."""
+    numbers = itertools.count(1)
     server = Listening(command)
     lines = [server.connect() for _ in range(connections)]
-    for number in range(count // connections):
+    for _ in range(count // connections):
         for line in lines:
-            server.call(line, "tools/call", "echo", echo_of(number, varies))
+            server.call(line, "tools/call", "echo", echo_of(next(numbers), how))
         for line in lines:
             body = read_answer(line)
             check(b'"text":"The quick' in body, body)

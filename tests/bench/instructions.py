@@ -36,7 +36,9 @@ def works(programs):
         "http_echo": (lambda prefix, count: load.echo_over_http(
             [*prefix, http], count, 64), *CALLS),
         "http_echo_varied": (lambda prefix, count: load.echo_over_http(
-            [*prefix, http], count, 64, varies=True), *CALLS),
+            [*prefix, http], count, 64, "varied"), *CALLS),
+        "http_echo_keyed": (lambda prefix, count: load.echo_over_http(
+            [*prefix, http], count, 64, "keyed"), *CALLS),
         "stdio_echo": (lambda prefix, count: load.echo_in_pipes(
             [*prefix, pipes], count, 32), *CALLS),
         "http_segment": (lambda prefix, count: load.stream_over_http(
