@@ -280,7 +280,7 @@ for (const era of ["modern", "legacy"] as const) {
                 error instanceof DisconnectedError &&
                 error.retryable &&
                 typeof error.token === "string" &&
-                error.message.includes("1000 ms (reconnect_timeout_ms)"),
+                error.message.includes("1000 ms (reconnectTimeoutMs)"),
         );
         assert.ok((told.at(-1)?.attempt ?? 0) > 0); // an idle machine makes more attempts
         assert.ok(told.every((one) => one.delayMs <= 1100 && one.reason !== ""));
