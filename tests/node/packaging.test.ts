@@ -62,12 +62,12 @@ function load(addon: string): string {
 test("all that is missing is named with its packages", () => {
     const addon = copyAddon({
         "libev.so.4": "libev.so.9",
-        "libcurl.so.4": "libcurl.so.9",
+        "libssl.so.3": "libssl.so.9",
     });
     assert.equal(
         load(addon),
         "AddonError: segue-mcp needs system libraries that are not installed: " +
-            "libcurl.so.9, libev.so.9. On Debian 12: apt-get install libcurl4 libev4",
+            "libev.so.9, libssl.so.9. On Debian 12: apt-get install libev4 libssl3",
     );
 });
 
@@ -91,10 +91,8 @@ test("every library of ours has a package", () => {
     const direct = [
         "libwebsockets",
         "libev",
-        "libcurl",
         "libsqlite3",
         "libhiredis",
-        "libpq",
         "libssl",
         "libcrypto",
     ];
@@ -102,7 +100,8 @@ test("every library of ours has a package", () => {
     const names = listed.split("\n").map((line) => line.trim().split(" ")[0] ?? "");
     const ours = names.filter((name) => direct.includes(name.split(".so")[0] ?? ""));
     assert.equal(ours.length, direct.length);
-    const told = loader.explainMissing(ours);
+    const late = ["libcurl.so.4", "libpq.so.5"]; // loaded when they are first needed
+    const told = loader.explainMissing([...ours, ...late]);
     assert.doesNotMatch(told, /the package of/);
     assert.match(told, /libwebsockets-evlib-ev/);
 });
