@@ -61,6 +61,11 @@ void sgi_store_queue_mark_due(sgi_store_queue *queue);
 void sgi_store_slot_unlock(sgi_store_slot *slot);
 void sgi_store_slot_lock(sgi_store_slot *slot);
 
+/* Asks the store what the job wants to know, and fills the job (in store_ask.c). The
+ * caller has released the lock of a blocking store. */
+segue_status sgi_store_queue_ask(segue_store *store, sgi_store_listener *by,
+                                 sgi_store_job *job);
+
 /* ---- store_changes.c; the caller holds the lock ---- */
 segue_status sgi_store_queue_listen(sgi_store_queue *queue);
 /* Stops listening. Releases the lock for a time. For a blocking store, only its worker

@@ -75,53 +75,6 @@ void sgi_stores_fill_host_functions(sgi_host_functions *host)
     host->records = host_records;
 }
 
-/* Reads a log. If the job follows the log, following starts before the read, so that
- * entries that are added during the read are reported. */
-static segue_status read_log(segue_store *store, sgi_store_listener *by,
-                             sgi_store_job *job)
-{
-    segue_status status = SEGUE_OK;
-    if (job->follows)
-        status = sgi_store_follow(by, job->id, true);
-    return status == SEGUE_OK
-               ? sgi_store_read(store, job->id, job->after, sgi_store_job_add_entry, job)
-               : status;
-}
-
-static segue_status release(sgi_store_listener *by, const sgi_store_job *job)
-{
-    segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
-    memcpy(write.id, job->id, sizeof write.id);
-    return sgi_store_commit_by(by, &write, 1);
-}
-
-static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_store_job *job)
-{
-    switch (job->kind) {
-    case SGI_STORE_JOB_FIND:
-        return sgi_store_find(store, job->task_id, job->task_id ? NULL : job->key,
-                              sgi_store_job_add_record, job);
-    case SGI_STORE_JOB_READ:
-        return read_log(store, by, job);
-    case SGI_STORE_JOB_CLAIM:
-        return sgi_store_claim(store, sgi_store_job_add_record, job);
-    case SGI_STORE_JOB_PURGE:
-        return sgi_store_purge(store, job->now_ms, &job->next_ms);
-    case SGI_STORE_JOB_LIST:
-        return sgi_store_list(store, job->key, job->now_ms, job->task_id,
-                              sgi_store_job_add_record, job);
-    case SGI_STORE_JOB_LEAVE:
-        return sgi_store_follow(by, job->id, false);
-    case SGI_STORE_JOB_POST:
-        return sgi_store_post_command(by, job->id, job->command.p, job->command.len);
-    case SGI_STORE_JOB_RELEASE:
-        return release(by, job);
-    case SGI_STORE_JOB_NOTHING:
-        return SEGUE_OK;
-    }
-    return SEGUE_E_INVALID;
-}
-
 void sgi_store_slot_unlock(sgi_store_slot *slot)
 {
     if (slot->blocking)
@@ -165,7 +118,7 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     if (!job)
         return false;
     sgi_store_slot_unlock(slot);
-    segue_status status = ask(slot->store, q->listener, job);
+    segue_status status = sgi_store_queue_ask(slot->store, q->listener, job);
     sgi_store_slot_lock(slot);
     /* a job is not repeated, as a commit is: its owner repeats it, or answers a client */
     if (job->status == SEGUE_OK) /* an error that a callback has set stays */

@@ -261,6 +261,23 @@ serverTest("AS-93b: a server that dies and comes back", async (server) => {
     await session.close();
 });
 
+// The store keeps the key of the server, so the session of 2025-11-25 goes on.
+serverTest("a session lists its tasks after a crash", async (server) => {
+    const session = await connect(server.url, { era: "legacy" });
+    const task = await session.start("slow_compute", { ms: 50, label: "x" });
+    assert.equal((await task.result()).text, "Computed: x");
+    await server.kill();
+    await server.start();
+    const { tasks } = JSON.parse(await session.requestRaw("tasks/list", {})) as {
+        tasks: { taskId: string }[];
+    };
+    assert.deepEqual(
+        tasks.map((one) => one.taskId),
+        [task.id],
+    );
+    await session.close();
+});
+
 for (const era of ["modern", "legacy"] as const) {
     serverTest(`a server that stays away is given up (${era})`, async (server) => {
         const told: Reconnect[] = [];

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import segue
@@ -288,6 +289,21 @@ def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
                     await asyncio.to_thread(server.start)
             assert numbers == [*range(1, 41)]
             assert (await task).text == story(*range(1, 41))
+
+    run(work)
+
+
+def test_a_session_lists_its_tasks_after_a_crash(server: HttpServer) -> None:
+    """The store keeps the key of the server, so the session of 2025-11-25 goes on."""
+
+    async def work() -> None:
+        async with segue.connect(server.url, era="legacy") as session:
+            task = await session.start("slow_compute", ms=50, label="x")
+            assert (await task.result()).text == "Computed: x"
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+            answer = msgspec.json.decode(await session.request_raw("tasks/list", {}))
+            assert [one["taskId"] for one in answer["tasks"]] == [task.id]
 
     run(work)
 

@@ -143,7 +143,11 @@ static void a_server_of_its_own(world *w)
     char cursor[CURSOR_SIZE];
     take_cursor(page(world_connect(w, NULL), "tools/list", NULL), cursor);
     world_restart(w);
-    assert_code(page(world_connect(w, NULL), "tools/list", cursor), -32602);
+    const char *r = page(world_connect(w, NULL), "tools/list", cursor);
+    if (w->store_kind == WORLD_MEMORY)
+        assert_code(r, -32602);
+    else /* the file keeps the key of the server */
+        assert_int_not_equal(strlen(json_at(r, "result.tools.0.name")), 0);
 }
 
 static void two_per_page_of_a_service(segue_server_options *options)
@@ -243,7 +247,7 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, two_per_public_page},
     {"a cursor stays good while items come and go", items_come_and_go,
      ONLY_HERE | ONE_DRIVE, two_per_page},
-    {"a cursor ends with a server that has a key of its own", a_server_of_its_own,
+    {"a cursor is good as long as the key of the server", a_server_of_its_own,
      ONLY_HERE | ONE_DRIVE, two_per_page},
     {"servers with one key open each other's cursors", servers_with_one_key,
      ONLY_HERE | ONE_DRIVE, two_per_page_of_a_service},

@@ -223,7 +223,8 @@ static void its_clock_hears_of_the_other_server(world *w)
     wire *b = legacy_connect(&take_over_other, "Ada", CAPS_Z);
     ask_resume(b);
     world_advance(w, 30000); /* maxWait of the fixtures is 10 s */
-    assert_int_equal(w->server->cluster.by_task.count, 1);
+    const size_t boxes = w->server->mailbox.box != NULL;
+    assert_int_equal(w->server->cluster.by_task.count, 1 + boxes);
     assert_null(strstr(wire_history(b), "\"error\""));
     wire_cut(b);
     world_advance(w, 15000);

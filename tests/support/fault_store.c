@@ -36,6 +36,7 @@ struct fault_store {
     int unreadable;
     uint64_t trim;
     int32_t records;
+    int keyless, hides_key;
     made *all;
     size_t count;
     int changed, commits, refusals, finds, reads, drops;
@@ -62,8 +63,19 @@ static made *find_made(const fault_store *f, const uint8_t *id)
     return NULL;
 }
 
+/* A mailbox of a server (engine/server/mailbox.h) is no operation of a client. */
+static int is_mailbox(const segue_store_record *record)
+{
+    int i = 0;
+    while (i < SEGUE_STORE_HASH_SIZE && record->principal[i] == 0xff)
+        i++;
+    return i == SEGUE_STORE_HASH_SIZE;
+}
+
 static void note_create(fault_store *f, const segue_store_record *record)
 {
+    if (is_mailbox(record))
+        return;
     f->all = realloc(f->all, (f->count + 1) * sizeof *f->all);
     made *m = &f->all[f->count++];
     memset(m, 0, sizeof *m);
@@ -135,12 +147,22 @@ static segue_status commit_kept(fault_store *f, const segue_store_write *writes,
     return status;
 }
 
+/* The account and the faults are about the operations of clients, not about the key that
+ * the server keeps in the store when it starts. */
+static int is_key(const char *task_id)
+{
+    return task_id && !strcmp(task_id, "dev.segue/seal-key");
+}
+
 static segue_status commit(void *self, const segue_store_write *writes, size_t count)
 {
     fault_store *f = self;
     int now = 0;
     if (f->dead)
         return SEGUE_E_STORE;
+    if (writes->kind == SEGUE_STORE_CREATE && is_key(writes->record->task_id))
+        return f->keyless && f->keyless-- ? SEGUE_E_STORE
+                                          : sgi_store_commit(f->inner, writes, count);
     if (f->refuse > 0) {
         f->refuse--;
         f->refusals++;
@@ -167,7 +189,9 @@ static segue_status find(void *self, const char *task_id, const uint8_t *key,
                          segue_store_record_fn fn, void *user)
 {
     fault_store *f = self;
-    f->finds++;
+    f->finds += !is_key(task_id);
+    if (is_key(task_id) && f->hides_key && f->hides_key--)
+        return SEGUE_E_NOT_FOUND;
     return f->dead ? SEGUE_E_STORE : sgi_store_find(f->inner, task_id, key, fn, user);
 }
 
@@ -381,6 +405,16 @@ int fault_store_changed(const fault_store *f)
 int fault_store_finds(const fault_store *f)
 {
     return f->finds;
+}
+
+void fault_store_refuse_key(fault_store *f, int times)
+{
+    f->keyless = times;
+}
+
+void fault_store_hide_key(fault_store *f)
+{
+    f->hides_key = 1;
 }
 
 void fault_store_fail_reads(fault_store *f, segue_status status, int times)

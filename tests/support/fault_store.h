@@ -30,6 +30,11 @@ fault_store *fault_store_new_blocking(const char *path, segue_store **handle);
 void fault_store_die(fault_store *f, fault_where where, int32_t kind, int n, int *died);
 /* The next `times` commits answer with the status. */
 void fault_store_refuse(fault_store *f, segue_status status, int times);
+/* The next `times` commits of the server's key fail. */
+void fault_store_refuse_key(fault_store *f, int times);
+/* The next search for the server's key finds none, as if another server stored it after
+ * that. */
+void fault_store_hide_key(fault_store *f);
 /* The next `times` reads of a log answer with the status. */
 void fault_store_fail_reads(fault_store *f, segue_status status, int times);
 /* Reads SEGUE_FAULT of a fixture server: "before:N", "after:N", "before-create:N",

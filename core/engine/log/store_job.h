@@ -23,6 +23,10 @@ typedef enum sgi_store_job_kind {
     /* sends the forwarded command in `command` to the owner of the operation `id` */
     SGI_STORE_JOB_POST,
     SGI_STORE_JOB_RELEASE, /* lets other servers claim the operation `id` */
+    /* finds an operation by task_id; if the store has none, makes one that has ended and
+     * is never purged, and finds it: with the data `command`, the principal `key`, the
+     * id `id` and the time now_ms */
+    SGI_STORE_JOB_KEEP,
     /* does nothing; when this job is done, the commits before it are also done */
     SGI_STORE_JOB_NOTHING
 } sgi_store_job_kind;

@@ -78,7 +78,8 @@ static sgi_op *make_box(segue_server *server)
 
 void sgi_mailbox_create(segue_server *server)
 {
-    if (server->mailbox.box || !server->seal.shared || server->stage >= SGI_SERVER_CLOSED)
+    if (server->mailbox.box || !sgi_seal_is_common(&server->seal) ||
+        server->stage >= SGI_SERVER_CLOSED)
         return;
     sgi_op *box = make_box(server);
     if (!box)
@@ -225,8 +226,8 @@ static void write_letter(sgi_buf *out, const sgi_peer *peer, const sgi_message *
 static bool is_for_another(const sgi_peer *peer, const sgi_question_id_parts *parts)
 {
     const segue_server *server = peer->server;
-    return server->seal.shared && server->stage < SGI_SERVER_DEAD && !parts->is_lasting &&
-           !parts->position && peer->questions->session &&
+    return sgi_seal_is_common(&server->seal) && server->stage < SGI_SERVER_DEAD &&
+           !parts->is_lasting && !parts->position && peer->questions->session &&
            !sgi_str_eq(parts->operation, sgi_str_of(server->name));
 }
 

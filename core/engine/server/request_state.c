@@ -69,6 +69,12 @@ segue_status sgi_request_state_open(const sgi_inbound *in, const sgi_call_kind *
         return status;
     }
     state->is_ours = !memcmp(bytes->p, server->cluster.mark, SGI_SERVER_MARK);
+    if (!state->is_ours && !server->seal.shared) {
+        /* Only an application that sets a seal_key has written its tools for this: they
+         * run again from their start. A key that the store keeps is for sessions. */
+        sgi_buf_free(bytes);
+        return SEGUE_E_INVALID;
+    }
     state->id = (sgi_str){bytes->p + SGI_SERVER_MARK, SGI_RANDOM_TEXT};
     state->carried = (sgi_json){bytes->p + HEAD, bytes->len - HEAD};
     return SEGUE_OK;

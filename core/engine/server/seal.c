@@ -24,6 +24,16 @@ bool sgi_seal_init(sgi_seal *seal, sgi_engine *engine, const void *key, const vo
     return true;
 }
 
+void sgi_seal_set_kept_key(sgi_seal *seal, const uint8_t *key)
+{
+    if (memcmp(seal->keys[0], key, SGI_AEAD_KEY) != 0) {
+        memcpy(seal->keys[1], seal->keys[0], SGI_AEAD_KEY);
+        memcpy(seal->keys[0], key, SGI_AEAD_KEY);
+        seal->count = 2;
+    }
+    seal->kept = true;
+}
+
 static sgi_str view(const uint8_t *bytes, size_t n)
 {
     return (sgi_str){(const char *)bytes, n};

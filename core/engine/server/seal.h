@@ -4,8 +4,8 @@
  * expiry. For any other use the text is refused like a forged text. The same content
  * always gives the same text.
  *
- * A server without a given key makes a random key, so its texts become invalid when the
- * server ends. Servers with the same key can open each other's texts. With two keys, the
+ * A server without a given key makes a random key. Its texts become invalid when the
+ * server ends, unless the store keeps the key (kept_key.h). Servers with the same key can open each other's texts. With two keys, the
  * first key seals and both keys open, so a key can be replaced while texts of the old key
  * are in use. This code does no input or output; its functions are called under the
  * engine's lock. */
@@ -29,6 +29,9 @@ typedef struct sgi_seal {
     int32_t count;
     /* the application has set the key, so other servers may have the same key */
     bool shared;
+    /* the store keeps the key (kept_key.h), so other servers on the store have the same
+     * key */
+    bool kept;
 } sgi_seal;
 
 /* The use, the owner and the subject for which a sealed text is valid. */
@@ -46,6 +49,16 @@ typedef struct sgi_seal_purpose {
  * system gives no random bytes. */
 bool sgi_seal_init(sgi_seal *seal, sgi_engine *engine, const void *key,
                    const void *older);
+
+/* Seals with this key of SGI_AEAD_KEY bytes from now on, which the store keeps. The key
+ * is copied. What was sealed with the random key can still be opened. */
+void sgi_seal_set_kept_key(sgi_seal *seal, const uint8_t *key);
+
+/* True when other servers can have the same key. */
+static inline bool sgi_seal_is_common(const sgi_seal *seal)
+{
+    return seal->shared || seal->kept;
+}
 
 /* Seals these bytes and appends the sealed text to `out`. The text has only the
  * characters A-Z a-z 0-9 - _. expires_ms: wall clock time; 0 = the text never expires.

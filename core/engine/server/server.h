@@ -214,7 +214,9 @@ struct segue_server {
     sgi_late_answer_usage late;
     /* the mailbox to which other servers send answers for plain calls of this server */
     sgi_mailbox mailbox;
-    sgi_seal seal; /* seals the texts that clients send back */
+    sgi_seal seal;            /* seals the texts that clients send back */
+    sgi_timer kept_key_again; /* due when the server asks the store for its key again */
+    bool lacks_kept_key;      /* the store has failed to keep the key */
     /* digests of the names of ended sessions (session_name.c) */
     sgi_digest_ring *ended_sessions;
     sgi_withdrawn_calls withdrawn;

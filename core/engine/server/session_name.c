@@ -68,7 +68,7 @@ bool sgi_wire_session_give_name(sgi_wire_session *session)
     const sgi_seal_purpose subject = good_for(session->who);
     uint8_t bytes[SIZE];
     sgi_buf name;
-    if (!server->seal.shared || session->is_named)
+    if (!sgi_seal_is_common(&server->seal) || session->is_named)
         return true;
     write_handshake(&session->handshake, bytes);
     sgi_buf_init(&name, sgi_engine_mem(server->engine));
@@ -135,7 +135,8 @@ segue_status sgi_wire_session_new_from_name(segue_server *server, sgi_principal 
     const sgi_seal_purpose subject = good_for(who);
     sgi_wire_session *session = NULL;
     sgi_buf bytes;
-    if (!server->seal.shared || name.n >= sizeof session->id || was_ended(server, name))
+    if (!sgi_seal_is_common(&server->seal) || name.n >= sizeof session->id ||
+        was_ended(server, name))
         return SEGUE_E_NOT_FOUND;
     sgi_buf_init(&bytes, sgi_engine_mem(server->engine));
     segue_status status = sgi_seal_open(&server->seal, &subject, name, &bytes);

@@ -1,7 +1,7 @@
 /* The stages of a server, the listeners of a server, and the work at the end of a
  * stage. */
 #include "engine/server/call.h"
-#include "engine/cluster/recovery.h"
+#include "engine/server/kept_key.h"
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/rounds.h"
@@ -37,7 +37,7 @@ void sgi_server_start_recovery(segue_server *server)
         return;
     set_stage(server, SGI_SERVER_RECOVERING);
     sgi_server_start_purging(server);
-    sgi_recover_ops(&server->cluster);
+    sgi_kept_key_begin(server);
 }
 
 void sgi_server_open(segue_server *server)
@@ -59,6 +59,7 @@ void sgi_server_close(segue_server *server)
         return;
     set_stage(server, SGI_SERVER_CLOSED);
     server->cluster.takes = false;
+    sgi_engine_clear_timer(server->engine, &server->kept_key_again);
     sgi_server_ref(server);
     LIST_FOREACH(listener, &server->listeners, link)
         listener->close(listener);
