@@ -4,11 +4,12 @@
  * arguments, while the round waits for the client's answers. It contains the id under
  * which the call waits in the server that asked.
  *
- * When the application has given several servers the same key, the text also contains the questions and
- * answers so far (carried_answers.h). Each of these servers can then take over the call:
- * the server runs the tool from the start, even if the server that asked has gone.
- * Questions and answers that are too large are left out. Without them, only the server
- * where the call waits can use the requestState. */
+ * When the application has given several servers the same key, the text also contains the
+ * questions and answers so far (carried_answers.h). Each of these servers can then take
+ * over the call: the server runs the tool from the start, even if the server that asked
+ * has gone. Questions and answers that are too large are left out. Without them, only the
+ * server where the call waits can use the requestState.
+ */
 #ifndef SGI_REQUEST_STATE_H
 #define SGI_REQUEST_STATE_H
 

@@ -5,10 +5,10 @@
  * always gives the same text.
  *
  * A server without a given key makes a random key. Its texts become invalid when the
- * server ends, unless the store keeps the key (kept_key.h). Servers with the same key can open each other's texts. With two keys, the
- * first key seals and both keys open, so a key can be replaced while texts of the old key
- * are in use. This code does no input or output; its functions are called under the
- * engine's lock. */
+ * server ends, unless the store keeps the key (kept_key.h). Servers with the same key can
+ * open each other's texts. With two keys, the first key seals and both keys open, so a
+ * key can be replaced while texts of the old key are in use. This code does no input or
+ * output; its functions are called under the engine's lock. */
 #ifndef SGI_SEAL_H
 #define SGI_SEAL_H
 
