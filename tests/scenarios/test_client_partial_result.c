@@ -486,6 +486,64 @@ static void as_a_task(void **state)
     kit_end(&k);
 }
 
+static void a_task_that_fails(kit *k, record *r)
+{
+    (void)r;
+    kit_result(k, kit_expect(k, "tasks/stream"),
+               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
+               "\"failed\"}}");
+    kit_result(k, kit_expect(k, "tasks/get"),
+               TASK("T", "failed") ",\"error\":{\"code\":-32603,\"message\":\"oh\"}");
+}
+
+static void a_task_that_is_unknown(kit *k, record *r)
+{
+    (void)r;
+    kit_error(k, kit_expect(k, "tasks/stream"), -32602, NULL);
+    kit_error(k, kit_expect(k, "tasks/get"), -32602, NULL);
+}
+
+static void a_task_that_is_cut_off(kit *k, record *r)
+{
+    (void)r;
+    kit_expect(k, "tasks/stream");
+    kit_cut(k);
+}
+
+static void a_task_that_is_cancelled(kit *k, record *r)
+{
+    kit_expect(k, "tasks/stream");
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_run(k);
+    kit_result(k, kit_expect(k, "tasks/cancel"), "\"resultType\":\"complete\"");
+}
+
+/* The call becomes a task and ends before its stream has brought anything. */
+static void what_came_before_the_task(void **state)
+{
+    static const struct {
+        void (*end)(kit *k, record *r);
+        segue_status status;
+    } ends[] = {{a_task_that_fails, SEGUE_E_REMOTE},
+                {a_task_that_is_unknown, SEGUE_E_TASK_LOST},
+                {a_task_that_is_cut_off, SEGUE_E_DISCONNECTED},
+                {a_task_that_is_cancelled, SEGUE_E_CANCELLED}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        kit k = {0};
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        say_text(&k, call, "0", "a");
+        kit_result(&k, call, CREATED("T"));
+        ends[i].end(&k, r);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->status, ends[i].status);
+        assert_at(r->result, "content", "[" BLOCK("a") "]");
+        kit_end(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +571,8 @@ int main(void)
         NAMED("R-776-18 a result tells what was replaced", replaced_unseen),
         NAMED("C-9 a token covers pieces", after_a_token),
         NAMED("R-776-20 a task streams what pieces showed", as_a_task),
+        NAMED("AS-85 an error of a task keeps the pieces that came before the task",
+              what_came_before_the_task),
     };
     return cmocka_run_group_tests_name("client_partial_result", tests, NULL, NULL);
 }
