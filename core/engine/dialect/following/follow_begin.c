@@ -101,7 +101,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
                                : "the server sent a taskId with a NUL character");
         return;
     }
-    /* a task that fails before its segments come again gives what the plain call showed */
+    /* a task that fails before its segments come again gives what the call showed */
     sgi_received_part_set_aside(request);
     sgi_cli_became_task(request);
     sgi_request_drop_received_result(request);
