@@ -666,11 +666,6 @@ static void claim(fake_host *h, sgi_store_job *job)
 bool fake_store_answer(fake_host *h, segue_status status)
 {
     sgi_store_job *job = sgi_committer_take_job(&h->server->committer);
-    while (job && job->kind == SGI_STORE_JOB_KEEP) {
-        job->status = SEGUE_E_STORE_CORRUPT; /* this store keeps no key */
-        job->done(job);
-        job = sgi_committer_take_job(&h->server->committer);
-    }
     if (!job)
         return false;
     if (status != SEGUE_OK)

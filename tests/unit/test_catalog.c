@@ -64,7 +64,6 @@ static void a_server_dies_while_it_recovers(void **state)
     int32_t releases = fake_store_find(&host, id)->releases;
     server = fake_server_new(&host);
     server->stage = SGI_SERVER_NEW;
-    server->seal.shared = true; /* the server does not ask the store for a key first */
     sgi_server_start_recovery(server);
     assert_int_equal(server->stage, SGI_SERVER_RECOVERING);
     fake_server_end(server);

@@ -15,12 +15,15 @@ static void ask(segue_server *server);
 
 static void ask_again(sgi_timer *timer)
 {
-    ask(SGI_OWNER(timer, segue_server, kept_key_again));
+    ask(SGI_OWNER(timer, segue_server, kept_key.again));
 }
 
-static void begin_recovery(segue_server *server)
+/* Starts recovery if it has waited for the key. */
+static void go_on(segue_server *server)
 {
-    if (server->stage == SGI_SERVER_RECOVERING)
+    bool waits = server->kept_key.holds_recovery;
+    server->kept_key.holds_recovery = false;
+    if (waits && server->stage == SGI_SERVER_RECOVERING)
         sgi_recover_ops(&server->cluster);
 }
 
@@ -58,14 +61,14 @@ static segue_status take(segue_server *server, const segue_store_record *record)
 /* A record that cannot be read stays as it is, so the store is not asked again. */
 static void note_failure(segue_server *server, segue_status status)
 {
-    if (!server->lacks_kept_key)
+    if (!server->kept_key.failed)
         sgi_engine_log(server->engine, SEGUE_LOG_WARNING,
                        "the store keeps no seal_key for this server (%s): until it does, "
                        "sessions end with this server",
                        sgi_status_name(status));
-    server->lacks_kept_key = true;
+    server->kept_key.failed = true;
     if (status != SEGUE_E_STORE_CORRUPT && server->stage < SGI_SERVER_CLOSED)
-        sgi_engine_set_timer(server->engine, &server->kept_key_again, AGAIN_MS,
+        sgi_engine_set_timer(server->engine, &server->kept_key.again, AGAIN_MS,
                              ask_again);
 }
 
@@ -73,15 +76,13 @@ static void answered(sgi_store_job *job)
 {
     segue_server *server = job->user;
     const sgi_found_record *found = TAILQ_FIRST(&job->found);
-    bool first = !server->lacks_kept_key;
     segue_status status = job->status;
     if (status == SEGUE_OK)
         status = found ? take(server, &found->record) : SEGUE_E_STORE_CORRUPT;
     if (status != SEGUE_OK)
         note_failure(server, status);
     sgi_store_job_free(job);
-    if (first)
-        begin_recovery(server);
+    go_on(server);
     sgi_server_unref(server);
 }
 
@@ -118,20 +119,21 @@ static void ask(segue_server *server)
     if (!job || !fill(job, server)) {
         if (job)
             sgi_store_job_free(job);
-        bool first = !server->lacks_kept_key;
         note_failure(server, SEGUE_E_NOMEM);
-        if (first)
-            begin_recovery(server);
+        go_on(server);
         return;
     }
     sgi_server_ref(server);
     sgi_committer_add_job(&server->committer, job);
 }
 
-void sgi_kept_key_begin(segue_server *server)
+void sgi_kept_key_get(segue_server *server, bool then_recover)
 {
-    if (server->seal.shared || server->forgets)
-        begin_recovery(server);
-    else
+    bool asks = !server->kept_key.asked && !server->seal.shared && !server->forgets;
+    server->kept_key.holds_recovery |= then_recover;
+    server->kept_key.asked = true;
+    if (asks)
         ask(server);
+    else if (then_recover)
+        go_on(server);
 }

@@ -163,7 +163,7 @@ static void free_server(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     server->handle.magic = SGI_MAGIC_FREED;
-    sgi_engine_clear_timer(server->engine, &server->kept_key_again);
+    sgi_engine_clear_timer(server->engine, &server->kept_key.again);
     if (server->gone)
         server->gone(server, server->gone_user);
     sgi_committer_free(&server->committer);

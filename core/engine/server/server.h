@@ -130,6 +130,14 @@ typedef struct sgi_mailbox {
     sgi_waiter waits; /* waits until the creation of the mailbox is durable */
 } sgi_mailbox;
 
+/* How a server gets the key that its store keeps (kept_key.h). */
+typedef struct sgi_kept_key {
+    sgi_timer again;     /* due when the server asks the store again */
+    bool asked;          /* the server has asked the store */
+    bool failed;         /* the store has failed to keep the key */
+    bool holds_recovery; /* recovery starts when the store has answered */
+} sgi_kept_key;
+
 /* What the server has counted since it was made (stats.c). */
 typedef struct sgi_server_counts {
     uint64_t calls;      /* number of handlers that were started */
@@ -214,9 +222,8 @@ struct segue_server {
     sgi_late_answer_usage late;
     /* the mailbox to which other servers send answers for plain calls of this server */
     sgi_mailbox mailbox;
-    sgi_seal seal;            /* seals the texts that clients send back */
-    sgi_timer kept_key_again; /* due when the server asks the store for its key again */
-    bool lacks_kept_key;      /* the store has failed to keep the key */
+    sgi_seal seal;         /* seals the texts that clients send back */
+    sgi_kept_key kept_key; /* how the server gets the key that the store keeps */
     /* digests of the names of ended sessions (session_name.c) */
     sgi_digest_ring *ended_sessions;
     sgi_withdrawn_calls withdrawn;

@@ -1,6 +1,7 @@
 /* The stages of a server, the listeners of a server, and the work at the end of a
  * stage. */
 #include "engine/server/call.h"
+#include "engine/cluster/recovery.h"
 #include "engine/server/kept_key.h"
 #include "engine/server/late_answer.h"
 #include "engine/server/mailbox.h"
@@ -31,13 +32,18 @@ static void set_stage(segue_server *server, sgi_server_stage to)
     server->stage = to;
 }
 
+static void prepare_recovery(segue_server *server)
+{
+    set_stage(server, SGI_SERVER_RECOVERING);
+    sgi_server_start_purging(server);
+}
+
 void sgi_server_start_recovery(segue_server *server)
 {
     if (server->stage != SGI_SERVER_NEW)
         return;
-    set_stage(server, SGI_SERVER_RECOVERING);
-    sgi_server_start_purging(server);
-    sgi_kept_key_begin(server);
+    prepare_recovery(server);
+    sgi_recover_ops(&server->cluster);
 }
 
 void sgi_server_open(segue_server *server)
@@ -59,7 +65,7 @@ void sgi_server_close(segue_server *server)
         return;
     set_stage(server, SGI_SERVER_CLOSED);
     server->cluster.takes = false;
-    sgi_engine_clear_timer(server->engine, &server->kept_key_again);
+    sgi_engine_clear_timer(server->engine, &server->kept_key.again);
     sgi_server_ref(server);
     LIST_FOREACH(listener, &server->listeners, link)
         listener->close(listener);
@@ -84,10 +90,13 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     LIST_INSERT_HEAD(&server->listeners, listener, link);
     server->is_idle = false;
     sgi_server_ref(server);
-    if (server->stage == SGI_SERVER_OPEN)
+    bool is_new = server->stage == SGI_SERVER_NEW;
+    bool is_open = server->stage == SGI_SERVER_OPEN;
+    if (is_new)
+        prepare_recovery(server);
+    sgi_kept_key_get(server, is_new);
+    if (is_open)
         listener->open(listener);
-    else
-        sgi_server_start_recovery(server);
     return SEGUE_OK;
 }
 

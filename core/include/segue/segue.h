@@ -821,8 +821,8 @@ typedef struct segue_server_options {
     int32_t list_scope;            /* the callers that may share the answers of
                                       list_ttl_ms: segue_cache_scope */
     /* a secret random key of seal_key_len = 32 bytes; NULL = the server makes a key. A
-     * store that survives its process keeps the key that a server made first, and all
-     * servers on the store without a seal_key use it for cursors and sessions.
+     * store that survives its process keeps the key that a server over HTTP made first,
+     * and all such servers on the store use it for cursors and sessions.
      * Servers with the same key accept each other's cursors, continue each other's
      * sessions (Mcp-Session-Id), and take over each other's calls that wait for answers:
      * the tool then runs from its start and finds the answers given so far */
