@@ -32,6 +32,7 @@
 #include "../common/custom_transport.h"
 #include "../common/events.h"
 #include "../common/option_shapes.h"
+#include "../common/plain_block.h"
 #include "../common/side_queue.h"
 
 /* ---- kinds ---- */

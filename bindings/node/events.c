@@ -275,33 +275,6 @@ static void pass(sgnode_user *user, segue_request *request, int kind, napi_value
         break_off(user, request);
 }
 
-/* The first and the last characters of the JSON of a text block whose text is its last
- * member. */
-static const char head[] = "{\"type\":\"text\",\"text\":\"";
-static const char tail[] = "\"}";
-enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
-
-/* Returns whether a block has only the members type and text, in this order. */
-static bool is_plain(const char *data, size_t len)
-{
-    size_t at = HEAD;
-    if (len < HEAD + TAIL || memcmp(data, head, HEAD) != 0)
-        return false;
-    while (at < len && data[at] != '"')
-        at += data[at] == '\\' ? 2 : 1;
-    return at + TAIL == len && data[at + 1] == '}';
-}
-
-/* Returns whether a block has only the members type and text, and the text has no
- * escapes. A text without escapes needs no decoding. */
-static bool is_bare(const char *data, size_t len)
-{
-    return len >= HEAD + TAIL && memcmp(data, head, HEAD) == 0 &&
-           memcmp(data + len - TAIL, tail, TAIL) == 0 &&
-           !memchr(data + HEAD, '\\', len - HEAD - TAIL) &&
-           !memchr(data + HEAD, '"', len - HEAD - TAIL);
-}
-
 void sgnode_segments_end(sgnode_user *user)
 {
     sgnode_host *host = user->host;
@@ -346,15 +319,12 @@ static bool add_full(sgnode_user *user, napi_env env, const segue_segment_view *
 static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *segment)
 {
     const segue_segment_view *view = segue_segment_read(segment);
-    const char *data = view->data;
-    size_t text_len = 0, len = view->data_len;
-    bool bare = is_bare(data, len);
-    const char *text = bare ? data + HEAD : segue_segment_text(segment, &text_len);
+    size_t text_len = 0;
+    const char *bare = sgb_bare_text(view->data, view->data_len, &text_len);
+    const char *text = bare ? bare : segue_segment_text(segment, &text_len);
     bool follows = user->segments.count > 0 && view->number == user->number + 1 &&
                    view->index == user->index + 1 && !view->replaces;
-    bool plain = bare || (text && is_plain(data, len));
-    if (bare)
-        text_len = len - HEAD - TAIL;
+    bool plain = bare || (text && sgb_is_plain_block(view->data, view->data_len));
     napi_value decoded = sgnode_text(env, text, text_len);
     user->number = view->number;
     user->index = view->index;
@@ -363,13 +333,17 @@ static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *se
     return add_full(user, env, view, decoded, plain);
 }
 
-static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+static void on_segments(void *opaque, segue_request *request, segue_segment_batch *batch)
 {
     sgnode_user *user = opaque;
     napi_env env = goes_on(user);
+    const segue_segment *segment;
     if (!env)
         return;
-    if ((!user->is_open && !begin_list(user)) || !add_segment(user, env, segment))
+    bool told = user->is_open || begin_list(user);
+    while (told && (segment = segue_segment_batch_next(batch)))
+        told = add_segment(user, env, segment);
+    if (!told)
         break_off(user, request);
 }
 
@@ -463,7 +437,7 @@ void sgnode_request_table(segue_request_events *table, sgnode_user *user, int32_
     table->free_user = sgnode_user_free;
     table->on_complete = on_complete;
     if (events & 1 << SGB_SEGMENTS)
-        table->on_segment = on_segment;
+        table->on_segments = on_segments;
     if (events & 1 << SGB_PROGRESS)
         table->on_progress = on_progress;
     if (events & 1 << SGB_LOG)

@@ -185,18 +185,27 @@ static bool begin_list(sgpy_user *user, PyObject *item)
     return true;
 }
 
-static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+static bool add_segment(sgpy_user *user, const segue_segment *segment)
 {
-    bool entered, told;
-    sgpy_user *user = opaque;
-    if (!goes_on(user, &entered))
-        return;
+    bool told;
     PyObject *item = sgpy_segment_new(segment);
     if (user->segments && user->round == user->host->round)
         told = item && PyList_Append(user->segments, item) == 0;
     else
         told = item && begin_list(user, item);
     Py_XDECREF(item);
+    return told;
+}
+
+static void on_segments(void *opaque, segue_request *request, segue_segment_batch *batch)
+{
+    bool entered, told = true;
+    sgpy_user *user = opaque;
+    const segue_segment *segment;
+    if (!goes_on(user, &entered))
+        return;
+    while (told && (segment = segue_segment_batch_next(batch)))
+        told = add_segment(user, segment);
     if (!told) {
         PyErr_Clear();
         user->host->lost = true;
@@ -278,7 +287,7 @@ void sgpy_request_table(segue_request_events *table, sgpy_user *user, int32_t ev
     table->free_user = sgpy_user_free;
     table->on_complete = on_complete;
     if (events & 1 << SGB_SEGMENTS)
-        table->on_segment = on_segment;
+        table->on_segments = on_segments;
     if (events & 1 << SGB_PROGRESS)
         table->on_progress = on_progress;
     if (events & 1 << SGB_LOG)

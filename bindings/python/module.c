@@ -40,7 +40,8 @@ int sgpy_init(PyObject *module)
     for (int i = 0; i < SGB_EVENTS; i++)
         if (PyModule_AddIntConstant(module, sgb_event_names[i], i) < 0)
             return -1;
-    if (sgpy_handle_init(module) < 0 || sgpy_segment_init(module) < 0)
+    if (sgpy_handle_init(module) < 0 || sgpy_segment_init(module) < 0 ||
+        sgpy_segment_queue_init(module) < 0)
         return -1;
     return sgpy_fast_init(module);
 }

@@ -13,7 +13,8 @@ typedef struct sgpy_segment {
     size_t type_len;
     size_t data_len;
     size_t text_len;
-    char bytes[]; /* the type, then the JSON of the block, then the text */
+    size_t text_at; /* where the text begins in `bytes`; it may be a part of the JSON */
+    char bytes[];   /* the type, then the JSON of the block, then a text with escapes */
 } sgpy_segment;
 
 static PyTypeObject *segment_type;
@@ -24,15 +25,14 @@ static PyObject *decoder;
 PyObject *sgpy_segment_new(const segue_segment *segment)
 {
     const segue_segment_view *view = segue_segment_read(segment);
-    size_t text_len = 0;
-    const char *text = segue_segment_text(segment, &text_len);
-    size_t type_len = strlen(view->type);
-    size_t data_len = view->data_len;
-    size_t size = type_len + data_len + (text ? text_len : 0);
-    PyObject *object = PyType_GenericAlloc(segment_type, (Py_ssize_t)size);
-    if (!object)
+    size_t text_len = 0, type_len = strlen(view->type), data_len = view->data_len;
+    const char *bare = sgb_bare_text(view->data, data_len, &text_len);
+    const char *text = bare ? bare : segue_segment_text(segment, &text_len);
+    size_t after = text && !bare ? text_len : 0;
+    sgpy_segment *self = PyObject_NewVar(sgpy_segment, segment_type,
+                                         (Py_ssize_t)(type_len + data_len + after));
+    if (!self)
         return NULL;
-    sgpy_segment *self = (sgpy_segment *)(void *)object;
     self->number = view->number;
     self->index = view->index;
     self->replaces = view->replaces != 0;
@@ -40,12 +40,23 @@ PyObject *sgpy_segment_new(const segue_segment *segment)
     self->type_len = type_len;
     self->data_len = data_len;
     self->text_len = text ? text_len : 0;
+    self->text_at = type_len + (bare ? (size_t)(bare - view->data) : data_len);
     memcpy(self->bytes, view->type, type_len);
     if (data_len)
         memcpy(self->bytes + type_len, view->data, data_len);
-    if (self->text_len)
-        memcpy(self->bytes + type_len + data_len, text, text_len);
-    return object;
+    if (after)
+        memcpy(self->bytes + type_len + data_len, text, after);
+    return (PyObject *)self;
+}
+
+bool sgpy_is_segment(PyObject *object)
+{
+    return Py_TYPE(object) == segment_type;
+}
+
+uint64_t sgpy_segment_number(PyObject *object)
+{
+    return ((sgpy_segment *)(void *)object)->number;
 }
 
 static PyObject *get_number(PyObject *object, void *unused)
@@ -86,7 +97,7 @@ static PyObject *get_text(PyObject *object, void *unused)
     (void)unused;
     if (!self->has_text)
         return Py_NewRef(Py_None);
-    return sgpy_text(self->bytes + self->type_len + self->data_len, self->text_len);
+    return sgpy_text(self->bytes + self->text_at, self->text_len);
 }
 
 static PyObject *get_content(PyObject *object, void *unused)
@@ -110,7 +121,7 @@ PyObject *sgpy_set_block_decoder(PyObject *callable)
 static PyObject *str_segment(PyObject *object)
 {
     const sgpy_segment *self = (const sgpy_segment *)(const void *)object;
-    return sgpy_text(self->bytes + self->type_len + self->data_len, self->text_len);
+    return sgpy_text(self->bytes + self->text_at, self->text_len);
 }
 
 static PyObject *compare_segments(PyObject *object, PyObject *other, int op)

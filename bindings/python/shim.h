@@ -26,6 +26,7 @@
 #include "../common/custom_transport.h"
 #include "../common/events.h"
 #include "../common/option_shapes.h"
+#include "../common/plain_block.h"
 #include "../common/side_queue.h"
 
 /* ---- kinds of handles ---- */
@@ -249,6 +250,9 @@ PyObject *sgpy_option_names(void);
 /* ---- segments ---- */
 
 PyObject *sgpy_segment_new(const segue_segment *segment);
+bool sgpy_is_segment(PyObject *object);
+/* Returns the number of an object for which sgpy_is_segment is true. */
+uint64_t sgpy_segment_number(PyObject *object);
 /* Sets the function that makes Segment.content from the JSON of a block. With None,
  * Segment.content is the JSON itself. */
 PyObject *sgpy_set_block_decoder(PyObject *callable);
@@ -371,6 +375,7 @@ PyObject *sgpy_task_cancel(PyObject *task, PyObject *handler, int events);
 int sgpy_init(PyObject *module);
 int sgpy_fast_init(PyObject *module);
 int sgpy_segment_init(PyObject *module);
+int sgpy_segment_queue_init(PyObject *module);
 int sgpy_handle_init(PyObject *module);
 
 #endif

@@ -59,3 +59,8 @@ const char *segue_segment_text(const segue_segment *segment, size_t *len)
         *len = own->text.len;
     return text;
 }
+
+const segue_segment *segue_segment_batch_next(segue_segment_batch *batch)
+{
+    return batch ? sgi_segment_batch_next(batch) : NULL;
+}

@@ -36,6 +36,7 @@ const ELSEWHERE: Record<string, string> = {
     errorNew: "an Error",
     segmentRead: "Segment.number",
     segmentText: "Segment.text",
+    segmentBatchNext: "the list of the event SEGMENTS",
     errorRead: "ErrorInfo",
     errorCopy: "an ErrorInfo is a copy",
     errorFree: "an ErrorInfo is a value",

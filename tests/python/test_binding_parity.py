@@ -32,6 +32,7 @@ ELSEWHERE = {
     "error_new": "an exception",
     "segment_read": "Segment.number",
     "segment_text": "Segment.text",
+    "segment_batch_next": "the list of the event SEGMENTS",
     "error_read": "ErrorInfo",
     "error_copy": "an ErrorInfo is a copy",
     "error_free": "an ErrorInfo is a tuple",

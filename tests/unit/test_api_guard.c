@@ -227,6 +227,7 @@ STATUS(segue_content_set_error, segue_content_set_error(h, 0))
 IGNORES(segue_content_free, segue_content_free(h))
 EMPTY(segue_segment_read, segue_segment_read(h)->data)
 STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_segment_batch_next, segue_segment_batch_next(h) ? SEGUE_OK : SEGUE_E_INVALID)
 GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out, NULL),
       segue_server_free(out))
 PROBE(segue_item_check, const char *advice; (void)h;

@@ -13,6 +13,11 @@
 #define INBOX_LOW (INBOX_HIGH / 4)
 #define KEEP_ROOM (64 * 1024)
 
+bool sgi_deliver_has_reader(const segue_request *request)
+{
+    return request->events.on_segment || request->events.on_segments;
+}
+
 size_t sgi_deliver_waiting_bytes(const segue_request *request)
 {
     return request->delivery.inbox.len +
@@ -101,7 +106,7 @@ static void add_segment(segue_request *request, const sgi_inbox_record_head *hea
     request->numbering.replace_due = request->numbering.replace_due && !full.replaces;
     full.voided = request->numbering.replace_due ? request->numbering.void_before
                                                  : request->numbering.voided;
-    if (!request->events.on_segment) {
+    if (!sgi_deliver_has_reader(request)) {
         note_delivered(request, &full);
         return;
     }
@@ -183,7 +188,7 @@ void sgi_deliver_remaining_blocks(segue_request *request, const sgi_result *resu
     sgi_json block;
     sgi_deliver_void_segments_of_result(request, result->meta);
     uint64_t number = request->numbering.voided;
-    if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+    if (!sgi_deliver_has_reader(request) || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
         return;
     if (request->numbering.next <= number)
         request->numbering.next = number + 1;
@@ -212,19 +217,39 @@ static void give_input(segue_request *request, const sgi_inbox_record_head *head
                                  head->len - (size_t)(params - bytes));
 }
 
-static void give_segment(segue_request *request, const sgi_inbox_record_head *head,
-                         const char *bytes)
+/* Returns the size of a record with its head and its padding. */
+static size_t size_of(const sgi_inbox_record_head *head)
 {
-    segue_segment segment = {.view = {.number = head->number,
-                                      .index = head->index,
-                                      .replaces = head->replaces,
-                                      .data = bytes,
-                                      .data_len = head->len}};
-    sgi_buf_init(&segment.type, sgi_engine_mem(request->engine));
-    sgi_buf_init(&segment.text, sgi_engine_mem(request->engine));
-    request->events.on_segment(request->events.user, request, &segment);
-    sgi_buf_free(&segment.type);
-    sgi_buf_free(&segment.text);
+    size_t size = sizeof *head + head->len + 1;
+    return (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
+
+const segue_segment *sgi_segment_batch_next(segue_segment_batch *batch)
+{
+    sgi_inbox_record_head head;
+    if (batch->at == batch->end)
+        return NULL;
+    memcpy(&head, batch->at, sizeof head);
+    batch->segment.view = (segue_segment_view){.number = head.number,
+                                               .index = head.index,
+                                               .replaces = head.replaces,
+                                               .data = batch->at + sizeof head,
+                                               .data_len = head.len};
+    batch->at += size_of(&head);
+    return &batch->segment;
+}
+
+static void give_segments(segue_request *request, segue_segment_batch *batch)
+{
+    segue_request_events *events = &request->events;
+    sgi_buf_init(&batch->segment.type, sgi_engine_mem(request->engine));
+    sgi_buf_init(&batch->segment.text, sgi_engine_mem(request->engine));
+    if (events->on_segments)
+        events->on_segments(events->user, request, batch);
+    else
+        events->on_segment(events->user, request, sgi_segment_batch_next(batch));
+    sgi_buf_free(&batch->segment.type);
+    sgi_buf_free(&batch->segment.text);
 }
 
 static void give(segue_request *request, const sgi_inbox_record_head *head,
@@ -235,9 +260,6 @@ static void give(segue_request *request, const sgi_inbox_record_head *head,
     case SGI_RECORD_TASK:
         if (events->on_task)
             events->on_task(events->user, request, bytes);
-        break;
-    case SGI_RECORD_SEGMENT:
-        give_segment(request, head, bytes);
         break;
     case SGI_RECORD_PROGRESS:
         events->on_progress(events->user, request, head->progress, head->total,
@@ -257,8 +279,19 @@ static void give(segue_request *request, const sgi_inbox_record_head *head,
     }
 }
 
-/* Reads the sgi_inbox_record_head of the next record. Returns false when no record waits,
- * or when the next record is a segment without credit. */
+/* Reads the sgi_inbox_record_head of the next record of `taken`. Returns false when there
+ * is none, or when it is a segment without credit. */
+static bool next_taken(const segue_request *request, sgi_inbox_record_head *head)
+{
+    const sgi_delivery *delivery = &request->delivery;
+    if (delivery->taken_at == delivery->taken.len)
+        return false;
+    memcpy(head, delivery->taken.p + delivery->taken_at, sizeof *head);
+    return head->kind != SGI_RECORD_SEGMENT || delivery->credit != 0 ||
+           may_ignore_credit(request);
+}
+
+/* Does as next_taken does, but takes the inbox first when all of `taken` was read. */
 static bool next_record(segue_request *request, sgi_inbox_record_head *head)
 {
     if (request->delivery.taken_at == request->delivery.taken.len) {
@@ -268,18 +301,12 @@ static bool next_record(segue_request *request, sgi_inbox_record_head *head)
         request->delivery.taken_at = 0;
         request->delivery.inbox = empty;
     }
-    if (request->delivery.taken_at == request->delivery.taken.len)
-        return false;
-    memcpy(head, request->delivery.taken.p + request->delivery.taken_at, sizeof *head);
-    return head->kind != SGI_RECORD_SEGMENT || request->delivery.credit != 0 ||
-           may_ignore_credit(request);
+    return next_taken(request, head);
 }
 
 static void before_user(segue_request *request, const sgi_inbox_record_head *head)
 {
-    size_t size = sizeof *head + head->len + 1;
-    request->delivery.taken_at +=
-        (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    request->delivery.taken_at += size_of(head);
     if (head->kind != SGI_RECORD_SEGMENT)
         return;
     if (request->delivery.credit > 0)
@@ -314,21 +341,53 @@ static void let_go(segue_request *request)
         request->follower->has_room(request, was_behind);
 }
 
+/* Delivers the segment of `head` and those that follow it, at most `most` of them.
+ * Returns the number of segments. */
+static int32_t give_batch(segue_request *request, sgi_inbox_record_head *head,
+                          int32_t most)
+{
+    segue_segment_batch batch = {.at = request->delivery.taken.p +
+                                       request->delivery.taken_at};
+    int32_t count = 0;
+    if (!request->events.on_segments)
+        most = 1;
+    else if (most > SGI_THRESHOLD(segment_batch))
+        most = SGI_THRESHOLD(segment_batch);
+    do {
+        before_user(request, head);
+        count++;
+    } while (count < most && next_taken(request, head) &&
+             head->kind == SGI_RECORD_SEGMENT);
+    batch.end = request->delivery.taken.p + request->delivery.taken_at;
+    sgi_user_code_begin(request->engine);
+    give_segments(request, &batch);
+    sgi_user_code_end(request->engine);
+    return count;
+}
+
+static void give_one(segue_request *request, const sgi_inbox_record_head *head)
+{
+    const char *bytes =
+        request->delivery.taken.p + request->delivery.taken_at + sizeof *head;
+    before_user(request, head);
+    sgi_user_code_begin(request->engine);
+    give(request, head, bytes);
+    sgi_user_code_end(request->engine);
+    after_user(request, head);
+}
+
 /* Delivers records until the inbox is empty or the credit is used up. */
 static int32_t give_records(segue_request *request, int32_t budget)
 {
-    sgi_engine *engine = request->engine;
     sgi_inbox_record_head head;
     int32_t ran = 0;
     while (ran < budget && next_record(request, &head)) {
-        const char *bytes =
-            request->delivery.taken.p + request->delivery.taken_at + sizeof head;
-        before_user(request, &head);
-        sgi_user_code_begin(engine);
-        give(request, &head, bytes);
-        sgi_user_code_end(engine);
-        after_user(request, &head);
-        ran++;
+        if (head.kind == SGI_RECORD_SEGMENT) {
+            ran += give_batch(request, &head, budget - ran);
+        } else {
+            give_one(request, &head);
+            ran++;
+        }
     }
     let_go(request);
     return ran;

@@ -129,4 +129,17 @@ struct segue_segment {
     sgi_buf text;
 };
 
+/* Some segments of the records that the application reads now, and the one that it took
+ * last. */
+struct segue_segment_batch {
+    const char *at;
+    const char *end;
+    segue_segment segment;
+};
+
+/* Returns whether the application wants the segments. */
+bool sgi_deliver_has_reader(const segue_request *request);
+/* Moves the segment of the batch to the next record. Returns NULL after the last one. */
+const segue_segment *sgi_segment_batch_next(segue_segment_batch *batch);
+
 #endif

@@ -145,6 +145,7 @@ typedef struct segue_request segue_request;
 typedef struct segue_task segue_task;
 typedef struct segue_content segue_content;
 typedef struct segue_segment segue_segment;
+typedef struct segue_segment_batch segue_segment_batch;
 typedef struct segue_error segue_error;
 typedef struct segue_hooks segue_hooks; /* segue_ext.h: injected clock and random
                                            numbers */
@@ -658,7 +659,8 @@ SEGUE_API void segue_content_free(segue_content *content);
 /* ---- 7 Segment --------------------------------------------------------------------- */
 
 /* A segment is one piece of a streamed result. The segment, its view and its text are
- * valid until on_segment returns. */
+ * valid until on_segment returns. Those of a batch are valid until the next segment of
+ * the batch is taken, or on_segments returns. */
 
 /* The contents of a segment. Later versions may add members at the end of the struct. */
 typedef struct segue_segment_view {
@@ -686,6 +688,12 @@ SEGUE_API const segue_segment_view *segue_segment_read(const segue_segment *segm
  * Returns   the text, or NULL when the block is not a text block.
  * Thread    dispatch */
 SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *len);
+
+/* Takes the next segment of a batch that on_segments has received.
+ *
+ * Returns   NULL when all segments of the batch were taken.
+ * Thread    dispatch */
+SEGUE_API const segue_segment *segue_segment_batch_next(segue_segment_batch *batch);
 
 /* ---- 8 Server ---------------------------------------------------------------------- */
 
@@ -1678,14 +1686,22 @@ SEGUE_API void segue_session_free(segue_session *session);
 /* ---- 11 Request (outbound) --------------------------------------------------------- */
 
 /* The order of the callbacks of one request: first on_task, on_resumable, on_segment,
- * on_progress, on_log, on_status and on_input in any order and number, then on_complete
- * exactly once, and last free_user. */
+ * on_segments, on_progress, on_log, on_status and on_input in any order and number, then
+ * on_complete exactly once, and last free_user. */
 
 /* Receives one segment. Segments come in the order of their numbers unless
  * options.unordered is set, and each number comes once. The segment is valid until the
  * callback returns. */
 typedef void (*segue_segment_fn)(void *user, segue_request *request,
                                  const segue_segment *segment);
+
+/* Receives segments that follow one another without another event between them, at least
+ * one; segue_segment_batch_next takes them. A batch costs less than a callback for each
+ * segment. Its segments count as delivered from the beginning of the callback on, for the
+ * credit and for segue_request_token, even those that the callback does not take. The
+ * batch is valid until the callback returns. */
+typedef void (*segue_segments_fn)(void *user, segue_request *request,
+                                  segue_segment_batch *batch);
 
 /* Reports progress. total is 0 when unknown; message may be NULL. */
 typedef void (*segue_progress_fn)(void *user, segue_request *request, double progress,
@@ -1742,6 +1758,8 @@ typedef struct segue_request_events {
     segue_task_status_fn on_status;
     segue_complete_fn on_complete;
     segue_resumable_fn on_resumable;
+    segue_segments_fn on_segments; /* receives the segments in batches; on_segment is then
+                                      not called */
 } segue_request_events;
 #define SEGUE_REQUEST_EVENTS_INIT SEGUE_INIT(segue_request_events)
 

@@ -27,7 +27,7 @@ Threads: any function may be called on any thread that holds the GIL. Only one t
 time may call ``runtime_dispatch``. No thread of the library ever takes the GIL.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, TypedDict, final
 
 # The kinds of events, and the meaning of the values a, b and c of each kind. In a mask of
@@ -225,6 +225,36 @@ class Wire: ...
 class Shelf: ...
 
 @final
+class SegmentQueue:
+    """The segments of a request that were not read yet. `half` is the number of segments
+    after which the reader grants new credit."""
+
+    def __init__(self, half: int) -> None: ...
+    def __len__(self) -> int: ...
+    def extend(self, segments: list[Segment], /) -> None: ...
+    def take(self) -> Segment: ...  # raises IndexError when the queue is empty
+    def take_all(self) -> list[Segment]: ...
+    def clear(self) -> None: ...
+    def settle(self) -> int: ...  # how many segments were taken since the last call
+    @property
+    def last(self) -> int: ...  # number of the last segment that was taken, or 0
+    @property
+    def newest(self) -> int: ...  # number of the last segment that arrived, or 0
+    @property
+    def is_due(self) -> bool: ...  # True = half of the window was taken
+
+@final
+class NextSegment(Coroutine[Any, Any, Segment]):
+    """One step of a loop over segments. It takes its segment when it is awaited."""
+
+class SegmentReader:
+    """The base class of readers of segments. `_flow` is the running request, which has a
+    SegmentQueue in its attribute `queue`, and a method `refill`. A subclass has a method
+    `_next_later`, a coroutine that waits for the next segment."""
+
+    _flow: Any
+    def __anext__(self) -> NextSegment: ...
+
 class Segment:
     """One segment of a streamed result (segue_segment_*). A segment never changes."""
 

@@ -30,7 +30,7 @@ static void drop(segue_request *request)
 static bool is_asked_for(const segue_request *request)
 {
     return sgi_facts(request->session->version)->is_stateless && request->is_call &&
-           request->events.on_segment &&
+           sgi_deliver_has_reader(request) &&
            sgi_cli_pieces_are_possible(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
            !sgi_json_get(request->own_meta, "partialResultToken").n;
 }

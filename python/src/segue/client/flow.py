@@ -306,15 +306,12 @@ class Flow(Exchange):
         "_marked",
         "_marks",
         "_waiters",
-        "half",
         "is_dropping",
         "is_kept",
         "is_left",
         "is_ordered",
         "on_begin",
         "queue",
-        "seen",
-        "taken",
         "window",
     )
 
@@ -328,17 +325,15 @@ class Flow(Exchange):
         super().__init__(session, callbacks)
         self.is_ordered = is_ordered
         self.window = window
-        self.queue: deque[_segue.Segment] = deque()
-        self.seen: _segue.Segment | None = None  # the last segment that the reader took
+        # the segments that have arrived and that the reader did not take; the reader must
+        # take half of the window before new credit is granted
+        self.queue = _segue.SegmentQueue((window + 1) // 2)
         self.is_dropping = False  # True = no reader is left, so segments are thrown away
         # True = the request can be resumed, because it has a task id or a token
         self.is_kept = False
         # True = the reader detached or left, so the end of the request is no failure
         self.is_left = False
         self.on_begin: Callable[[], object] | None = None
-        # number of segments that the reader took since the last grant of credit
-        self.taken = 0
-        self.half = (window + 1) // 2
         self._marked = 0
         # the request's first token, which covers no segment
         self._first: str | None = None
@@ -358,9 +353,8 @@ class Flow(Exchange):
             super().on_event(kind, a, b, c)
         elif not self.is_dropping:
             self.queue.extend(a)
-            number = a[-1].number
-            if number - self._marked >= _MARK_EVERY:
-                self._marked = number
+            if self.queue.newest - self._marked >= _MARK_EVERY:
+                self._marked = self.queue.newest
                 self.session.loop.call_soon(self._mark_all)
             if self._waiters:
                 self.wake()
@@ -368,7 +362,7 @@ class Flow(Exchange):
     def can_resume(self, token: str | None) -> None:
         self.is_kept = True
         if token is not None and not self.is_dropping:
-            self._remember(self.queue[-1].number if self.queue else self.last, token)
+            self._remember(self.queue.newest, token)
         self.wake()
 
     def became_task(self) -> None:
@@ -406,28 +400,23 @@ class Flow(Exchange):
         """Takes the next segment from the queue, which must not be empty. Grants new
         credit when the reader has taken half of the window.
         """
-        self.seen = segment = self.queue.popleft()
-        self.taken += 1
-        if self.taken >= self.half:
+        segment = self.queue.take()
+        if self.queue.is_due:
             self.refill()
         return segment
 
     def refill(self) -> None:
         """Grants credit for as many segments as the reader took."""
-        self.grant(self.taken)
-        self.taken = 0
+        self.grant(self.queue.settle())
 
     @property
     def last(self) -> int:
         """The number of the last segment that the reader took."""
-        return 0 if self.seen is None else self.seen.number
+        return self.queue.last
 
     def take_all(self) -> list[_segue.Segment]:
         """Takes all segments from the queue, which must not be empty."""
-        batch = list(self.queue)
-        self.queue.clear()
-        self.seen = batch[-1]
-        self.taken += len(batch)
+        batch = self.queue.take_all()
         self.refill()
         return batch
 
@@ -503,7 +492,7 @@ class Flow(Exchange):
         that the token covers are in the queue or were read. While a batch is handled, the
         token also covers segments of the batch that are not in the queue yet."""
         if not self.is_dropping:
-            self.mark(self.queue[-1].number if self.queue else self.last)
+            self.mark(self.queue.newest)
 
     def _remember(self, number: int, token: str) -> None:
         while len(self._marks) > 1 and self._marks[1][0] <= self.last:
@@ -512,7 +501,7 @@ class Flow(Exchange):
             self._marks.popleft()
         self._marks.append((number, token))
         self._marked = number
-        if self._first is None and self.seen is None and not self.queue:
+        if self._first is None and self.last == 0 and not self.queue:
             self._first = token
 
     def token(self) -> str | None:

@@ -38,10 +38,16 @@ def _may_be_error(raw: bytes) -> bool:
     return False
 
 
-class Reader:
+class Reader(_segue.SegmentReader):
     """The base class of streams and tasks. At its first use it starts one flow (a request
     that delivers segments, see flow.py), and it reads the segments of this flow.
+
+    The base class has the attribute `_flow` and the method `__anext__`, which runs for
+    each segment. It takes a segment that has arrived, and awaits `_next_later` when none
+    has.
     """
+
+    _flow: Flow | None
 
     def __init__(
         self,
@@ -54,7 +60,6 @@ class Reader:
         self._begin = begin
         self._finish = finish
         self._on_leave = on_leave
-        self._flow: Flow | None = None
         self._result: Result | None = None
         self._is_read = False
 
@@ -123,20 +128,14 @@ class Reader:
         self._is_read = True
         return self
 
-    async def __anext__(self) -> Segment:
+    async def _next_later(self) -> Segment:
         flow = self._flow or self._started()
         while not flow.queue:
             if flow.outcome is not None:
                 self._end(flow)
                 raise StopAsyncIteration
             await flow.change()
-        # These two lines repeat flow.take() instead of calling it, because this path runs
-        # for each segment.
-        flow.seen = segment = flow.queue.popleft()
-        flow.taken += 1
-        if flow.taken >= flow.half:
-            flow.refill()
-        return segment
+        return flow.take()
 
     def take(self) -> Segment | None:
         """Returns the next segment if a segment has arrived, and None otherwise. Never
