@@ -214,7 +214,7 @@ static const number_option numbers[] = {
     NUMBER(max_segments, 1000000, 0),
     NUMBER(max_inputs, 64, 0),
     NUMBER(max_tasks, 100, 0),
-    NUMBER(max_requests, 1024, 0),
+    NUMBER(max_requests, 65536, 0),
     NUMBER(max_streams, 256, 0),
     NUMBER(max_ttl_ms, (int64_t)24 * 3600 * 1000, -1),
     NUMBER(grace_ms, 5 * 60 * 1000, 0),

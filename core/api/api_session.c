@@ -44,7 +44,7 @@ static void resolve_session(segue_session_options *o)
     if (!o->max_result_bytes)
         o->max_result_bytes = (int64_t)64 << 20;
     if (!o->max_requests)
-        o->max_requests = 4096;
+        o->max_requests = 65536;
     if (!o->cache_bytes)
         o->cache_bytes = (int64_t)1 << 20;
 }

@@ -92,6 +92,13 @@ async def greet(ctx: segue.Context) -> str:
 
 
 @server.tool
+async def book(ctx: segue.Context) -> str:
+    sure = await ctx.ask("Book?", bool)
+    color = await ctx.ask("Color?", ["red", "blue"])
+    return f"{sure} {color}"
+
+
+@server.tool
 def chatty(ctx: segue.SyncContext) -> str:
     ctx.log("thinking", "warning")
     return "done"

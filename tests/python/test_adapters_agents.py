@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -125,9 +126,25 @@ def test_another_run_continues_a_call(name: str) -> None:
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
+@pytest.mark.parametrize("said", ['{"item": "tea", "count"', "no json", "[1]"])
+def test_broken_arguments_go_to_the_model(said: str) -> None:
+    from segue.adapters import openai_agents
+
+    async def work() -> None:
+        async with Lab() as lab:
+            session = await lab.connect(SERVER)
+            tools = {one.name: one for one in await openai_agents.tools(session)}
+            context: Any = SimpleNamespace(tool_call_id="c1")
+            told = await tools["price"].on_invoke_tool(context, said)
+            assert told.startswith("The arguments are not a JSON object: "), told
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
 @pytest.mark.parametrize(
     ("module", "blocked", "package"),
     [
+        ("mcp", "anyio", "mcp"),
         ("langchain", "langchain_core", "langchain-core"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai-slim"),
         ("openai_agents", "agents", "openai-agents"),

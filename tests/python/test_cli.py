@@ -247,7 +247,7 @@ def test_arguments_from_standard_input(segue: Command) -> None:
         (["add"], "missing: a (integer)"),
         (["add", "a=x"], "a: 'x' is not integer"),
         (["add", "a"], "'a' is not of the form key=value"),
-        (["ad", "a=1"], "the server has no tool 'ad'; it has add"),
+        (["ad", "a=1"], "the server has no tool 'ad': did you mean add?"),
         (["add", "--args", "[]"], "not a JSON object"),
         (["add", "a=@nowhere"], "nowhere: No such file"),
         (
@@ -325,6 +325,14 @@ def test_questions_have_answers(segue: Command, target: str) -> None:
     assert segue("call", target, "greet", "--answer", "value=Ada") == "Hello, Ada!\n"
     assert segue("call", target, "greet") == "Hello, stranger!\n"
     assert "Declined" in segue.err
+
+
+def test_answers_are_used_in_order(segue: Command, target: str) -> None:
+    answers = ["--answer", "value=true", "--answer"]
+    assert segue("call", target, "book", *answers, "value=red") == "True red\n"
+    segue("call", target, "book", *answers, "value=green", code=1)
+    assert "Declined: value=green: the choices are red, blue" in segue.err
+    assert "Traceback" not in segue.err
 
 
 def test_the_log_of_a_tool(segue: Command, url: str) -> None:

@@ -4,7 +4,9 @@ eras, from each method."""
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,5 +84,73 @@ def test_a_cut_call_is_disconnected_with_what_came(
                 for other in (call, stream.collect()):
                     with pytest.raises(segue.DisconnectedError):
                         await other
+
+    run(work)
+
+
+async def cut(call: Awaitable[Any]) -> None:
+    with pytest.raises(segue.DisconnectedError) as error:
+        await call
+    assert error.value.retryable
+    assert isinstance(error.value.partial, segue.Result)
+
+
+@both
+def test_the_end_of_a_server_cuts_plain_calls_off(nothing_left: None, era: Any) -> None:
+    """The handler is cancelled without a time to end."""
+
+    async def work(program: Program) -> None:
+        async with segue.connect(program.url, era=era, max_reconnects=-1) as session:
+            begun = asyncio.Event()
+            call = asyncio.ensure_future(
+                session.call("gate", name="a", on_progress=lambda *_: begun.set())
+            )
+            await begun.wait()
+            program.signal(signal.SIGTERM)
+            await cut(call)
+
+    with Program("--drain", "0") as program:
+        run(lambda: work(program))
+
+
+@both
+def test_a_restart_with_a_store_disconnects_plain_calls(
+    nothing_left: None, tmp_path: Path, era: Any
+) -> None:
+    """A task is lost, and a plain call is cut off, as without a store."""
+    port = free_port()
+    store = ("--store", str(tmp_path / "calls.db"))
+
+    async def work() -> None:
+        with Program(*store, port=port) as program:
+            session = await segue.connect(program.url, era=era)
+            begun = asyncio.Event()
+            call = asyncio.ensure_future(
+                session.call("gate", name="a", on_progress=lambda *_: begun.set())
+            )
+            task = await session.start("lost")
+            await begun.wait()
+            program.child.kill()
+        with Program(*store, port=port):
+            await cut(call)
+            with pytest.raises(segue.TaskLostError):
+                await task.result()
+            await session.call("open", name="b")
+            await session.close()
+
+    run(work)
+
+
+@both
+def test_a_token_chooses_its_era(nothing_left: None, era: Any) -> None:
+    async def work() -> None:
+        with Program() as program:
+            async with segue.connect(program.url, era=era) as session:
+                task = await session.start("count", {"to": 2, "pause_at": 2})
+                async for _ in task:
+                    break
+                token = str(task.token)
+            async with segue.resume(token, program.url) as again:
+                assert (await again.status()).status == "working"
 
     run(work)

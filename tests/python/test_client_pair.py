@@ -56,6 +56,31 @@ def test_a_server_of_this_process(nothing_left: None, era: Any) -> None:
     run(work)
 
 
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_burst_of_calls(nothing_left: None, era: Any) -> None:
+    """The defaults of a client and of a server go together: 5,000 calls run at once."""
+    most = 5000
+    server = segue.Server("burst")
+    begun: list[int] = []
+    all_run = asyncio.Event()
+
+    @server.tool
+    async def wait(i: int) -> int:
+        begun.append(i)
+        if len(begun) == most:
+            all_run.set()
+        await all_run.wait()
+        return i
+
+    async def work() -> None:
+        async with segue.connect(server, era=era) as session:
+            calls = [session.call("wait", i=i) for i in range(most)]
+            results = await asyncio.gather(*calls)
+        assert [result.structured["result"] for result in results] == [*range(most)]
+
+    run(work)
+
+
 def test_a_socket(nothing_left: None) -> None:
     async def work() -> None:
         one, other = socket.socketpair()

@@ -210,3 +210,29 @@ def test_servers_ask_while_there_is_no_request() -> None:
         await session.close()
 
     run(work)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_callback_that_fails_is_named(nothing_left: None, era: Any) -> None:
+    server = segue.Server("asks")
+
+    @server.tool
+    async def ask(ctx: segue.Context) -> str:
+        return (await ctx.sample("hi", max_tokens=5)).text
+
+    def fails(request: segue.SampleRequest) -> Any:
+        raise ZeroDivisionError("no model")
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        async with segue.connect(server, era=era, on_sample=fails) as session:
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.call("ask")
+        assert caught.value.message == (
+            "the callback that answers sampling/createMessage failed: "
+            "ZeroDivisionError: no model"
+        )
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+    run(work)

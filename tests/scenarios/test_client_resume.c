@@ -284,6 +284,31 @@ static void a_call_is_turned_away_in_bounds(void **state)
     }
 }
 
+/* The end of a server that cuts off a plain call is a lost connection for the application.
+ * With a key of the application the error is the answer for that key. */
+static void a_call_that_its_server_cuts_off_is_disconnected(void **state)
+{
+    static const char *const ends[] = {"{\"reason\":\"server_restarted\"}",
+                                       "{\"reason\":\"request_ended\"}"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bool chosen = i / 2;
+        kit k = {0};
+        segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+        options.idempotency_key = chosen ? "a key of the application" : NULL;
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+        kit_error(&k, kit_expect(&k, "tools/call"), -32603, ends[i % 2]);
+        assert_int_equal(r->status, chosen ? SEGUE_E_REMOTE : SEGUE_E_DISCONNECTED);
+        char token[256];
+        size_t len = sizeof token;
+        assert_int_equal(segue_request_token(r->request, token, &len),
+                         chosen ? SEGUE_E_TERMINAL : SEGUE_E_NOT_RESUMABLE);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 /* The server cannot read the store now, so it does not know the call. The client sends it
  * again after the pause that the server asks for, within max_reconnects. */
 static void a_call_that_the_store_cannot_read_goes_again(void **state)
@@ -501,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_call_with_a_key_can_be_left),
         cmocka_unit_test(a_call_that_was_turned_away_goes_again),
         cmocka_unit_test(a_call_is_turned_away_in_bounds),
+        cmocka_unit_test(a_call_that_its_server_cuts_off_is_disconnected),
         cmocka_unit_test(a_call_that_the_store_cannot_read_goes_again),
         cmocka_unit_test(without_idempotency_a_lost_answer_ends_the_call),
         cmocka_unit_test(no_idempotency_sends_no_key),

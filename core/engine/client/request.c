@@ -473,6 +473,11 @@ bool sgi_error_is_unanswered(sgi_json error)
     return has_reason(error, SGI_STR(SGI_UNANSWERED_REASON));
 }
 
+bool sgi_error_is_restarted(sgi_json error)
+{
+    return has_reason(error, SGI_STR(SGI_RESTARTED_REASON));
+}
+
 bool sgi_error_is_unread_store(sgi_json error)
 {
     bool is_unread = has_reason(error, SGI_STR("store_failed")) ||

@@ -274,6 +274,9 @@ bool sgi_error_is_server_closing(sgi_json error);
 /* True when the error says that the server ended before its answer was ready. The call
  * may have begun (wire/ending.h). */
 bool sgi_error_is_unanswered(sgi_json error);
+/* True when the error says that the handler of the call was lost with an earlier process
+ * of the server (wire/ending.h). */
+bool sgi_error_is_restarted(sgi_json error);
 /* True when the error says that the server cannot read its store now, and asks for a
  * pause. Such an error is not the outcome of the call. */
 bool sgi_error_is_unread_store(sgi_json error);

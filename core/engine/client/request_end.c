@@ -99,11 +99,28 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
     sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
 }
 
+/* True for a plain call that the end of its server has cut off, as the error says. The
+ * application gets the same error as when the connection was lost. A task, and a call
+ * that the application can resume, get the error itself: the store keeps it as their
+ * end. */
+static bool is_cut_off(const segue_request *request, sgi_json error)
+{
+    return !request->task_id && !request->task && !sgi_cli_is_resumable(request) &&
+           !(request->key.sent && request->key.kept) &&
+           (sgi_error_is_unanswered(error) || sgi_error_is_restarted(error));
+}
+
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error)
 {
     if (sgi_request_is_over(request))
         return;
+    if (status == SEGUE_E_REMOTE && is_cut_off(request, error)) {
+        status = SEGUE_E_DISCONNECTED;
+        /* the store has the error as the answer for the key, so the key finds no result */
+        sgi_text_free(sgi_engine_mem(request->engine), request->key.text);
+        request->key = (sgi_idempotency_key){0};
+    }
     sgi_received_part_write(request);
     end_with(request, status, what, error);
 }

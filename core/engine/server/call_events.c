@@ -7,6 +7,7 @@
 #include "engine/cluster/following.h"
 #include "engine/server/rounds.h"
 #include "engine/server/tool_check.h"
+#include "wire/ending.h"
 
 static void run_handler(segue_call *call)
 {
@@ -182,13 +183,26 @@ static void let_go_in_store(segue_call *call)
     sgi_server_op_release(call->op);
 }
 
+/* Ends the operation of a handler that gives it up. The error of a closed server says that
+ * the end of the server is the cause. */
+static void end_without_result(segue_call *call)
+{
+    sgi_str text = SGI_STR(SGI_UNANSWERED_TEXT);
+    sgi_str data = SGI_STR(SGI_UNANSWERED_DATA);
+    bool is_closed = sgi_op_server(call->op)->stage >= SGI_SERVER_CLOSED;
+    if (!is_closed || sgi_op_fail(call->op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, text,
+                                  data) != SEGUE_OK)
+        sgi_op_end_internal_error(call->op, is_closed
+                                                ? SGI_UNANSWERED_TEXT
+                                                : "The handler ended without a result");
+}
+
 void sgi_call_free(segue_call *call)
 {
-    if (!sgi_call_is_over(call) && is_left(call)) {
+    if (!sgi_call_is_over(call) && is_left(call))
         let_go_in_store(call);
-    } else if (!sgi_call_is_over(call)) {
-        sgi_op_end_internal_error(call->op, "The handler ended without a result");
-    }
+    else if (!sgi_call_is_over(call))
+        end_without_result(call);
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || sgi_call_due_answer(call))

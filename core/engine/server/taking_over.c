@@ -9,6 +9,7 @@
 #include "engine/server/task.h"
 #include "engine/server/tool_call.h"
 #include "engine/server/waiting_ops.h"
+#include "wire/ending.h"
 
 #define AGAIN_MS SGI_THRESHOLD(claim_again_ms)
 
@@ -17,9 +18,9 @@
 static void give_up(sgi_op *op)
 {
     const char *text = op->torn ? "The store has lost the end of the operation's log"
-                                : "Server restarted";
-    sgi_str data = op->torn ? SGI_STR("{\"reason\":\"store_torn\"}")
-                            : SGI_STR("{\"reason\":\"server_restarted\"}");
+                                : SGI_RESTARTED_TEXT;
+    sgi_str data =
+        op->torn ? SGI_STR("{\"reason\":\"store_torn\"}") : SGI_STR(SGI_RESTARTED_DATA);
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text),
                     data) != SEGUE_OK)
         sgi_op_end_internal_error(op, text);

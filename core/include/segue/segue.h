@@ -801,7 +801,8 @@ typedef struct segue_server_options {
     int32_t max_inputs;            /* questions of one operation; default 64 */
     int32_t max_tasks;             /* running tasks, and calls that wait for answers,
                                       per principal; default 100 */
-    int32_t max_requests;          /* requests in flight per connection; default 1024 */
+    int32_t max_requests;          /* requests in flight per connection; default
+                                      65536 */
     int32_t max_streams;           /* open tasks/stream and listen requests per
                                       connection; default 256 */
     int64_t max_ttl_ms;            /* the longest time to live of a task; default 24 h */
@@ -1569,7 +1570,7 @@ typedef struct segue_session_options {
                                    tasks/result; 0 = default 20, -1 = none */
     int64_t max_result_bytes;   /* the largest result of one request in bytes; default 64
                                    MiB */
-    int32_t max_requests;       /* requests in flight; default 4096 */
+    int32_t max_requests;       /* requests in flight; default 65536 */
     int32_t no_idempotency;     /* 1 = never send an idempotency key */
     int32_t no_tasks;           /* 1 = do not declare tasks, and ask for none */
     /* 1 = members that an accepted answer to elicitation/create leaves out get the

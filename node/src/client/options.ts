@@ -21,12 +21,6 @@ const PARTIAL = 32;
 const PARTIAL_RESULTS = 64;
 const RESUMABLE = 128;
 /**
- * The default maximum number of running requests. The number is high because a waiting
- * promise costs little.
- */
-const MANY = 100_000;
-
-/**
  * Checks the structured content of a result against the tool's `outputSchema` (from
  * `listTools`). Returns a text that says what is wrong, or nothing when the content fits.
  */
@@ -199,7 +193,7 @@ export interface ConnectOptions extends AnswerOptions {
     fillDefaults?: boolean | undefined;
     /** Maximum size of the cache of fresh results, in bytes; -1 = no cache. */
     cacheBytes?: number | undefined;
-    /** Maximum number of requests that run at the same time; default 100,000. */
+    /** Maximum number of requests that run at the same time; default 65,536. */
     maxRequests?: number | undefined;
     /** Maximum size of a result that is collected in memory, in bytes; default 64 MiB. */
     maxResultBytes?: number | undefined;
@@ -327,7 +321,7 @@ export function sessionOptions(
                 : milliseconds(options.reconnectTimeoutMs),
         firstAttempts: options.connectAttempts ?? 1,
         maxResultBytes: options.maxResultBytes,
-        maxRequests: options.maxRequests ?? MANY,
+        maxRequests: options.maxRequests,
         noIdempotency: options.idempotency === false,
         noTasks: options.tasks === false,
         fillDefaults: options.fillDefaults === true,

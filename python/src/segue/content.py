@@ -64,26 +64,83 @@ class Text(msgspec.Struct, tag_field="type", tag="text", omit_defaults=True):
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
 
 
+_BYTES = (bytes, bytearray, memoryview)
+
+# The first bytes of a file, a place in it, the bytes there, and its type.
+_Kinds = Sequence[tuple[bytes, int, bytes, str]]
+_IMAGE_KINDS = (
+    (b"\x89PNG", 0, b"", "image/png"),
+    (b"\xff\xd8\xff", 0, b"", "image/jpeg"),
+    (b"GIF8", 0, b"", "image/gif"),
+    (b"RIFF", 8, b"WEBP", "image/webp"),
+    (b"BM", 0, b"", "image/bmp"),
+    (b"II*\0", 0, b"", "image/tiff"),
+    (b"MM\0*", 0, b"", "image/tiff"),
+    (b"", 4, b"ftypavif", "image/avif"),
+    (b"<svg", 0, b"", "image/svg+xml"),
+)
+_AUDIO_KINDS = (
+    (b"RIFF", 8, b"WAVE", "audio/wav"),
+    (b"ID3", 0, b"", "audio/mpeg"),
+    (b"\xff\xfb", 0, b"", "audio/mpeg"),
+    (b"\xff\xf3", 0, b"", "audio/mpeg"),
+    (b"OggS", 0, b"", "audio/ogg"),
+    (b"fLaC", 0, b"", "audio/flac"),
+    (b"", 4, b"ftyp", "audio/mp4"),
+)
+
+
+def _kind_of(data: bytes, kinds: _Kinds, other: str) -> str:
+    """Returns the type of a file by its first bytes; `other` if they are unknown."""
+    head = bytes(data[:16])
+    for first, at, then, kind in kinds:
+        if head.startswith(first) and head[at:].startswith(then):
+            return kind
+    return other
+
+
+def _not_bytes(block: Any) -> str:
+    name, kind = type(block).__name__, type(block.data).__name__
+    return (
+        f"the data of segue.{name} are bytes, not {kind}: for a file write "
+        f"segue.{name}(pathlib.Path(...).read_bytes())"
+    )
+
+
 class Image(
     msgspec.Struct, tag_field="type", tag="image", omit_defaults=True, rename="camel"
 ):
-    """A block with a picture."""
+    """A block with a picture. Without a `mime_type`, its first bytes say what it is;
+    "image/png" if they are unknown."""
 
     data: bytes
-    mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "image/png")
+    mime_type: str = msgspec.field(name="mimeType", default_factory=str)
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, _BYTES):
+            raise TypeError(_not_bytes(self))
+        if not self.mime_type:
+            self.mime_type = _kind_of(self.data, _IMAGE_KINDS, "image/png")
 
 
 class Audio(
     msgspec.Struct, tag_field="type", tag="audio", omit_defaults=True, rename="camel"
 ):
-    """A block with a sound."""
+    """A block with a sound. Without a `mime_type`, its first bytes say what it is;
+    "audio/wav" if they are unknown."""
 
     data: bytes
-    mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "audio/wav")
+    mime_type: str = msgspec.field(name="mimeType", default_factory=str)
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, _BYTES):
+            raise TypeError(_not_bytes(self))
+        if not self.mime_type:
+            self.mime_type = _kind_of(self.data, _AUDIO_KINDS, "audio/wav")
 
 
 class ResourceLink(

@@ -115,6 +115,9 @@ def limit_rate(
             together are one caller.
     """
     _check_callable("key", key)
+    for number in (per_second, burst or 1):
+        if not isinstance(number, (int, float)):
+            raise TypeError(f"per_second and burst have to be numbers, not {number!r}")
     most = float(max(1, per_second) if burst is None else burst)
     if per_second <= 0 or most < 1:
         raise ValueError("per_second has to be above 0, and burst at least 1")
@@ -207,7 +210,12 @@ def retry(
         times: how often the handler runs again at most.
         on: the exceptions after which the handler runs again.
         delay: the time before the second run, in seconds. It doubles with each run.
+
+    Raises:
+        ValueError: times or delay is below 0.
     """
+    if times < 0 or delay < 0:
+        raise ValueError("times and delay have to be at least 0")
 
     @showing_all()
     async def retried(call: Call, proceed: Proceed) -> Any:

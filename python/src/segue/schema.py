@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import math
 import typing
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -208,8 +209,39 @@ def _encode_other(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
-encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode
-"""Encodes to JSON: what msgspec knows, paths, and models of pydantic."""
+_encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode
+
+
+def encode(value: Any) -> bytes:
+    """Encodes to JSON: what msgspec knows, paths, and models of pydantic.
+
+    Raises:
+        TypeError: the value has no JSON.
+        ValueError: the value has NaN or an infinity, which msgspec writes as null.
+    """
+    raw = _encode(value)
+    if b"null" in raw:
+        _refuse_no_number(value)
+    return raw
+
+
+def _refuse_no_number(value: Any) -> None:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float):
+            if not math.isfinite(one):
+                name = "NaN" if math.isnan(one) else "infinity"
+                raise ValueError(f"JSON has no {name}: {one!r} cannot be sent")
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            waiting += one
+        elif isinstance(one, msgspec.Struct) or dataclasses.is_dataclass(one):
+            names = getattr(one, "__struct_fields__", None) or [
+                field.name for field in dataclasses.fields(one)
+            ]
+            waiting += [getattr(one, name, None) for name in names]
 
 
 def whole_numbers(raw: bytes) -> bytes | None:

@@ -24,10 +24,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import msgspec
-from mcp import types
-from mcp.shared.message import SessionMessage
 from typing_extensions import Unpack
 
 from .. import _segue, errors
@@ -37,6 +34,14 @@ from ..client.flow import OK, Callbacks, Exchange, Progress
 from ..client.opening import ConnectOptions, Target, open_session
 from ..client.questions import Answers, Refused
 from ..client.session import Session
+from ._calls import missing
+
+try:
+    import anyio
+    from mcp import types
+    from mcp.shared.message import SessionMessage
+except ImportError as error:
+    raise missing(__name__, "mcp", error) from error
 
 __all__ = ["transport"]
 

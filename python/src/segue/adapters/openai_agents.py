@@ -33,10 +33,14 @@ async def tools(
 
     def made(tool: Any) -> FunctionTool:
         async def run(context: ToolContext[Any], arguments: str) -> Any:
+            try:
+                given = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+            except msgspec.DecodeError as error:  # the model is told, as of a wrong type
+                return f"The arguments are not a JSON object: {error}. Please try again."
             result = await call(
                 session,
                 tool.name,
-                msgspec.json.decode(arguments or "{}"),
+                given,
                 id=context.tool_call_id,
                 tokens=tokens,
                 on_segment=on_segment,

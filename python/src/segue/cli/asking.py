@@ -25,12 +25,15 @@ class Asker:
 
     Args:
         screen: The output on which the questions are shown.
-        answers: ``key=value`` for fields of forms.
+        answers: ``key=value`` for fields of forms. Several values of one key answer
+            several questions, in this order.
     """
 
     def __init__(self, screen: Screen, answers: Sequence[str]) -> None:
         self._screen = screen
-        self._answers = dict(_pair(text) for text in answers)
+        self._answers: dict[str, list[str]] = {}
+        for key, value in map(_pair, answers):
+            self._answers.setdefault(key, []).append(value)
 
     async def answer(self, request: segue.ElicitRequest) -> segue.ElicitResult[Any]:
         """Answers a question; the ``on_elicit`` callback of the session."""
@@ -64,9 +67,12 @@ class Asker:
         required = schema.get("required", ())
         for name, part in dict(schema.get("properties", {})).items():
             if name in self._answers:
-                content[name] = arguments.value_of(
-                    name, self._answers[name], part, schema
-                )
+                said = self._next_answer(name)
+                content[name] = arguments.value_of(name, said, part, schema)
+                choices = _choices(part)
+                if choices and content[name] not in choices:
+                    shown = ", ".join(map(str, choices))
+                    raise UsageError(f"{name}={said}: the choices are {shown}")
             elif self._is_asking():
                 value = await self._field(name, part, name in required)
                 if value is not None:
@@ -77,11 +83,16 @@ class Asker:
                 return None
         return content
 
+    def _next_answer(self, name: str) -> str:
+        """Returns the next of the given answers; the last one answers all that follow."""
+        left = self._answers[name]
+        return left.pop(0) if len(left) > 1 else left[0]
+
     async def _field(self, name: str, part: Mapping[str, Any], is_required: bool) -> Any:
         label = str(part.get("title") or name)
         if part.get("description"):
             label += f" ({part['description']})"
-        choices = part.get("enum") or [one.get("const") for one in part.get("oneOf", ())]
+        choices = _choices(part)
         if choices:
             label += " [" + ", ".join(str(choice) for choice in choices) + "]"
         default = part.get("default")
@@ -100,6 +111,10 @@ class Asker:
 
     def _is_asking(self) -> bool:
         return sys.stdin.isatty() and not self._screen.as_json
+
+
+def _choices(part: Mapping[str, Any]) -> list[Any]:
+    return part.get("enum") or [one.get("const") for one in part.get("oneOf", ())]
 
 
 def _pair(text: str) -> tuple[str, str]:

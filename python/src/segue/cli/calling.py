@@ -101,7 +101,9 @@ async def _arguments(
     """
     tools = {item.name: item for item in await session.list_tools()}
     if tool not in tools:
-        near = difflib.get_close_matches(tool, tools, 3) or list(tools)[:10]
-        hint = f"; it has {', '.join(near)}" if near else ""
+        near = difflib.get_close_matches(tool, tools, 3)
+        hint = f"; it has {', '.join(list(tools)[:10])}" if tools else ""
+        if near:
+            hint = f": did you mean {' or '.join(near)}?"
         raise UsageError(f"the server has no tool {tool!r}{hint}")
     return arguments.build(pairs, tools[tool].input_schema, base)

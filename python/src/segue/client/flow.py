@@ -98,6 +98,8 @@ class Callbacks:
 
 
 _NO_CALLBACKS = Callbacks()
+# what the server gets when a callback failed, if the revision has an error for it
+_NO_ANSWER = "The client failed to answer"
 
 
 class Exchange:
@@ -105,6 +107,7 @@ class Exchange:
 
     __slots__ = (
         "_answering",
+        "_refused",
         "_waiter",
         "callbacks",
         "handle",
@@ -121,6 +124,8 @@ class Exchange:
         self.task_id: str | None = None
         self._waiter: Wait | None = None
         self._answering: dict[str, asyncio.Task[None]] | None = None
+        # why this client did not answer a question of the request
+        self._refused: errors.RemoteError | None = None
 
     def mask_of_events(self) -> int:
         """Returns the events that the binding should report, as a bit mask. Without
@@ -201,11 +206,17 @@ class Exchange:
                 reply = await answers.answer(key, method, params)
                 self._say(key, method, reply)
             except Refused as refusal:
+                text = f"the client did not answer {method}: {refusal}"
+                self._refused = errors.RemoteError(text, code=refusal.code)
                 self._refuse(key, refusal.code, str(refusal))
             except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
                 pass  # the question was withdrawn, or its request has ended
             except Exception as error:
-                self.session.failed(f"the callback that answers {method} failed", error)
+                what = f"the callback that answers {method} failed"
+                self.session.failed(what, error)
+                told = f"{what}: {type(error).__name__}: {error}".removesuffix(": ")
+                self._refused = errors.RemoteError(told, code=-32603)
+                self._refused.__cause__ = error
                 self._give_up(key, method)
         except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
             pass
@@ -230,7 +241,7 @@ class Exchange:
         if method == ELICIT:
             _segue.request_answer(self.handle, key, b'{"action":"cancel"}')
         else:
-            self._refuse(key, -32603, "The client failed to answer")
+            self._refuse(key, -32603, _NO_ANSWER)
 
     def _refuse(self, key: str, code: int, message: str) -> None:
         assert self.handle is not None
@@ -277,9 +288,20 @@ class Exchange:
                 pass
 
     def failure(self) -> errors.Error:
-        """Returns the exception of a request that failed."""
+        """Returns the exception of a request that failed. It is the same in all revisions
+        if the request failed because this client did not answer its question."""
         assert self.outcome is not None
-        return failure(self.outcome, self.token())
+        error = failure(self.outcome, self.token())
+        refused = self._refused
+        if refused is None:
+            return error
+        if type(error) is errors.RemoteError:
+            is_cause = refused.__cause__ is not None and error.message == _NO_ANSWER
+        else:
+            is_cause = isinstance(error, errors.RequestCancelledError)
+        if is_cause:
+            refused.partial = error.partial
+        return refused if is_cause else error
 
     def token(self) -> str | None:
         """Returns the token that resumes the request after all segments that were

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import inspect
 import os
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
+import msgspec
 from typing_extensions import Unpack
 
 from .. import _runtime, _segue, errors
@@ -445,9 +447,31 @@ def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> 
                 ...
 
     The session is closed at the end of `async with`. A task that is still running
-    continues on the server.
+    continues on the server. The token chooses `era`, unless the options have it: a task
+    of 2025-11-25 can only be resumed by that revision.
     """
+    if "era" not in options and _is_legacy(token):
+        options["era"] = "legacy"
     return Resuming(token, Connecting(target, options))
+
+
+class _Token(msgspec.Struct):
+    """What a resume token says of its revision (core/engine/client/token.c)."""
+
+    d: int = 0
+    z: str | None = None
+
+
+def _is_legacy(token: str) -> bool:
+    """Returns whether a token is of a revision before 2026-07-28. A text that is no token
+    is refused later."""
+    text = token.removeprefix("sg1.") if isinstance(token, str) else ""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        made = msgspec.json.decode(raw[raw.index(b"{") :], type=_Token)
+    except ValueError:
+        return False
+    return made.d == 1 or made.z is not None
 
 
 def authorize(redirect_url: str) -> None:

@@ -117,7 +117,7 @@ class ConnectOptions(TypedDict, total=False):
         fill_defaults: True = members that an accepted form leaves out get the defaults of
             its schema.
         cache_bytes: Maximum size of the cache of fresh results, in bytes; -1 = no cache.
-        max_requests: Maximum number of running requests; default 100,000.
+        max_requests: Maximum number of running requests; default 65,536.
         max_result_bytes: Maximum size of one collected result, in bytes; default 64 MiB.
     """
 
@@ -168,8 +168,6 @@ class ConnectOptions(TypedDict, total=False):
     max_result_bytes: int | None
 
 
-# The default limit of running requests. It is high, because asyncio tasks cost little.
-_MANY = 100_000
 _KNOWN = frozenset(ConnectOptions.__annotations__)
 
 
@@ -243,7 +241,7 @@ def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOption
         else milliseconds(o.get("reconnect_timeout")),
         "first_attempts": o.get("connect_attempts", 1),
         "max_result_bytes": o.get("max_result_bytes"),
-        "max_requests": o.get("max_requests") or _MANY,
+        "max_requests": o.get("max_requests"),
         "no_idempotency": not o.get("idempotency", True),
         "no_tasks": not o.get("tasks", True),
         "fill_defaults": o.get("fill_defaults", False),

@@ -298,4 +298,6 @@ class Prompt(Completing):
             raise self.signature.bad(f"prompt {self.key}", error, params) from None
 
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
+        if value is None:
+            raise TypeError(f"the prompt {self.key!r} has returned no message, but None")
         _segue.call_reply(call, None, messages_of(value))

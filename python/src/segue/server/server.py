@@ -106,6 +106,10 @@ class Server:
         structured: bool | None = None,
         options: _segue.ServerOptions | None = None,
     ) -> None:
+        if not isinstance(name, str) or not isinstance(version, str):
+            raise TypeError(
+                f"the name and the version are str, not {name!r} and {version!r}"
+            )
         if principal == "":
             raise ValueError(
                 "principal has to be a name that is not empty, or a function"
@@ -412,7 +416,12 @@ class Server:
                 self._check_own(item)
                 self._drop_item(kind, name)
                 return
-        raise KeyError(name)
+        what = {
+            _segue.ITEM_TOOL: "tool",
+            _segue.ITEM_RESOURCE: "resource",
+            _segue.ITEM_PROMPT: "prompt",
+        }[kinds[0]]
+        raise KeyError(f"the server {self.name!r} has no {what} {name!r}")
 
     def _drop_item(self, kind: int, name: str) -> None:
         """Removes an item here, and where this server is mounted."""

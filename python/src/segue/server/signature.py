@@ -103,6 +103,28 @@ def unknown_arguments(params: bytes, known: Iterable[str]) -> list[str]:
     return [name for name in argument_names(params) if name not in names]
 
 
+def _refuse_method(function: Callable[..., Any], shown: str) -> None:
+    """Refuses a function of a class body, whose `self` no call can pass.
+
+    Raises:
+        TypeError: the function is a method that is not bound to an object.
+    """
+    scope = getattr(function, "__qualname__", "").split(".")[-2:-1]
+    if isinstance(function, (classmethod, staticmethod)):
+        raise TypeError(
+            f"{shown} is a {type(function).__name__}: decorate it outside of the class, "
+            "as server.tool(Class.name)"
+        )
+    if not inspect.isfunction(function) or scope in ([], ["<locals>"]):
+        return
+    first = next(iter(inspect.signature(function).parameters), "")
+    if first in ("self", "cls"):
+        raise TypeError(
+            f"{shown} is a method, and no call passes its {first!r}: make an object and "
+            "add its method, as server.tool(Class().name)"
+        )
+
+
 class Signature:
     """The signature of a handler.
 
@@ -137,6 +159,7 @@ class Signature:
         self._extra: str | None = None
         self._extra_type: Any = Any
         self._forbid_extra = forbid_extra
+        _refuse_method(function, self.shown)
         for parameter in inspect.signature(function).parameters.values():
             self._take(parameter, hints.get(parameter.name, Any))
         self.names = [field.name for field in self._fields]

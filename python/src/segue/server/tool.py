@@ -18,7 +18,7 @@ from .names import unknown_names
 from .output import Output, Unfit
 from .signature import BadArguments, unknown_arguments
 from .unstructured import Declared
-from .values import block_of, blocks_of, is_block
+from .values import block_of, blocks_of, has_content, is_block
 
 __all__ = ["TaskPolicy", "Tool", "ToolAnnotations"]
 
@@ -40,7 +40,13 @@ class ToolAnnotations(msgspec.Struct, omit_defaults=True, rename="camel", kw_onl
 
 
 def seconds(value: float | None) -> int | None:
-    """Converts seconds to milliseconds, the unit of the library's options."""
+    """Converts seconds to milliseconds, the unit of the library's options.
+
+    Raises:
+        TypeError: the value is no number.
+    """
+    if value is not None and not isinstance(value, (int, float)):
+        raise TypeError(f"a time has to be a number of seconds, not {value!r}")
     return None if value is None else round(value * 1000)
 
 
@@ -192,7 +198,9 @@ class Tool(Item):
     def _reply_plain(self, call: _segue.Call, value: Any) -> None:
         if value is None:
             _reply(call)
-        elif isinstance(value, (list, tuple)) and all(is_block(one) for one in value):
+        elif isinstance(value, (list, tuple)) and (
+            has_content(value) or all(is_block(one) for one in value)
+        ):
             _reply(call, None, blocks_of(value))
         elif isinstance(value, (dict, list, tuple)) and not isinstance(value, Unknown):
             self._reply_json(call, value)
@@ -231,7 +239,10 @@ class Tool(Item):
         _reply(call, text, blocks_of(result.content), structured, result.is_error)
 
     def pieces(self, value: Any) -> Iterable[Any]:
-        return value.content if isinstance(value, Result) else (value,)
+        if isinstance(value, Result):
+            return value.content
+        is_list = isinstance(value, (list, tuple)) and has_content(value)
+        return value if is_list else (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
         """Returns the parts of a yielded Result that are sent only at the end of the

@@ -28,6 +28,7 @@ __all__ = [
     "block_of",
     "blocks_of",
     "contents_of",
+    "has_content",
     "is_block",
     "json_text",
     "messages_of",
@@ -42,6 +43,11 @@ def is_block(value: Any) -> bool:
     """Returns whether a value is a block by itself: text, content, or a segment of
     another call."""
     return isinstance(value, (str, Segment, *_BLOCKS))
+
+
+def has_content(values: Iterable[Any]) -> bool:
+    """Returns whether one of the values is content, or a segment of another call."""
+    return any(isinstance(one, (Segment, *_BLOCKS)) for one in values)
 
 
 def json_text(value: Any) -> str:
@@ -104,6 +110,9 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> ResourceContents:
         return ResourceContents(uri, blob=bytes(value), mime_type=kind)
     if isinstance(value, EmbeddedResource):
         return value.resource
+    if isinstance(value, (Image, Audio)):
+        kind = mime_type or value.mime_type
+        return ResourceContents(uri, blob=value.data, mime_type=kind, meta=value.meta)
     kind = mime_type or "application/json"
     return ResourceContents(uri, text=json_text(value), mime_type=kind)
 
@@ -111,12 +120,11 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> ResourceContents:
 def contents_of(value: Any, uri: str, mime_type: str | None) -> list[bytes]:
     """Converts the value of a resource to the items of `contents`.
 
-    str becomes text, bytes become a blob, any other value becomes JSON. A list of
-    `ResourceContents` gives several items.
+    str becomes text, bytes, Image and Audio become a blob, any other value becomes JSON.
+    A list with one of the classes of content gives several items.
     """
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(one, (ResourceContents, EmbeddedResource)) for one in value
-    ):
+    kinds = (ResourceContents, EmbeddedResource, Image, Audio)
+    if isinstance(value, (list, tuple)) and any(isinstance(one, kinds) for one in value):
         return [encode(_contents(one, uri, mime_type)) for one in value]
     return [encode(_contents(value, uri, mime_type))]
 
