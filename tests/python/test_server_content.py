@@ -83,7 +83,6 @@ def test_the_type_of_content_is_guessed(kind: Any, data: bytes, told: str) -> No
     assert kind(data, "own/type").mime_type == "own/type"
 
 
-
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_a_number_without_json_is_refused(world: ServerWorld, number: float) -> None:
     server = segue.Server("numbers", expose_errors=True)
