@@ -296,6 +296,31 @@ static void a_stream_whose_server_is_gone_is_given_up(void **state)
     script_end(&s);
 }
 
+/* 2025-11-25: the option limits the attempts to resume a stream; -1 = none. */
+static void a_stream_is_resumed_max_reconnects_times(void **state)
+{
+    (void)state;
+    static const int32_t limits[][2] = {{-1, 0}, {1, 1}, {3, 3}};
+    for (size_t i = 0; i < 3; i++) {
+        http_script s;
+        begin_2025(&s, limits[i][0]);
+        record *r = kit_call(&s.k, "t");
+        script_result(script_expect(&s, "tools/list"), "\"tools\":[{\"name\":\"t\"}]");
+        heard *h = script_expect(&s, "tools/call");
+        script_stream(h);
+        script_text(h, "id: p\r\ndata:\r\n\r\n");
+        script_pump(&s);
+        http_peer_close(&s.peer);
+        script_cut(h, true);
+        time_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        assert_int_equal(s.k.retries, limits[i][1]);
+        if (limits[i][1])
+            assert_non_null(strstr(r->message, "in a row (max_reconnects: "));
+        script_end(&s);
+    }
+}
+
 /* ---- how soon a server that comes back is found ---- */
 
 /* Begins a call that waits for an answer of the server, and loses the answer. */
@@ -546,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_task_whose_server_is_gone_is_given_up),
         cmocka_unit_test(exchanges_that_are_lost_together_count_once),
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
+        cmocka_unit_test(a_stream_is_resumed_max_reconnects_times),
         cmocka_unit_test(a_server_that_comes_back_is_found_soon),
         cmocka_unit_test(a_server_that_breaks_each_connection_is_spared),
         cmocka_unit_test(a_server_that_names_a_time_gets_no_look),

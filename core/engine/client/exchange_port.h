@@ -131,10 +131,10 @@ bool sgi_http_status_is_temporary(int32_t status);
  * without counting; 0 = the attempt counts. */
 int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_loss loss);
 /* Asks whether the transport may reopen a stream after *ms, and may shorten *ms. Returns
- * false when reconnecting has taken too long. attempt: number of attempts in a row,
- * including this one. loss: that of the attempt before. The function reports the
- * attempt to the application, unless the server had announced the end of the stream
- * (is_polled). */
+ * false when reconnecting has taken too long, or max_reconnects attempts in a row have
+ * failed. attempt: number of attempts in a row, including this one. loss: that of the
+ * attempt before. The function reports the attempt to the application, unless the server
+ * had announced the end of the stream (is_polled). */
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
                              bool is_polled, sgi_loss loss, int64_t *ms);
 

@@ -194,6 +194,23 @@ int64_t sgi_exchange_probe_ms(sgi_conn *conn, sgi_loss loss)
     return pause_for(exchange, left);
 }
 
+/* Ends an exchange whose stream is not opened again. */
+static void end_reopening(sgi_exchange *exchange, const char *why)
+{
+    if (exchange->emitter)
+        sgi_emitter_on_lost_exchange(exchange->emitter, why, SGI_LOSS_ANSWERED);
+}
+
+/* Ends an exchange whose stream was lost, and then max_reconnects times in a row. */
+static void end_row(sgi_exchange *exchange, int32_t times, const char *why)
+{
+    const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
+    char text[SGI_ROW_MAX];
+    sgi_explain_row(exchange->session, request ? request->method : "an answer", times,
+                    why, text);
+    end_reopening(exchange, times > 1 ? text : why);
+}
+
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
                              bool is_polled, sgi_loss loss, int64_t *ms)
 {
@@ -207,6 +224,10 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
      * server had announced the end of the stream */
     if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
         return true;
+    if (attempt > exchange->session->options.max_reconnects) {
+        end_row(exchange, attempt, why);
+        return false;
+    }
     if (attempt <= 1)
         exchange->lost_ms = exchange->probing.next_ms = 0;
     count_delay(exchange, loss);
@@ -216,8 +237,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
         /* the time that this exchange has lost also counts as lost time of the request */
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
-        if (exchange->emitter)
-            sgi_emitter_on_lost_exchange(exchange->emitter, text, SGI_LOSS_ANSWERED);
+        end_reopening(exchange, text);
         return false;
     }
     if (*ms > left)

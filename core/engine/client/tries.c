@@ -159,19 +159,26 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     start_pause(tries, begin_pause(tries, outcome, now, is_asked ? INT64_MAX : left));
 }
 
+void sgi_explain_row(const segue_session *session, const char *what, int32_t times,
+                     const char *why, char text[SGI_ROW_MAX])
+{
+    snprintf(text, SGI_ROW_MAX,
+             "%s failed %d times in a row (max_reconnects: %d): %.2000s", what,
+             (int)times, (int)session->options.max_reconnects, why);
+}
+
 /* Writes the error text when the last of several attempts in a row has failed. why: the
  * reason of the last failure. */
-static void explain_row(const sgi_tries *tries, const char *why, char *text, size_t room)
+static void explain_row(const sgi_tries *tries, const char *why, char text[SGI_ROW_MAX])
 {
-    snprintf(text, room, "%s failed %d times in a row (max_reconnects: %d): %.2000s",
-             tries->method, (int)tries->failures + 1,
-             (int)tries->request->session->options.max_reconnects, why);
+    sgi_explain_row(tries->request->session, tries->method, tries->failures + 1, why,
+                    text);
 }
 
 static void end_lost(sgi_tries *tries, const char *why)
 {
-    char text[SGI_WHY_MAX + 128];
-    explain_row(tries, why ? why : "no answer", text, sizeof text);
+    char text[SGI_ROW_MAX];
+    explain_row(tries, why ? why : "no answer", text);
     sgi_request_fail(tries->request, SEGUE_E_DISCONNECTED, tries->failures ? text : why);
 }
 
@@ -223,7 +230,7 @@ static segue_status status_of(const sgi_outcome *outcome)
 
 static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *why)
 {
-    char text[SGI_WHY_MAX + 128];
+    char text[SGI_ROW_MAX];
     segue_status status = status_of(outcome);
     int32_t most = tries->request->session->options.max_reconnects;
     if (outcome->kind == SGI_OUTCOME_ERROR) {
@@ -231,7 +238,7 @@ static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *wh
                  tries->method, (int)tries->failures + 1, (int)most);
         sgi_request_fail_error(tries->request, status, text, outcome->json);
     } else {
-        explain_row(tries, why, text, sizeof text);
+        explain_row(tries, why, text);
         sgi_request_fail(tries->request, status, text);
     }
 }
