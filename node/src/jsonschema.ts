@@ -2,15 +2,14 @@
  * Checks values against a JSON Schema with Ajv. The schema's dialect is 2020-12, or the
  * dialect that `$schema` names (2019-09, draft-07).
  *
- * Ajv is loaded at the first check, or by `prepare`, so a program without schemas does
- * not load it. A part that cannot be checked accepts every value: `format` is not
- * checked, a `$ref` to another document is not resolved, and a schema that Ajv cannot
- * compile accepts everything.
+ * Ajv is loaded at the first check, by `prepare` or by `fault`, so a program without
+ * JSON Schemas does not load it. `format` is not checked. A schema that Ajv cannot
+ * compile accepts everything; `fault` says why, so that a server refuses such a schema.
  *
  * @module
  */
 
-import type { ErrorObject, Options, ValidateFunction } from "ajv";
+import type { Ajv, ErrorObject, Options, ValidateFunction } from "ajv";
 import type { Issue, JsonSchema } from "./schema.js";
 
 /** The options of `compile`. */
@@ -36,6 +35,11 @@ export interface Checker {
     readonly check: (value: unknown) => Checked;
     /** Compiles the schema now. Without it, the first check does this. */
     readonly prepare: () => void;
+    /**
+     * Compiles the schema now, and returns why the schema is broken; undefined = it is
+     * not. A schema of an unknown dialect is not broken: it accepts everything.
+     */
+    readonly fault: () => string | undefined;
 }
 
 /** Makes the checker of a schema. */
@@ -47,17 +51,34 @@ export function compile(
     let first: ValidateFunction | null | undefined;
     let every: ValidateFunction | null | undefined;
     const prepared = (): ValidateFunction | null => {
-        if (first === undefined) first = validator(schema, isOwn, false);
+        if (first === undefined) {
+            try {
+                first = validator(schema, isOwn, false);
+                if (first === null && isOwn) warn("its $schema is unknown");
+            } catch (error) {
+                first = null;
+                if (isOwn) warn((error as Error).message);
+            }
+        }
         return first;
+    };
+    const fault = (): string | undefined => {
+        try {
+            first ??= validator(schema, isOwn, false);
+            if (first === null) warn("its $schema is unknown");
+            return undefined;
+        } catch (error) {
+            return (error as Error).message;
+        }
     };
     const check = (value: unknown): Checked => {
         const one = prepared();
         if (!one || run(one, value) === "") return { value };
         if (!isSmall(value)) return { issues: issuesOf(one, value) };
-        if (every === undefined) every = validator(schema, isOwn, true);
+        every ??= validator(schema, isOwn, true);
         return { issues: issuesOf(every ?? one, value) };
     };
-    return { check, prepare: () => void prepared() };
+    return { check, prepare: () => void prepared(), fault };
 }
 
 // ---- Ajv
@@ -87,7 +108,37 @@ function dialectsOf(schema: JsonSchema | boolean): Dialect[] {
     return said.includes("draft-07") || said.includes("draft-06") ? ["07"] : [];
 }
 
-/** Compiles a schema. Returns null when values cannot be checked with the schema. */
+/** An Ajv for each dialect, which checks schemas against the schema of schemas. */
+const judges = new Map<Dialect, Ajv>();
+
+/** @throws Error, with the first keyword that is wrong. */
+function judge(schema: JsonSchema | boolean, dialect: Dialect): void {
+    const judged = judges.get(dialect) ?? new (load(dialect))(COMMON);
+    judges.set(dialect, judged);
+    // Without `$schema`, the schema is checked by the schema of this dialect.
+    const bare = typeof schema === "object" ? { ...schema, $schema: undefined } : schema;
+    if (judged.validateSchema(bare as object) === true) return;
+    const [error] = judged.errors ?? [];
+    if (!error) throw new Error("is no JSON Schema");
+    const { path = [], message } = issueOf(error);
+    throw new Error([path.join("."), message].filter(Boolean).join(": "));
+}
+
+const COMMON: Options = {
+    strict: false,
+    validateSchema: false,
+    validateFormats: false,
+    ownProperties: true,
+    multipleOfPrecision: 9,
+    logger: false,
+};
+
+/**
+ * Compiles a schema. Returns null when the dialect is unknown, or when a schema that is
+ * not trusted is too large or has `patternProperties`.
+ *
+ * @throws Error when the schema is broken.
+ */
 function validator(
     schema: JsonSchema | boolean,
     isOwn: boolean,
@@ -99,31 +150,30 @@ function validator(
             return null;
     }
     const options: Options = {
-        strict: false,
-        validateSchema: false,
-        validateFormats: false,
-        ownProperties: true,
-        multipleOfPrecision: 9,
-        logger: false,
+        ...COMMON,
         allErrors,
         ...(isOwn ? {} : { code: { regExp: unmatched as never } }),
     };
     let why: unknown;
     for (const dialect of dialectsOf(schema)) {
-        try {
-            // Each schema gets an Ajv instance of its own, which is freed together with
-            // the schema.
-            return new (load(dialect))(options).compile(schema);
-        } catch (error) {
-            why ??= error;
+        // Many patterns, such as "\\_", are only valid without the flag "u".
+        for (const unicodeRegExp of isOwn ? [true, false] : [true]) {
+            try {
+                if (isOwn) judge(schema, dialect);
+                // Each schema gets an Ajv instance of its own, which is freed together
+                // with the schema.
+                const ajv = new (load(dialect))({ ...options, unicodeRegExp });
+                return ajv.compile(schema);
+            } catch (error) {
+                why ??= error;
+            }
         }
     }
-    if (isOwn) warn(why);
+    if (why !== undefined) throw why;
     return null;
 }
 
-function warn(why: unknown): void {
-    const reason = why instanceof Error ? why.message : "its $schema is unknown";
+function warn(reason: string): void {
     process.emitWarning(`a JSON Schema is not checked: ${reason}`, "SegueWarning");
 }
 

@@ -51,6 +51,30 @@ export interface SchemaPair<S extends StandardSchema = StandardSchema> {
 /** One schema for each member of an object: `{ name: z.string() }`. */
 export type SchemaShape = { readonly [member: string]: StandardSchema };
 
+/** Stands in an error of the types for an object that is no schema. */
+export interface NoSchema {
+    readonly "each member has to be a Standard Schema": never;
+}
+
+/**
+ * Refuses the option `K` of a tool or prompt if `S`, its type, is no schema. An object
+ * with a Standard Schema as one member has to have one as each member, and a JSON Schema
+ * has a keyword.
+ */
+export type Sound<K extends string, S> = [S] extends [never]
+    ? unknown
+    : S extends StandardSchema | SchemaPair | SchemaShape
+      ? unknown
+      : string extends keyof S
+        ? unknown
+        : true extends {
+                [M in keyof S]: S[M] extends StandardSchema ? true : false;
+            }[keyof S]
+          ? { readonly [P in K]: NoSchema }
+          : [keyof S & (typeof KEYWORD_NAMES)[number]] extends [never]
+            ? { readonly [P in K]: NoSchema }
+            : unknown;
+
 /** Any form of schema. */
 export type SchemaLike = StandardSchema | SchemaPair | SchemaShape | JsonSchema;
 
@@ -187,8 +211,114 @@ export function schemaOf(
     }
     if (isPair(given)) return standard(given.schema, given.jsonSchema);
     if (isShape(given)) return shape(given, side, what);
-    return { json: given as JsonSchema, ...compile(given as JsonSchema) };
+    assertJsonSchema(given as JsonSchema, what);
+    const checker = compile(given as JsonSchema);
+    const fault = checker.fault();
+    if (fault !== undefined) {
+        throw new TypeError(`${what}: the JSON Schema is broken: ${fault}`);
+    }
+    return { json: given as JsonSchema, ...checker };
 }
+
+/**
+ * @throws TypeError when an object is neither a JSON Schema nor has a schema for each
+ * member. Without this check, such an object would be a JSON Schema that accepts
+ * everything.
+ */
+function assertJsonSchema(given: JsonSchema, what: string): void {
+    const members = Object.entries(given);
+    if (members.some(([, one]) => isStandard(one))) {
+        const [name] = members.find(([, one]) => !isStandard(one)) as [string, unknown];
+        throw new TypeError(
+            `${what}, ${name}: is no schema; with a schema for each member, every ` +
+                "member has to be a Standard Schema, such as z.string()",
+        );
+    }
+    const { properties } = given;
+    if (typeof properties === "object" && properties !== null) {
+        const wrong = Object.entries(properties).find(([, one]) => isStandard(one));
+        if (wrong) {
+            throw new TypeError(
+                `${what}, properties.${wrong[0]}: is a Standard Schema inside of a JSON ` +
+                    "Schema; give the members without `type` and `properties`",
+            );
+        }
+    }
+    const isKnown = members.some(([name]) => KEYWORDS.has(name));
+    if (members.length > 0 && !isKnown) {
+        const [name] = members[0] as [string, unknown];
+        throw new TypeError(
+            `${what}, ${name}: is no Standard Schema, and no keyword of JSON Schema`,
+        );
+    }
+}
+
+/** The keywords of JSON Schema, from draft-06 to 2020-12. */
+const KEYWORD_NAMES = [
+    "$schema",
+    "$id",
+    "$ref",
+    "$defs",
+    "$anchor",
+    "$comment",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$vocabulary",
+    "definitions",
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "unevaluatedItems",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+] as const;
+const KEYWORDS: ReadonlySet<string> = new Set(KEYWORD_NAMES);
 
 function standard(given: StandardSchema, json: JsonSchema): Schema {
     const { validate } = given["~standard"];

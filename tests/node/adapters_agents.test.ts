@@ -22,6 +22,12 @@ const server = new Server({ name: "shop" });
 const kept = { task: "may", restartable: true } as const;
 server.tool("add", { input: { type: "object" } }, (args) => Number(args["a"]) + 1);
 server.tool("picture", () => ["a dot", image(Buffer.from([1, 2]), "image/png")]);
+server.tool("only", () => image(Buffer.from([1, 2]), "image/png"));
+server.tool("mixed", () => [
+    ...["before", " it"],
+    image(Buffer.from([1, 2]), "image/png"),
+    "after it",
+]);
 server.tool("fail", () => {
     throw new ToolError("sold out");
 });
@@ -174,6 +180,70 @@ for (const [name, run] of Object.entries(RUNS)) {
             const seen = JSON.stringify(await run(second, { name: "report", tokens }));
             assert.ok(seen.includes("page 0\\npage 1\\npage 2\\n"), seen);
             assert.equal(tokens.size, 0);
+        }),
+    );
+
+    for (const era of ["modern", "legacy"] as const) {
+        test(
+            `${name}: a plain call that is aborted ends at once and is cancelled: ${era}`,
+            { timeout },
+            withLab(async (lab) => {
+                const waiting = new Server({ name: "waits" });
+                let isBegun = false;
+                let isCancelled = false;
+                waiting.tool("wait", async (_, ctx) => {
+                    isBegun = true;
+                    await new Promise((_resolve, reject) => {
+                        ctx.signal.addEventListener("abort", reject);
+                    }).finally(() => {
+                        isCancelled = true;
+                    });
+                });
+                const session = await lab.connect(waiting, { era });
+                const tokens = new Map<string, string>();
+                const stop = new AbortController();
+                const asked = { name: "wait", tokens, signal: stop.signal };
+                const running = run(session, asked).catch(() => undefined);
+                while (!isBegun) await turn();
+                stop.abort(new Error("enough"));
+                await running;
+                while (!isCancelled) await turn();
+                assert.equal(tokens.size, 0);
+            }),
+        );
+    }
+
+    test(
+        `${name}: an aborted call whose token is kept goes on`,
+        { timeout },
+        withLab(async (lab) => {
+            const served = await lab.serve(server);
+            const tokens = new Map<string, string>();
+            const heard: string[] = [];
+            const stop = new AbortController();
+            const session = await served.connect();
+            const asked = { name: "report", heard, tokens, signal: stop.signal };
+            const running = run(session, asked).catch(() => undefined);
+            while (heard.length < 2) await turn();
+            stop.abort(new Error("enough"));
+            await running;
+            const [token] = tokens.values();
+            assert.ok(token);
+            const status = await session.resume(token).status();
+            assert.equal(status.status, "working");
+        }),
+    );
+
+    test(
+        `${name}: blocks keep their order, and no text is empty`,
+        { timeout },
+        withLab(async (lab) => {
+            const session = await lab.connect(server);
+            const only = JSON.stringify(await run(session, { name: "only" }));
+            assert.match(only, /AQI=/);
+            assert.doesNotMatch(only, /"text":""/);
+            const mixed = JSON.stringify(await run(session, { name: "mixed" }));
+            assert.match(mixed, /before it.*AQI=.*after it/);
         }),
     );
 

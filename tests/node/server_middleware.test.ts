@@ -443,6 +443,36 @@ inEachWorld("a middleware sets what AsyncLocalStorage has in handlers", async (w
     assert.equal(storage.getStore(), undefined);
 });
 
+test("retry knows the errors that Node programs meet", async () => {
+    const coded = (code: string): Error => Object.assign(new Error("no"), { code });
+    const failed = (cause: unknown): Error => new TypeError("fetch failed", { cause });
+    const errors: { readonly [name: string]: [error: () => unknown, runs: number] } = {
+        refused: [() => failed(coded("ECONNREFUSED")), 2],
+        both: [() => failed(new AggregateError([coded("ETIMEDOUT")], "all")), 2],
+        socket: [() => failed(coded("UND_ERR_SOCKET")), 2],
+        missing: [() => coded("ENOTFOUND"), 2],
+        again: [() => coded("EAI_AGAIN"), 2],
+        late: [() => new DOMException("too late", "TimeoutError"), 2],
+        file: [() => coded("ENOENT"), 1],
+        other: [() => failed(new Error("bad certificate")), 1],
+    };
+    const server = new Server({ name: "retries", onError: () => undefined });
+    const runs: Record<string, number> = {};
+    for (const [name, [error]] of Object.entries(errors)) {
+        server.tool(name, () => {
+            runs[name] = (runs[name] ?? 0) + 1;
+            throw error();
+        });
+    }
+    server.use(middleware.retry(1, { sleep: async () => undefined }));
+    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+        for (const [name, [, expected]] of Object.entries(errors)) {
+            await assert.rejects(session.call(name), ToolError);
+            assert.equal(runs[name], expected, name);
+        }
+    });
+});
+
 test("a middleware may call the rest again", async () => {
     const server = new Server({ name: "twice" });
     let count = 0;

@@ -241,10 +241,14 @@ test("a command comes back, and ends with its remote", { timeout: 120_000 }, asy
         server.tool("ends", () => process.exit(1));
         await server.serveStdio();`;
     const command = [process.execPath, "--input-type=module", "-e", program];
-    const { outer, remote } = await before(command);
+    const seen: string[] = [];
+    const onError = (_: unknown, { name }: { name: string }): void =>
+        void seen.push(name);
+    const { outer, remote } = await before(command, { onError });
     const session = await connect(outer);
     const first = (await session.call("app_far_pid")).text;
     await assert.rejects(session.call("app_far_ends"));
+    assert.deepEqual(seen, ["app_far_ends"]);
     const second = (await session.call("app_far_pid")).text;
     assert.notEqual(second, first);
     await session.close();

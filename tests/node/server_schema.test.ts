@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
-import type { JsonSchema } from "segue-mcp";
+import { type JsonSchema, Server } from "segue-mcp";
 import type * as Json from "segue-mcp/jsonschema";
 import type * as Schemas from "segue-mcp/schema";
 import * as v from "valibot";
@@ -70,6 +70,69 @@ test("a library that tells no JSON Schema is named, and what helps", async () =>
     for (const none of [null, 3, "x", [z.string()]]) {
         assert.throws(() => schemaOf(none as unknown as Given, "input", "it"), TypeError);
     }
+});
+
+test("what is no schema is refused, with its place", () => {
+    const z3s = z3.string();
+    const refused: [given: unknown, why: RegExp][] = [
+        [{ a: z.number(), opts: { deep: z.boolean() } }, /^tool t, input, opts: is no/],
+        [{ a: z.number(), b: undefined }, /input, b: is no schema/],
+        [{ a: z.number(), b: { type: "string" } }, /input, b: is no schema/],
+        [{ a: z.number(), b: z3s }, /input, b: is no schema/],
+        [{ a: { type: "number" } }, /input, a: is no Standard Schema, and no keyword/],
+        [{ d: 5 }, /input, d: is no Standard Schema/],
+        [{ name: z3s }, /input, name: is no Standard Schema/],
+        [{ title: z3s }, /the JSON Schema is broken: title: must be string/],
+        [
+            { type: "object", properties: { a: z.number() } },
+            /input, properties\.a: is a Standard Schema inside/,
+        ],
+    ];
+    const options = (given: unknown): { input: JsonSchema } => ({
+        input: given as JsonSchema,
+    });
+    for (const [given, expected] of refused) {
+        const server = new Server({ name: "refuses" });
+        const tool = (): unknown => server.tool("t", options(given), () => "");
+        assert.throws(tool, (error) => {
+            assert.ok(error instanceof TypeError);
+            assert.match(error.message, expected);
+            return true;
+        });
+    }
+    const server = new Server({ name: "refuses" });
+    const given = { a: z.string(), b: {} } as unknown as JsonSchema;
+    assert.throws(
+        () => server.tool("t", { output: given }, () => ({})),
+        /^TypeError: tool t, output, b: is no schema/,
+    );
+    assert.throws(
+        () => server.prompt("p", options(given), () => ""),
+        /^TypeError: prompt p.*, b: is no schema/,
+    );
+});
+
+test("a broken JSON Schema is refused, with its reason", () => {
+    const server = new Server({ name: "refuses" });
+    const broken: [given: JsonSchema, why: RegExp][] = [
+        [
+            { type: "object", properties: { a: { type: "strng" } }, required: ["a"] },
+            /properties\.a\.type: has to be one of "array"/,
+        ],
+        [{ type: "object", properties: { a: { pattern: "(" } } }, /regular expression/],
+        [{ type: "object", properties: { a: { $ref: "#/$defs/no" } } }, /\$defs\/no/],
+        [{ $ref: "https://elsewhere.example/s" }, /elsewhere/],
+        [{ type: "object", required: "a" }, /required: must be array/],
+    ];
+    for (const [input, expected] of broken) {
+        const told = new RegExp(
+            `tool t, input: the JSON Schema is broken: .*${expected.source}`,
+        );
+        assert.throws(() => server.tool("t", { input }, () => ""), told);
+    }
+    const loose = { type: "object", properties: { a: { pattern: "^[\\w\\_]$" } } };
+    server.tool("loose", { input: loose }, () => "");
+    assert.match(why(loose, { a: "-" }), /^a: must match pattern/);
 });
 
 test("a JSON Schema is told as it is, and checked", () => {

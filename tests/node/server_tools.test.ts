@@ -598,3 +598,32 @@ inEachWorld("the reason of a failed stream is its last segment", async (world) =
         assert.deepEqual(read, ["one ", "no more"]);
     });
 });
+
+test("undefined sends nothing, and what is no value is an error", async () => {
+    const seen: string[] = [];
+    const server = new Server({
+        name: "values",
+        onError: (error) => void seen.push(String(error)),
+    });
+    server.tool("yields", async function* (_, ctx) {
+        yield "a";
+        yield undefined;
+        await ctx.send(undefined);
+        yield "b";
+    });
+    server.tool("big", async function* () {
+        yield 1n;
+    });
+    server.tool("error", () => new Error("disk full"));
+    server.prompt("system", () => ({ role: "system", content: "x" }) as never);
+    assert.throws(() => new Server(undefined as never), /needs a name: new Server\(\{ name/);
+    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+        assert.equal((await session.call("yields")).text, "ab");
+        await assert.rejects(session.call("big"), ToolError);
+        assert.match(seen.pop() ?? "", /a bigint cannot be encoded as JSON: use String/);
+        await assert.rejects(session.call("error"), ToolError);
+        assert.match(seen.pop() ?? "", /an error is no value: throw it/);
+        await assert.rejects(session.getPrompt("system"));
+        assert.match(seen.pop() ?? "", /has to be "user" or "assistant", not "system"/);
+    });
+});

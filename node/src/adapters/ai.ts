@@ -4,7 +4,7 @@
 import type { Tool, ToolSet } from "ai";
 import type { Session } from "../client/session.js";
 import { Result, type WireResult } from "../content.js";
-import { type AdapterOptions, framework, mediaOf, segmentsOf, textOf } from "./calls.js";
+import { type AdapterOptions, framework, partsOf, segmentsOf, textOf } from "./calls.js";
 
 export type { AdapterOptions, Tokens } from "./calls.js";
 
@@ -44,11 +44,12 @@ export async function tools(
                 yield step.value.toJSON();
             },
             toModelOutput({ output }: { output: WireResult }) {
-                const media = mediaOf(Result.of(output)).map(({ data, mimeType }) => {
-                    return { type: "file-data", data, mediaType: mimeType };
+                const value = partsOf(Result.of(output)).map((part) => {
+                    if (part.type === "text") return part;
+                    const { data, mimeType: mediaType } = part;
+                    return { type: "file-data" as const, data, mediaType };
                 });
-                const text = { type: "text", text: textOf(Result.of(output)) };
-                return { type: "content", value: [text, ...media] };
+                return { type: "content", value };
             },
         });
     }

@@ -4,7 +4,8 @@
  */
 
 import type { Session } from "../client/session.js";
-import type { Result } from "../content.js";
+import type { Reader } from "../client/stream.js";
+import type { Content, Result } from "../content.js";
 import { RemoteError, RequestCancelledError, TaskLostError } from "../errors.js";
 import type { Segment } from "../segment.js";
 
@@ -21,7 +22,8 @@ export interface AdapterOptions {
     onSegment?: ((tool: string, segment: Segment) => unknown) | undefined;
     /**
      * With it, a call with the id of a kept token continues that call, also in another
-     * process. A call that is aborted then goes on at the server.
+     * process. A call that is aborted then goes on at the server if its token is kept;
+     * any other call that is aborted is cancelled.
      */
     tokens?: Tokens | undefined;
 }
@@ -37,7 +39,8 @@ export interface Wanted {
 
 /**
  * Calls a tool, or continues the call of this id. The generator yields the segments and
- * returns the whole result, also one with `isError`.
+ * returns the whole result, also one with `isError`. When the signal is aborted or the
+ * reader leaves, a call whose token is kept goes on, and any other call is cancelled.
  */
 export async function* segmentsOf(
     session: Session,
@@ -47,59 +50,106 @@ export async function* segmentsOf(
     const kept = key ? tokens : undefined;
     const token = kept?.get(key);
     const throwOnError = false;
+    let isKept = token !== undefined;
     const stream = session.stream(tool, args, {
         throwOnError,
-        onLeave: kept ? "detach" : "cancel",
-        onTask: ({ token: made }) => made && kept?.set(key, made),
-        // An aborted signal would cancel the task that is to go on.
-        signal: kept ? undefined : signal,
+        onTask: ({ token: made }) => {
+            if (!made || !kept) return;
+            kept.set(key, made);
+            isKept = true;
+        },
     });
     const task =
         token === undefined ? undefined : session.resume(token, { throwOnError });
-    let result: Result;
+    let isEnded = false;
     try {
-        for await (const segment of task ?? stream) {
-            yield segment;
-            signal?.throwIfAborted();
+        for (;;) {
+            const step = await unlessAborted(() => (task ?? stream).next(), signal);
+            if (step.done) break;
+            yield step.value;
         }
-        result = task ? await task.result() : stream.result;
+        const result = task ? await task.result() : stream.result;
+        isEnded = true;
+        kept?.delete(key);
+        return result;
     } catch (error) {
         const isOver = [RemoteError, RequestCancelledError, TaskLostError].some(
             (kind) => error instanceof kind,
         );
         if (isOver) kept?.delete(key);
         throw error;
+    } finally {
+        if (!isEnded) leave(task ?? stream, isKept);
     }
-    kept?.delete(key);
-    return result;
 }
 
-/** Returns the text of a result for a model, with the texts and links of resources. */
+/** Waits, but not after the signal was aborted. @throws the reason of the signal. */
+async function unlessAborted<T>(
+    begin: () => Promise<T>,
+    signal: AbortSignal | undefined,
+): Promise<T> {
+    if (!signal) return begin();
+    signal.throwIfAborted();
+    let stop = (): void => undefined;
+    const aborted = new Promise<never>((_, reject) => {
+        const onAbort = (): void => reject(signal.reason);
+        signal.addEventListener("abort", onAbort, { once: true });
+        stop = () => signal.removeEventListener("abort", onAbort);
+    });
+    try {
+        return await Promise.race([begin(), aborted]);
+    } finally {
+        stop();
+    }
+}
+
+/** Leaves a call without waiting for the server. */
+function leave(call: Reader, isKept: boolean): void {
+    if (isKept && call.token !== undefined) call.detach();
+    else if (!isKept) call.cancel().catch(() => undefined);
+}
+
+/** A text, a picture or a sound of a result. A picture and a sound are in base64. */
+export type Part =
+    | { readonly type: "text"; readonly text: string }
+    | {
+          readonly type: "image" | "audio";
+          readonly data: string;
+          readonly mimeType: string;
+      };
+
+/** Returns the text of a block for a model: that of a resource, or its link. */
+function wordsOf(block: Content): string {
+    if (block.type === "text") return String(block["text"]);
+    if (block.type === "resource_link") return `${block["name"]}: ${block["uri"]}`;
+    if (block.type !== "resource") return "";
+    const { text, uri } = block["resource"] as { text?: string; uri: string };
+    return text ?? uri;
+}
+
+/** Returns the texts of a result for a model as one text. */
 export function textOf(result: Result): string {
-    return result.content
-        .map((block) => {
-            if (block.type === "text") return String(block["text"]);
-            if (block.type === "resource_link")
-                return `${block["name"]}: ${block["uri"]}`;
-            if (block.type !== "resource") return "";
-            const { text, uri } = block["resource"] as { text?: string; uri: string };
-            return text ?? uri;
-        })
-        .join("");
+    return result.content.map(wordsOf).join("");
 }
 
-/** A picture or a sound of a result, in base64. */
-export interface Media {
-    readonly type: "image" | "audio";
-    readonly data: string;
-    readonly mimeType: string;
-}
-
-/** Returns the pictures and sounds of a result. */
-export function mediaOf(result: Result): Media[] {
-    return result.content.filter(
-        (block) => block.type === "image" || block.type === "audio",
-    ) as unknown as Media[];
+/**
+ * Returns the blocks of a result for a model, in their order. Texts that follow each
+ * other are one text. There is no empty text, because some models refuse it.
+ */
+export function partsOf(result: Result): Part[] {
+    const parts: Part[] = [];
+    for (const block of result.content) {
+        if (block.type === "image" || block.type === "audio") {
+            parts.push(block as unknown as Part);
+            continue;
+        }
+        const text = wordsOf(block);
+        const last = parts.at(-1);
+        if (last?.type === "text")
+            parts.splice(-1, 1, { type: "text", text: last.text + text });
+        else if (text) parts.push({ type: "text", text });
+    }
+    return parts;
 }
 
 /** Loads the module of a framework. @throws Error, with what to install. */

@@ -6,7 +6,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { DynamicStructuredTool } from "@langchain/core/tools";
 import type { Session } from "../client/session.js";
 import type { Result } from "../content.js";
-import { type AdapterOptions, framework, mediaOf, segmentsOf, textOf } from "./calls.js";
+import { type AdapterOptions, framework, partsOf, segmentsOf, textOf } from "./calls.js";
 
 export type { AdapterOptions, Tokens } from "./calls.js";
 
@@ -50,9 +50,11 @@ export async function tools(
 }
 
 function contentOf(result: Result): unknown {
-    const media = mediaOf(result).map(({ type, data, mimeType }) => {
-        return { type, source_type: "base64", data, mime_type: mimeType };
+    const parts = partsOf(result);
+    if (parts.every(({ type }) => type === "text")) return textOf(result);
+    return parts.map((part) => {
+        if (part.type === "text") return part;
+        const { type, data, mimeType: mime_type } = part;
+        return { type, source_type: "base64", data, mime_type };
     });
-    const text = textOf(result);
-    return media.length > 0 ? [{ type: "text", text }, ...media] : text;
 }

@@ -512,8 +512,8 @@ export class Context<Life = any> {
      * Sends a segment for each value. Waits while the client or the store is slow.
      *
      * @param values - text, blocks, segments of another call, results (their blocks), or
-     * values that JSON can represent. The handler of a resource sends contents, or
-     * strings, which together form one text.
+     * values that JSON can represent; `undefined` sends nothing. The handler of a
+     * resource sends contents, or strings, which together form one text.
      * @throws EndedError when the call has ended, for instance because the call was
      * cancelled; LimitError when the result has become too large and the call has failed.
      */
@@ -527,6 +527,7 @@ export class Context<Life = any> {
 
     #sendOne(given: Sendable): Promise<void> {
         const call = this.#call;
+        if (given === undefined) return DONE;
         this.hasSent = true;
         try {
             const result = typeof given === "string" ? undefined : resultOf(given);

@@ -90,6 +90,7 @@ async function sendAll(
         const { value, done } = isPromise(step) ? await step : step;
         if (done) return value === undefined ? last : value;
         if (context.isCancelled) break;
+        if (value === undefined) continue;
         host.runtime.cork();
         context.hasSent = true;
         try {

@@ -217,19 +217,44 @@ function isTold(call: Call, error: unknown): boolean {
     return call.method === "resources/read" && isMissing(error);
 }
 
-const TRANSIENT = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
+const TRANSIENT = new Set([
+    "EAI_AGAIN",
+    "ECONNABORTED",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "EPIPE",
+    "ETIMEDOUT",
+    "UND_ERR_BODY_TIMEOUT",
+    "UND_ERR_CONNECT_TIMEOUT",
+    "UND_ERR_HEADERS_TIMEOUT",
+    "UND_ERR_SOCKET",
+]);
+/** How many causes of an error are looked at: `fetch` gives its errors a cause. */
+const CAUSES = 4;
 
 function isTransient(error: unknown): boolean {
-    if (!(error instanceof Error)) return false;
-    const { code, name } = error as NodeJS.ErrnoException;
-    return name === "TimeoutError" || TRANSIENT.has(String(code));
+    let one = error;
+    for (let i = 0; i < CAUSES && isError(one); i++) {
+        const { code, name } = one;
+        if (name === "TimeoutError" || TRANSIENT.has(String(code))) return true;
+        one = one instanceof AggregateError ? one.errors[0] : one.cause;
+    }
+    return false;
+}
+
+function isError(value: unknown): value is NodeJS.ErrnoException {
+    return value instanceof Error || value instanceof DOMException;
 }
 
 /** The options of {@link retry}. */
 export interface RetryOptions {
     /**
      * The errors after which the handler runs again; by default a lost or refused
-     * connection, and time that is over.
+     * connection, a host that is not found or not reached, and time that is over. The
+     * cause of an error counts, too, such as that of "fetch failed".
      */
     on?: ErrorKinds | undefined;
     /**

@@ -130,9 +130,10 @@ export interface ToolOptions<
 > extends ItemOptions {
     /**
      * The schema of the arguments: a Standard Schema (zod, arktype, valibot), an object
-     * with a schema for each member, or a JSON Schema. If the arguments do not fit, the
-     * handler does not run. The caller then gets a result with `isError` that says what
-     * does not fit.
+     * with a Standard Schema for each member, or a JSON Schema. Anything else is a
+     * TypeError. The check of a JSON Schema does not check `format`. If the arguments do
+     * not fit, the handler does not run. The caller then gets a result with `isError`
+     * that says what does not fit.
      */
     input?: In | undefined;
     /**

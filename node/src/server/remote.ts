@@ -39,6 +39,7 @@ import type { Context } from "./context.js";
 import { INTERNAL, type Run, rpcError } from "./item.js";
 import type { Method } from "./layers.js";
 import { Completing } from "./listed.js";
+import type { ServerOptions } from "./options.js";
 import { Server } from "./server.js";
 import type { CloseOptions } from "./serving.js";
 import { jsonText } from "./values.js";
@@ -50,6 +51,8 @@ const PROTOCOL = "io.modelcontextprotocol/";
 export interface RemoteOptions extends Omit<ConnectOptions, "onInput"> {
     /** The name of this server, which clients see when it is served by itself. */
     serverName?: string | undefined;
+    /** Gets each error that clients should not see, as {@link ServerOptions.onError}. */
+    onError?: ServerOptions["onError"];
 }
 
 type Kind = "tools" | "resources" | "prompts";
@@ -92,8 +95,11 @@ export class Remote extends Server {
     /** The refreshes of the lists run one after the other. */
     #refreshing: Promise<void> = Promise.resolve();
 
-    private constructor(link: Link, name: string) {
-        super({ name });
+    private constructor(
+        link: Link,
+        options: { name: string; onError?: ServerOptions["onError"] },
+    ) {
+        super(options);
         this.#link = link;
         this.session = link.session;
     }
@@ -109,7 +115,7 @@ export class Remote extends Server {
         if (target instanceof Server) {
             throw new TypeError("mount a Server itself, not a Remote of it");
         }
-        const { serverName = "remote", ...rest } = options;
+        const { serverName: name = "remote", onError, ...rest } = options;
         const asks: Asks = new Set();
         const session = await connect(target, {
             logLevel: "debug",
@@ -117,7 +123,10 @@ export class Remote extends Server {
             ...rest,
             onInput: (question) => askOnly(asks, question),
         });
-        const remote = new Remote({ session, asks }, serverName);
+        const remote = new Remote(
+            { session, asks },
+            { name, ...(onError && { onError }) },
+        );
         try {
             await remote.#begin();
         } catch (error) {

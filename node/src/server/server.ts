@@ -8,7 +8,7 @@ import { asyncDispose } from "../dispose.js";
 import { ClosedError, ExistsError, NotFoundError, StateError } from "../errors.js";
 import { native, type Principal, Item as Sort, type Transport } from "../native.js";
 import type { ServerOptions as NativeOptions } from "../native_options.js";
-import type { JsonSchema, SchemaLike } from "../schema.js";
+import type { JsonSchema, SchemaLike, Sound } from "../schema.js";
 import { principalHook } from "./auth.js";
 import { type Handler, Mounted, makeHandler } from "./handler.js";
 import { Hosting } from "./hosting.js";
@@ -123,6 +123,9 @@ export class Server<Life = any> {
     #attachedLives: Lives | undefined;
 
     constructor(options: ServerOptions<Life>) {
+        if (typeof options !== "object" || options === null) {
+            throw new TypeError("a server needs a name: new Server({ name })");
+        }
         const {
             store,
             listScope,
@@ -179,7 +182,7 @@ export class Server<Life = any> {
     ): Registered;
     tool<In extends SchemaLike = JsonSchema, Out extends SchemaLike = never>(
         name: string,
-        options: ToolOptions<In, Out>,
+        options: ToolOptions<In, Out> & Sound<"input", In> & Sound<"output", Out>,
         handler: ToolHandler<ArgsOf<In>, ToolReturn<Out>, Life>,
     ): Registered;
     tool(name: string, ...rest: unknown[]): Registered {
@@ -230,7 +233,7 @@ export class Server<Life = any> {
     ): Registered;
     prompt<In extends SchemaLike = JsonSchema>(
         name: string,
-        options: PromptOptions<In>,
+        options: PromptOptions<In> & Sound<"input", In>,
         handler: PromptHandler<ArgsOf<In>, Life>,
     ): Registered;
     prompt(name: string, ...rest: unknown[]): Registered {

@@ -42,6 +42,9 @@ export function jsonText(value: unknown): string {
  * and sets to `{}`.
  */
 function plain(_: string, value: unknown): unknown {
+    if (typeof value === "bigint") {
+        throw new TypeError("a bigint cannot be encoded as JSON: use String(value)");
+    }
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof Map) return Object.fromEntries(value);
     if (value instanceof Set) return [...value];
@@ -91,8 +94,8 @@ export function isPiece(value: unknown): value is string | Content | Segment {
  * block, a segment becomes its block, and any other value becomes a text block with the
  * value as JSON.
  *
- * @throws TypeError when the value is bytes, because the type of the bytes is unknown, or
- * when JSON cannot represent the value.
+ * @throws TypeError when the value is bytes, because the type of the bytes is unknown,
+ * when the value is an Error, or when JSON cannot represent the value.
  */
 export function pieceOf(value: unknown): Piece {
     if (typeof value === "string") return { text: value };
@@ -100,6 +103,9 @@ export function pieceOf(value: unknown): Piece {
     if (isBlock(value)) {
         if (isBareText(value)) return { text: value.text };
         return { json: jsonText(value) };
+    }
+    if (value instanceof Error) {
+        throw new TypeError("an error is no value: throw it", { cause: value });
     }
     if (isBytes(value)) {
         throw new TypeError(
@@ -224,6 +230,11 @@ function message(value: unknown): string {
         return `{"role":"user","content":${piece.json}}`;
     }
     const { role, content } = value as { role: string; content: unknown };
+    if (role !== "user" && role !== "assistant") {
+        throw new TypeError(
+            `the role of a message has to be "user" or "assistant", not "${role}"`,
+        );
+    }
     if (typeof content === "string") {
         return jsonText({ ...value, role, content: { type: "text", text: content } });
     }
@@ -237,7 +248,7 @@ function message(value: unknown): string {
  * Converts the value that a prompt returned to messages, each as JSON text. A string or a
  * block becomes a message of the user.
  *
- * @throws TypeError for a message that has no content, or a list of blocks as content.
+ * @throws TypeError for a message with another role, or that has no content, or a list of blocks as content.
  */
 export function messagesOf(value: unknown): string[] {
     if (Array.isArray(value)) return value.map(message);

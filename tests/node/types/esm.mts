@@ -24,6 +24,17 @@ server.tool("greet", { input: { name: z.string() } }, async function* ({ name },
 });
 // @ts-expect-error: the arguments have what the schema says and nothing else
 server.tool("wrong", { input: z.object({ a: z.number() }) }, ({ b }) => String(b));
+// @ts-expect-error: each member has to be a Standard Schema
+server.tool("nested", { input: { a: z.number(), o: { deep: z.boolean() } } }, () => "");
+// @ts-expect-error: a member that is undefined is none
+server.tool("absent", { input: { a: z.number(), b: undefined } }, () => "");
+// @ts-expect-error: a JSON Schema has at least one of its keywords
+server.tool("bare", { input: { a: { type: "number" } } }, () => "");
+// @ts-expect-error: the members of `output`, too
+server.tool("told", { output: { n: z.number(), o: {} } }, () => ({ n: 1 }));
+// @ts-expect-error: and the arguments of a prompt
+server.prompt("nested", { input: { a: z.string(), b: {} } }, () => "");
+server.tool("json", { input: { type: "object", properties: {} } }, () => "");
 
 server.tool("done", { output: { n: z.number() } }, async function* () {
     yield "begun";
