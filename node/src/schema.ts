@@ -239,8 +239,8 @@ function assertJsonSchema(given: JsonSchema, what: string): void {
         const wrong = Object.entries(properties).find(([, one]) => isStandard(one));
         if (wrong) {
             throw new TypeError(
-                `${what}, properties.${wrong[0]}: is a Standard Schema inside of a JSON ` +
-                    "Schema; give the members without `type` and `properties`",
+                `${what}, properties.${wrong[0]}: is a Standard Schema inside of a ` +
+                    "JSON Schema; give the members without `type` and `properties`",
             );
         }
     }

@@ -614,9 +614,10 @@ test("undefined sends nothing, and what is no value is an error", async () => {
     server.tool("big", async function* () {
         yield 1n;
     });
-    server.tool("error", () => new Error("disk full"));
+    const full = Object.assign(new Error("disk full"), { code: "ENOSPC" });
+    server.tool("error", () => full);
     server.prompt("system", () => ({ role: "system", content: "x" }) as never);
-    assert.throws(() => new Server(undefined as never), /needs a name: new Server\(\{ name/);
+    assert.throws(() => new Server(undefined as never), /needs a name: new Server/);
     await serve({ way: "pair", era: "modern" }, server, async (session) => {
         assert.equal((await session.call("yields")).text, "ab");
         await assert.rejects(session.call("big"), ToolError);

@@ -79,8 +79,8 @@ bool sgi_tries_was_probe(const sgi_tries *tries, const sgi_outcome *outcome);
  * if that can help, otherwise ends the request. While the session is not open, the next
  * try waits until the session opens. */
 void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
-/* Writes the error text of `what` whose last of several attempts in a row has failed. why:
- * the reason of the last failure. */
+/* Writes the error text of `what` whose last of several attempts in a row has failed.
+ * why: the reason of the last failure. */
 #define SGI_ROW_MAX (SGI_WHY_MAX + 128)
 void sgi_explain_row(const segue_session *session, const char *what, int32_t times,
                      const char *why, char text[SGI_ROW_MAX]);

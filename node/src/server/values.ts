@@ -248,7 +248,8 @@ function message(value: unknown): string {
  * Converts the value that a prompt returned to messages, each as JSON text. A string or a
  * block becomes a message of the user.
  *
- * @throws TypeError for a message with another role, or that has no content, or a list of blocks as content.
+ * @throws TypeError for a message with another role, or that has no content, or a list of
+ * blocks as content.
  */
 export function messagesOf(value: unknown): string[] {
     if (Array.isArray(value)) return value.map(message);
