@@ -37,13 +37,9 @@ async def tools(
                 given = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
             except msgspec.DecodeError as error:  # the model is told, as of a wrong type
                 return f"The arguments are not a JSON object: {error}. Please try again."
+            key = context.tool_call_id
             result = await call(
-                session,
-                tool.name,
-                given,
-                id=context.tool_call_id,
-                tokens=tokens,
-                on_segment=on_segment,
+                session, tool.name, given, id=key, tokens=tokens, on_segment=on_segment
             )
             text = text_of(result)
             if result.is_error:
