@@ -162,7 +162,7 @@ def test_inspect(segue: Command, target: str) -> None:
         assert era["server"]["version"] == "7"
         assert era["instructions"] == "Be kind."
         assert era["counts"] == {
-            "tools": 10,
+            "tools": 11,
             "resources": 1,
             "prompts": 1,
             "resource templates": 1,

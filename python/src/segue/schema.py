@@ -238,8 +238,9 @@ def _refuse_no_number(value: Any) -> None:
         elif isinstance(one, (list, tuple, set, frozenset)):
             waiting += one
         elif isinstance(one, msgspec.Struct) or dataclasses.is_dataclass(one):
+            fields: Any = dataclasses.fields
             names = getattr(one, "__struct_fields__", None) or [
-                field.name for field in dataclasses.fields(one)
+                field.name for field in fields(one)
             ]
             waiting += [getattr(one, name, None) for name in names]
 
