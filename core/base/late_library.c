@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A program such as Node has an OpenSSL of its own and exports its symbols. The library
+ * has to use the OpenSSL that it was built with. AddressSanitizer does not allow that
+ * flag, and musl does not have it. */
+#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__)
+#define OWN_SYMBOLS_FIRST RTLD_DEEPBIND
+#else
+#define OWN_SYMBOLS_FIRST 0
+#endif
+
 _Static_assert(sizeof(void (*)(void)) == sizeof(void *),
                "dlsym returns pointers to functions as pointers to objects");
 
@@ -24,7 +33,7 @@ static bool fill(sgi_late_library *library, void *handle, char *why, size_t why_
 
 static bool load(sgi_late_library *library, char *why, size_t why_size)
 {
-    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL | OWN_SYMBOLS_FIRST);
     if (!handle) {
         snprintf(why, why_size, "the system cannot load %s: %s", library->file,
                  dlerror());

@@ -284,8 +284,8 @@ static void a_call_is_turned_away_in_bounds(void **state)
     }
 }
 
-/* The end of a server that cuts off a plain call is a lost connection for the application.
- * With a key of the application the error is the answer for that key. */
+/* The end of a server that cuts off a plain call is a lost connection for the
+ * application. With a key of the application the error is the answer for that key. */
 static void a_call_that_its_server_cuts_off_is_disconnected(void **state)
 {
     static const char *const ends[] = {"{\"reason\":\"server_restarted\"}",

@@ -117,7 +117,7 @@ void sgi_request_fail_error(segue_request *request, segue_status status, const c
         return;
     if (status == SEGUE_E_REMOTE && is_cut_off(request, error)) {
         status = SEGUE_E_DISCONNECTED;
-        /* the store has the error as the answer for the key, so the key finds no result */
+        /* the store has the error as the answer for the key: the key finds no result */
         sgi_text_free(sgi_engine_mem(request->engine), request->key.text);
         request->key = (sgi_idempotency_key){0};
     }

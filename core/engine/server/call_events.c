@@ -183,8 +183,8 @@ static void let_go_in_store(segue_call *call)
     sgi_server_op_release(call->op);
 }
 
-/* Ends the operation of a handler that gives it up. The error of a closed server says that
- * the end of the server is the cause. */
+/* Ends the operation of a handler that gives it up. The error of a closed server says
+ * that the end of the server is the cause. */
 static void end_without_result(segue_call *call)
 {
     sgi_str text = SGI_STR(SGI_UNANSWERED_TEXT);
