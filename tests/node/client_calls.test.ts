@@ -291,7 +291,7 @@ test("halves of pairs are found in one pass", () => {
 
 test("options of OAuth that are refused are named", async () => {
     const refused: [OAuthOptions, RegExp][] = [
-        [{ authMethod: "magic" }, /auth_method/],
+        [{ authMethod: "magic" }, /authMethod is not known/],
         [{ issuer: "nowhere" }, /issuer/],
         [{ redirectUri: "http://mcp.example/" }, /redirect_uri/],
         [{ grant: "client", clientId: "me" }, /client_secret or private_key/],
