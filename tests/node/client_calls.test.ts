@@ -293,8 +293,8 @@ test("options of OAuth that are refused are named", async () => {
     const refused: [OAuthOptions, RegExp][] = [
         [{ authMethod: "magic" }, /authMethod is not known/],
         [{ issuer: "nowhere" }, /issuer/],
-        [{ redirectUri: "http://mcp.example/" }, /redirect_uri/],
-        [{ grant: "client", clientId: "me" }, /client_secret or private_key/],
+        [{ redirectUri: "http://mcp.example/" }, /redirectUri/],
+        [{ grant: "client", clientId: "me" }, /clientSecret or privateKey/],
     ];
     for (const [options, named] of refused) {
         await assert.rejects(connect(NOWHERE, { auth: new OAuth(options) }), named);
