@@ -417,19 +417,19 @@ static void a_server_that_comes_back_gets_letters(world *w)
     begin(w);
     wire *a = legacy_connect(w, "Ada", CAPS_FORM);
     wire *b = beside(&other, a);
-    memcpy(old, w->server->name, sizeof old);
+    memcpy(old, w->server->mailbox.name, sizeof old);
     shared_store_away(instance_a, 1);
     world_advance(w, 3 * LEASE_MS);
     shared_store_away(instance_a, 0);
     world_advance(w, 3 * LEASE_MS);
-    assert_string_not_equal(w->server->name, old);
+    assert_string_not_equal(w->server->mailbox.name, old);
     sgi_map_node *box =
-        sgi_map_find(&w->server->cluster.by_task, sgi_str_of(w->server->name));
+        sgi_map_find(&w->server->cluster.by_task, sgi_str_of(w->server->mailbox.name));
     assert_true(box && sgi_op_is_created(sgi_op_by_task(box)));
     assert_int_equal(w->server->cluster.by_task.count, 1);
     call(a, "1");
     question(a, id);
-    assert_non_null(strstr(id, w->server->name));
+    assert_non_null(strstr(id, w->server->mailbox.name));
     reply(b, id, "new");
     world_advance(w, 1000);
     says(wire_response(a, "1"), "\"for\\\":\\\"new");

@@ -140,11 +140,11 @@ static void initialize_and_get_name_the_server(void **state)
 {
     (void)state;
     assert_true(http_wire_open(&t.a, "2025-11-25"));
-    assert_string_equal(t.a.answer.server, t.server->name);
+    assert_string_equal(t.a.answer.server, t.server->mailbox.name);
     assert_int_equal(http_wire_legacy(&t.a, "2", "tools/list", ""), 200);
     assert_null(t.a.answer.server);
     http_wire_get(&t.a, "");
-    assert_string_equal(t.a.answer.server, t.server->name);
+    assert_string_equal(t.a.answer.server, t.server->mailbox.name);
     t.server->seal.shared = false;
     assert_true(http_wire_open(&t.b, "2025-11-25"));
     assert_null(t.b.answer.server);

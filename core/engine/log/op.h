@@ -280,6 +280,14 @@ typedef enum sgi_writing {
     SGI_WRITING_NOW /* the operation is in the running commit */
 } sgi_writing;
 
+/* What clients have heard of the operation. */
+typedef struct sgi_op_heard {
+    bool end; /* a client has received the end of the operation */
+    /* monotonic time in ms at which the operation came to its end, or at which a client
+     * asked for it or stopped to read it after that (returning.c) */
+    int64_t last_ms;
+} sgi_op_heard;
+
 /* Each doubt says that another server may own the operation, or that the store may have
  * lost entries of the log. */
 typedef struct sgi_op_doubts {
@@ -309,7 +317,7 @@ struct sgi_op {
     /* fires when the engine must try again to end the operation after memory ran out */
     sgi_timer end_again;
 
-    /* The members from here to `end_received` belong to the log. */
+    /* The members from here to `heard` belong to the log. */
     sgi_op_head head;
     uint64_t durable;
     /* position of the last entry that was in a commit of unknown outcome; the store may
@@ -342,10 +350,7 @@ struct sgi_op {
     /* entries can leave the log before the operation ends, so the observer is called for
      * each new entry */
     bool drops;
-    bool end_received; /* a client has received the end of the operation */
-    /* monotonic time in ms at which the operation came to its end, or at which a client
-     * asked for it or stopped to read it after that (returning.c) */
-    int64_t client_seen_ms;
+    sgi_op_heard heard;
 
     /* The members from here to `record` describe the operation in the store. */
     sgi_stored stored;

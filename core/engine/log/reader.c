@@ -38,9 +38,9 @@ void sgi_reader_end(sgi_reader *reader)
         reader->job->user = NULL;
     sgi_entry_list_free(sgi_engine_mem(op->engine), &reader->chunk);
     TAILQ_REMOVE(&op->readers, reader, link);
-    op->end_received |= reader->tells && sgi_reader_at_end(reader);
+    op->heard.end |= reader->tells && sgi_reader_at_end(reader);
     if (reader->tells)
-        op->client_seen_ms = sgi_now(&op->engine->env);
+        op->heard.last_ms = sgi_now(&op->engine->env);
     reader->op = NULL;
     sgi_op_unref(op);
 }

@@ -28,7 +28,7 @@ void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op)
 
 void sgi_reply_note_end_sent(const sgi_reply *reply, sgi_op *op)
 {
-    op->end_received |=
+    op->heard.end |=
         reply->peer && sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
 }
 

@@ -231,7 +231,7 @@ bool sgi_server_keep_ended_op(sgi_op *op)
     if (op->shared->state == SGI_CLUSTER_OP_LINGERS || sgi_op_is_broken(op))
         return false;
     op->shared->state = SGI_CLUSTER_OP_LINGERS;
-    op->client_seen_ms = sgi_now(&op->engine->env);
+    op->heard.last_ms = sgi_now(&op->engine->env);
     TAILQ_INSERT_TAIL(&server->lingering.ops, op->shared, link);
     if (++server->lingering.count > LINGER_MAX)
         sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering.ops)->op);
@@ -408,7 +408,7 @@ void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_st
     sgi_map_node *node = sgi_map_find(&server->cluster.by_task, task_id);
     sgi_op *op = sgi_op_by_task(node);
     if (op && op->served->who == who)
-        op->client_seen_ms = sgi_now(&server->engine->env);
+        op->heard.last_ms = sgi_now(&server->engine->env);
     if (op && op->served->who == who &&
         (sgi_op_runs_elsewhere(op) || op->writing == SGI_WRITING_NOW))
         catch_up(op, found, user);

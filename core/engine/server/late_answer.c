@@ -164,7 +164,8 @@ static late *make(sgi_peer *peer, const sgi_question_id_parts *parts, bool is_er
  * have asked the question, so the client should send the answer again later. */
 static sgi_answered elsewhere(const segue_server *server, sgi_str of)
 {
-    return sgi_seal_is_common(&server->seal) && !sgi_str_eq(of, sgi_str_of(server->name))
+    return sgi_seal_is_common(&server->seal) &&
+                   !sgi_str_eq(of, sgi_str_of(server->mailbox.name))
                ? SGI_ANSWERED_LATER
                : SGI_ANSWERED_NOTHING;
 }

@@ -65,7 +65,7 @@ static sgi_op *make_box(segue_server *server)
     sgi_principal *who = sgi_principal_find_or_new(&server->principals, engine, owner);
     if (who)
         sgi_budget_set_owner(op, who);
-    op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->name));
+    op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->mailbox.name));
     op->ttl_ms = -1;
     sgi_op_set_hold(op, SGI_HOLD_HERE);
     if (!who || !op->task_id || !sgi_engine_operation_id(engine, op->id) ||
@@ -127,7 +127,7 @@ void sgi_mailbox_replace(sgi_op *box)
     }
     /* deletes the old mailbox in the store if this server still owns the mailbox */
     sgi_mailbox_delete_claimed(box);
-    if (was_ours && sgi_engine_operation_text(server->engine, server->name))
+    if (was_ours && sgi_engine_operation_text(server->engine, server->mailbox.name))
         sgi_mailbox_create(server);
 }
 
@@ -228,7 +228,7 @@ static bool is_for_another(const sgi_peer *peer, const sgi_question_id_parts *pa
     const segue_server *server = peer->server;
     return sgi_seal_is_common(&server->seal) && server->stage < SGI_SERVER_DEAD &&
            !parts->is_lasting && !parts->position && peer->questions->session &&
-           !sgi_str_eq(parts->operation, sgi_str_of(server->name));
+           !sgi_str_eq(parts->operation, sgi_str_of(server->mailbox.name));
 }
 
 bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg, bool awaited)

@@ -1,7 +1,7 @@
 #include "engine/server/parked_exchange.h"
 
 #include "engine/conversation/replay.h"
-#include "engine/server/returning.h"
+#include "engine/server/away_client.h"
 #include "engine/server/wire_session.h"
 
 bool sgi_parked_is_settled(const sgi_peer *peer)

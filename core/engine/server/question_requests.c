@@ -155,7 +155,7 @@ static bool make_id(const sgi_op *op, const sgi_op_question *input,
                     sgi_question_id_text *id)
 {
     bool lasts = op->task_id && strlen(op->task_id) == SGI_OPERATION_TEXT;
-    const char *name = lasts ? op->task_id : sgi_op_server(op)->name;
+    const char *name = lasts ? op->task_id : sgi_op_server(op)->mailbox.name;
     return sgi_question_id_make(id, op->engine, sgi_str_of(name),
                                 lasts ? input->asked : 0);
 }

@@ -11,20 +11,10 @@
  * Only this process has the end if the store ends with the process. In versions that
  * begin with `initialize`, no store has the answer to a plain call. Every other end is in
  * the store, where the next server finds it. */
-#include "engine/server/returning.h"
-
-#include "base/thresholds.h"
 #include "engine/log/reader.h"
+#include "engine/server/away_client.h"
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
-
-bool sgi_client_is_expected(const segue_server *server, int64_t since_ms,
-                            int64_t asked_ms)
-{
-    int64_t away_ms = asked_ms ? asked_ms : SGI_THRESHOLD(come_again_ms);
-    int64_t most_ms = sgi_time_add(away_ms, SGI_THRESHOLD(return_slack_ms));
-    return sgi_now(&server->engine->env) < sgi_time_add(since_ms, most_ms);
-}
 
 /* True when the client of this call can come back. An operation has a call until the end
  * of the operation is stored. After that the client has the end, or finds the end in the
@@ -42,7 +32,7 @@ static bool can_come_back(const segue_call *call)
 static bool is_unheard(const sgi_op *op)
 {
     return sgi_op_server(op)->forgets && op->head.final != SGI_FINAL_CANCELLED &&
-           !op->end_received;
+           !op->heard.end;
 }
 
 /* True when a connected client reads the log of the operation. */
@@ -60,7 +50,7 @@ static bool is_awaited(const sgi_op *op)
     int64_t poll_ms = sgi_op_is_task(op) ? op->served->poll_ms : 0;
     return is_unheard(op) &&
            (is_read(op) ||
-            sgi_client_is_expected(sgi_op_server(op), op->client_seen_ms, poll_ms));
+            sgi_client_is_expected(sgi_op_server(op), op->heard.last_ms, poll_ms));
 }
 
 bool sgi_serve_client_may_return(const segue_server *server)

@@ -354,7 +354,7 @@ void sgi_serve_get_answer_state(const sgi_conn *conn, sgi_http_answer_state *ans
         .listens = !LIST_EMPTY(&peer->listens) ||
                    (peer->session && peer == peer->session->listening),
         .session = names ? peer->session->id : NULL,
-        .server = names_server ? peer->server->name : NULL,
+        .server = names_server ? peer->server->mailbox.name : NULL,
         .lacks = conn->lacks,
     };
 }

@@ -128,6 +128,9 @@ typedef struct sgi_mailbox {
     /* the operation that is the mailbox; NULL = the server has no mailbox */
     sgi_op *box;
     sgi_waiter waits; /* waits until the creation of the mailbox is durable */
+    /* the id of the mailbox, and the name of the server: a part of the ids of its
+     * questions and GET streams */
+    char name[SGI_OPERATION_TEXT + 1];
 } sgi_mailbox;
 
 /* How a server gets the key that its store keeps (kept_key.h). */
@@ -227,9 +230,6 @@ struct segue_server {
     /* digests of the names of ended sessions (session_name.c) */
     sgi_digest_ring *ended_sessions;
     sgi_withdrawn_calls withdrawn;
-    /* name of the server, in the form of a task id; also the id of its mailbox, and part
-     * of the ids of the server's questions and GET streams */
-    char name[SGI_OPERATION_TEXT + 1];
     sgi_lingering_ops lingering;
     sgi_committer committer;
     sgi_cluster cluster;

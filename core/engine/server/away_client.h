@@ -1,6 +1,7 @@
-/* Whom a server waits for while its listener closes (returning.c). */
-#ifndef SGI_RETURNING_H
-#define SGI_RETURNING_H
+/* A client that is away, and how long a server whose listener closes waits for it
+ * (returning.c). */
+#ifndef SGI_AWAY_CLIENT_H
+#define SGI_AWAY_CLIENT_H
 
 #include "engine/server/server.h"
 
