@@ -162,7 +162,8 @@ def shows_a_moving_line(machine):
         (machine.place / "go").touch()
         status = shell.wait(60)
     os.close(terminal)
-    yield re.search(rb"^build\r\n\r\x1b\[K  \d+ s  first", seen), \
+    # the line is empty until the command has said something
+    yield re.search(rb"^build\r\n(\r\x1b\[K  \d+ s  )*\r\x1b\[K  \d+ s  first", seen), \
         f"a terminal shows {seen}"
     yield status == 0 and b"\n" not in seen.partition(b"\n")[2], f"more lines: {seen}"
     ran = subprocess.run(["bash", "-c", script], cwd=machine.place, env=environment,
