@@ -387,3 +387,11 @@ bool sgi_crypto_sign(sgi_str pem, sgi_str text, sgi_buf *signature)
     EVP_PKEY_free(key);
     return ok;
 }
+
+void *sgi_crypto_address(void)
+{
+    unsigned long (*function)(void) = OpenSSL_version_num;
+    void *address;
+    memcpy(&address, &function, sizeof address);
+    return address;
+}

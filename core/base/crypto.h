@@ -99,4 +99,8 @@ sgi_crypto_scheme sgi_crypto_pem_scheme(sgi_str pem);
  * 7518. Returns false on failure. */
 bool sgi_crypto_sign(sgi_str pem, sgi_str text, sgi_buf *signature);
 
+/* Returns the address of the function OpenSSL_version_num that this library uses
+ * (late_library.c). */
+void *sgi_crypto_address(void);
+
 #endif

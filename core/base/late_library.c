@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A program such as Node has an OpenSSL of its own and exports its symbols. The library
- * has to use the OpenSSL that it was built with. AddressSanitizer does not allow that
- * flag, and musl does not have it. */
+#include "base/crypto.h"
+
+/* AddressSanitizer does not allow this flag, and musl does not have it. */
 #if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__)
 #define OWN_SYMBOLS_FIRST RTLD_DEEPBIND
 #else
@@ -31,9 +31,22 @@ static bool fill(sgi_late_library *library, void *handle, char *why, size_t why_
     return true;
 }
 
+/* A program such as Node has an OpenSSL of its own and exports its symbols. A library
+ * that is loaded into it has to look into its own libraries first, or else it would mix
+ * both. In other programs the usual order is kept, in which the program can replace
+ * functions. */
+static int search_order(void)
+{
+    void *program = dlopen(NULL, RTLD_NOW);
+    void *theirs = program ? dlsym(program, "OpenSSL_version_num") : NULL;
+    if (program)
+        dlclose(program);
+    return theirs && theirs != sgi_crypto_address() ? OWN_SYMBOLS_FIRST : 0;
+}
+
 static bool load(sgi_late_library *library, char *why, size_t why_size)
 {
-    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL | OWN_SYMBOLS_FIRST);
+    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL | search_order());
     if (!handle) {
         snprintf(why, why_size, "the system cannot load %s: %s", library->file,
                  dlerror());

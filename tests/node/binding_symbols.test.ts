@@ -96,7 +96,6 @@ test("OpenSSL, zlib and nghttp2 are those that the libraries were built with", (
         [/^libwebsockets\./, /^(EVP|SSL|X509|BIO)_/, /^lib(crypto|ssl)\.so\./],
         [/^libcurl\./, /^nghttp2_/, /^libnghttp2\.so\./],
         [/^libcurl\./, /^inflate/, /^libz\.so\./],
-        [/^segue\.node$/, /^curl_/, /^libcurl\.so\./],
         [/^segue\.node$/, /^sqlite3_/, /^libsqlite3\.so\./],
         [/^segue\.node$/, /^ev_/, /^libev\.so\./],
     ];

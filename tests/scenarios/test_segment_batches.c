@@ -93,6 +93,7 @@ static void segments_that_are_due_come_together(void **state)
     kit_end(&k);
 }
 
+#ifdef SGI_KNOBS
 static void a_batch_has_a_limit(void **state)
 {
     kit k = {0};
@@ -107,6 +108,7 @@ static void a_batch_has_a_limit(void **state)
     assert_int_equal(r.record->completed, 1);
     kit_end(&k);
 }
+#endif
 
 static void credit_bounds_a_batch(void **state)
 {
@@ -231,7 +233,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("segments that are due come together", segments_that_are_due_come_together),
+#ifdef SGI_KNOBS
         NAMED("a batch has a limit", a_batch_has_a_limit),
+#endif
         NAMED("credit bounds a batch", credit_bounds_a_batch),
         NAMED("credit that a batch grants counts for the next",
               credit_that_a_batch_grants_counts_for_the_next),
