@@ -7,8 +7,9 @@
 
 #include "base/crypto.h"
 
-/* AddressSanitizer does not allow this flag, and musl does not have it. */
-#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__)
+/* The sanitizers do not allow this flag, and musl does not have it. */
+#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__) &&                          \
+    !defined(__SANITIZE_THREAD__)
 #define OWN_SYMBOLS_FIRST RTLD_DEEPBIND
 #else
 #define OWN_SYMBOLS_FIRST 0

@@ -27,7 +27,7 @@ Threads: any function may be called on any thread that holds the GIL. Only one t
 time may call ``runtime_dispatch``. No thread of the library ever takes the GIL.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, TypedDict, final
 
 # The kinds of events, and the meaning of the values a, b and c of each kind. In a mask of
@@ -246,6 +246,11 @@ class SegmentQueue:
 @final
 class NextSegment(Coroutine[Any, Any, Segment]):
     """One step of a loop over segments. It takes its segment when it is awaited."""
+
+    def __await__(self) -> Generator[Any, Any, Segment]: ...
+    def send(self, value: Any, /) -> Any: ...
+    def throw(self, kind: Any, value: Any = None, traceback: Any = None, /) -> Any: ...
+    def close(self) -> None: ...
 
 class SegmentReader:
     """The base class of readers of segments. `_flow` is the running request, which has a
