@@ -69,6 +69,27 @@ static inline bool sgi_str_eq(sgi_str a, sgi_str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* True when the text begins with the prefix. Each text begins with an empty prefix. */
+static inline bool sgi_str_begins(sgi_str text, sgi_str prefix)
+{
+    SGI_WORK(prefix.n);
+    return text.n >= prefix.n &&
+           (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);
+}
+
+/* Removes a prefix from the text. Returns false, and changes nothing, when the text does
+ * not begin with the prefix. */
+static inline bool sgi_str_skip(sgi_str *text, sgi_str prefix)
+{
+    if (!sgi_str_begins(*text, prefix))
+        return false;
+    if (prefix.n) {
+        text->p += prefix.n;
+        text->n -= prefix.n;
+    }
+    return true;
+}
+
 /* Returns a NUL-terminated copy, which the caller frees with sgi_text_free. Returns
  * NULL when out of memory. */
 char *sgi_text_dup(const sgi_mem *mem, sgi_str text);

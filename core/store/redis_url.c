@@ -129,12 +129,10 @@ static const char *take_all(sgi_redis_url *url, sgi_str text)
                                       SGI_STR_INIT("unix://")};
     sgi_str rest, query;
     size_t scheme = 0;
-    while (scheme < 3 && (text.n < schemes[scheme].n ||
-                          memcmp(text.p, schemes[scheme].p, schemes[scheme].n) != 0))
+    while (scheme < 3 && !sgi_str_skip(&text, schemes[scheme]))
         scheme++;
     if (scheme == 3)
         return "the URL has to begin with redis://, rediss:// or unix://";
-    text = (sgi_str){text.p + schemes[scheme].n, text.n - schemes[scheme].n};
     split(text, '?', &rest, &query);
     url->tls = scheme == 1;
     const char *reason = NULL;

@@ -43,7 +43,7 @@ static void clear(sgi_http1_head *head)
 
 static bool begins_with(sgi_str input, const char *bytes, size_t len)
 {
-    return input.n >= len && memcmp(input.p, bytes, len) == 0;
+    return sgi_str_begins(input, (sgi_str){bytes, len});
 }
 
 /* Takes bytes that are already in `text`. */

@@ -236,20 +236,15 @@ static bool decoded_is(sgi_str inner, sgi_str text)
     while (p < end) {
         const unsigned char *slash = memchr(p, '\\', (size_t)(end - p));
         size_t run = (size_t)((slash ? slash : end) - p);
-        SGI_WORK(run);
-        if (run > text.n || memcmp(p, text.p, run) != 0)
+        if (!sgi_str_skip(&text, (sgi_str){(const char *)p, run}))
             return false;
-        text.p += run;
-        text.n -= run;
         if (!slash)
             break;
         char out[4];
         p = slash;
         size_t len = decode_escape(&p, end, out);
-        if (len > text.n || memcmp(out, text.p, len) != 0)
+        if (!sgi_str_skip(&text, (sgi_str){out, len}))
             return false;
-        text.p += len;
-        text.n -= len;
     }
     return text.n == 0;
 }
@@ -327,8 +322,7 @@ bool sgi_json_string_is(sgi_json value, sgi_str text)
     if (inner.n > text.n)
         return decoded_is(inner, text);
     /* each escape is longer than what it stands for, so there is none */
-    return !text.n ||
-           (memcmp(inner.p, text.p, text.n) == 0 && !memchr(text.p, '\\', text.n));
+    return sgi_str_eq(inner, text) && (!text.n || !memchr(text.p, '\\', text.n));
 }
 
 bool sgi_json_decode(sgi_json value, sgi_buf *out)

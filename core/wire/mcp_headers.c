@@ -47,7 +47,7 @@ static bool is_visible(char c)
 
 static bool begins_and_ends(sgi_str text)
 {
-    return text.n >= OPENING.n && memcmp(text.p, OPENING.p, OPENING.n) == 0 &&
+    return sgi_str_begins(text, OPENING) &&
            memcmp(text.p + text.n - CLOSING.n, CLOSING.p, CLOSING.n) == 0;
 }
 

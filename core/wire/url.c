@@ -189,8 +189,8 @@ bool sgi_url_covers(const sgi_url *resource, const sgi_url *endpoint)
         return false;
     if (!path.n)
         return true;
-    if (has_dots(path) || has_dots(endpoint->path) || endpoint->path.n < path.n ||
-        memcmp(endpoint->path.p, path.p, path.n) != 0)
+    if (has_dots(path) || has_dots(endpoint->path) ||
+        !sgi_str_begins(endpoint->path, path))
         return false;
     return endpoint->path.n == path.n || endpoint->path.p[path.n] == '/';
 }

@@ -240,6 +240,8 @@ static void other_values_are_no_strings(void **state)
     assert_int_equal(out.len, 0);
     assert_true(sgi_json_string_is(fenced_text("\"\""), (sgi_str){NULL, 0}));
     assert_false(sgi_json_string_is(fenced_text("\"a\""), (sgi_str){NULL, 0}));
+    /* the sanitizer of undefined behaviour notices a comparison with NULL */
+    assert_false(sgi_json_string_is(fenced_text("\"\\n\""), (sgi_str){NULL, 0}));
     /* a line end, and a text of two characters that looks like its escape */
     assert_false(sgi_json_string_is(fenced_text("\"\\n\""), SGI_STR("\\n")));
     assert_true(sgi_json_string_is(fenced_text("\"\\\\n\""), SGI_STR("\\n")));

@@ -148,11 +148,6 @@ static segue_status read_call(sgi_json state, sgi_request_spec *spec)
     return SEGUE_OK;
 }
 
-static bool is_token(sgi_str text)
-{
-    return text.n >= sizeof PREFIX - 1 && memcmp(text.p, PREFIX, sizeof PREFIX - 1) == 0;
-}
-
 /* The content of a token. The texts of `spec` point into `bytes` and `id`. */
 typedef struct opened {
     sgi_request_spec spec;
@@ -166,10 +161,8 @@ static segue_status open_token(sgi_engine *engine, sgi_str text, opened *o)
     sgi_json state;
     sgi_buf_init(&o->bytes, sgi_engine_mem(engine));
     sgi_buf_init(&o->id, sgi_engine_mem(engine));
-    if (!is_token(text))
+    if (!sgi_str_skip(&text, SGI_STR(PREFIX)))
         return SEGUE_E_INVALID;
-    text.p += sizeof PREFIX - 1;
-    text.n -= sizeof PREFIX - 1;
     if (o->spec.options)
         o->spec.seen = o->spec.options->seen;
     if (!sgi_buf_add_unbase64(&o->bytes, text) || !verify(engine, &o->bytes, &state))

@@ -278,21 +278,11 @@ void sgi_begin_notification_members(sgi_jw *w, const char *method)
     sgi_jw_open(w, '{');
 }
 
-/* Removes a text from the beginning. Returns false when the beginning is another one. */
-static bool skip(sgi_str *from, sgi_str text)
-{
-    if (from->n < text.n || memcmp(from->p, text.p, text.n) != 0)
-        return false;
-    from->p += text.n;
-    from->n -= text.n;
-    return true;
-}
-
 bool sgi_read_notification_members(sgi_str members, const char *method, sgi_json *params)
 {
-    bool is_method = skip(&members, sgi_str_of(MEMBERS_HEAD)) &&
-                     skip(&members, sgi_str_of(method)) &&
-                     skip(&members, sgi_str_of(MEMBERS_MIDDLE));
+    bool is_method = sgi_str_skip(&members, sgi_str_of(MEMBERS_HEAD)) &&
+                     sgi_str_skip(&members, sgi_str_of(method)) &&
+                     sgi_str_skip(&members, sgi_str_of(MEMBERS_MIDDLE));
     if (is_method)
         *params = members;
     return is_method;

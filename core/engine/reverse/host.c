@@ -297,7 +297,7 @@ static bool is_for_host(const hosting *h, const sgi_message *msg)
         return false;
     if (msg->kind == SGI_MESSAGE_NOTIFICATION)
         return sgi_str_eq(method, SGI_STR("notifications/cancelled"));
-    if (method.n > 6 && !memcmp(method.p, "tasks/", 6))
+    if (sgi_str_begins(method, SGI_STR("tasks/")))
         return !session->options.no_tasks;
     return sgi_question_find_method(h->peer->server, method) &&
            !sgi_server_question_is_undeclared(session, msg);
