@@ -140,7 +140,8 @@ segue_status sgnode_ask_principal(void *user, segue_transport *transport,
     napi_value argument = show(&self, transport, &view);
     napi_value result = ask(&self, SGNODE_HOOK_FIRST, 1, &argument);
     sgnode_view_end(view);
-    if (result && keep_text(&self, result, principal, &len))
+    if (result && type_of(&self, result) != napi_boolean &&
+        keep_text(&self, result, principal, &len))
         status = SEGUE_OK;
     return status;
 }

@@ -102,6 +102,40 @@ export class RpcError extends RemoteError {
 }
 
 /**
+ * Tells `onError` about an error that no caller gets. Prints the error when there is no
+ * `onError`. What `onError` itself throws is printed, too: a function that reports
+ * failures ends neither a call nor the process.
+ *
+ * @param text - what failed, for the printed line.
+ * @internal
+ */
+export function report<Where>(
+    onError: ((error: unknown, where: Where) => unknown) | undefined,
+    error: unknown,
+    where: Where,
+    text: string,
+): void {
+    if (onError === undefined) {
+        print(text, error);
+        return;
+    }
+    const failed = (why: unknown): void => {
+        print("onError", why);
+        print(text, error);
+    };
+    try {
+        const given = onError(error, where) as { then?: unknown } | undefined;
+        if (typeof given?.then === "function") Promise.resolve(given).catch(failed);
+    } catch (why) {
+        failed(why);
+    }
+}
+
+function print(text: string, error: unknown): void {
+    console.error(`segue: ${text} failed:`, error);
+}
+
+/**
  * Returns whether the message of a handler's error is written for the caller. Any other
  * error may say what the caller must not know, such as the host of a database.
  *

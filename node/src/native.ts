@@ -128,10 +128,10 @@ export type Validate = (
 ) => string | false | null | undefined;
 
 /**
- * Returns the principal of the peer; "" or null = the peer is anonymous. Throws to refuse
- * the peer.
+ * Returns the principal of the peer; "" or null = the peer is anonymous. Returns false or
+ * throws to refuse the peer.
  */
-export type Principal = (transport: Transport) => string | null | undefined;
+export type Principal = (transport: Transport) => string | false | null | undefined;
 
 /** The functions of the addon. */
 export interface Native {

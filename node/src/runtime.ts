@@ -23,6 +23,7 @@
  */
 import { Cork } from "./cork.js";
 import { makeError, ReentrantError, StateError } from "./errors.js";
+import { report } from "./failures.js";
 import {
     type Runtime as Handle,
     type Handler,
@@ -124,7 +125,12 @@ export function configure(options: Limits = {}): void {
 }
 
 const logLine: Handler = (_kind, level: number, text: string) => {
-    logger(LEVELS[Math.min(Math.max(level, 0), 3)] as Level, text);
+    const name = LEVELS[Math.min(Math.max(level, 0), 3)] as Level;
+    try {
+        logger(name, text);
+    } catch (error) {
+        report(undefined, error, undefined, "the logger of setLogger");
+    }
 };
 
 let open: Runtime | null = null;
@@ -355,7 +361,8 @@ export class Runtime {
             try {
                 if (kind === Kind.SEGMENTS) a = readSegments(a as unknown[]);
                 if (handler) handler(kind, a, batch[at - 2], batch[at - 1]);
-                else if (kind === Kind.EXCEPTION) this.report(a);
+                else if (kind === Kind.EXCEPTION)
+                    report(undefined, a, undefined, `the callback ${batch[at - 2]}`);
             } catch (error) {
                 this.report(error);
             }

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import {
     authorize,
+    type CallbackFailure,
     connect,
     DisconnectedError,
     FileStorage,
@@ -15,7 +16,6 @@ import {
     OAuth,
     UnauthorizedError,
 } from "segue-mcp";
-import { uncaught } from "./client_worlds.js";
 import { Authority, agree, browse } from "./fake_authority.js";
 
 async function withAuthority(
@@ -76,11 +76,33 @@ test("a token that is asked for", () =>
         const session = await connect(authority.url, { auth });
         await session.close();
         assert.deepEqual(asked.slice(0, 2), [0, 401]);
-        const found = await uncaught(async () => {
-            const promised = { auth: async () => "new" } as object;
-            await assert.rejects(connect(authority.url, promised), UnauthorizedError);
-        });
-        assert.match(String(found[0]), /not a promise/);
+        const found: unknown[] = [];
+        const onError = (error: unknown, { callback }: CallbackFailure): void =>
+            void found.push(callback, error);
+        const promised = { auth: async () => "new", onError } as object;
+        await assert.rejects(connect(authority.url, promised), UnauthorizedError);
+        assert.equal(found[0], "auth");
+        assert.match(String(found[1]), /not a promise/);
+    }));
+
+test("a storage of tokens that fails is reported, and the user logs in", () =>
+    withAuthority(async (authority) => {
+        const found = new Set<string>();
+        const onError = (error: unknown, { callback }: CallbackFailure): void =>
+            void found.add(`${callback}: ${(error as Error).message}`);
+        const fails = (): never => {
+            throw new Error("locked");
+        };
+        const storage = { load: fails, save: fails };
+        const shown: string[] = [];
+        const auth = new OAuth({ openBrowser: browser(shown), storage });
+        const session = await connect(authority.url, { auth, onError });
+        await session.close();
+        assert.equal(shown.length, 1);
+        assert.deepEqual([...found].sort(), [
+            "storage.load: locked",
+            "storage.save: locked",
+        ]);
     }));
 
 test("a user agrees in a browser", () =>
@@ -188,12 +210,14 @@ test("a browser that fails later ends the call", () =>
             await browser(shown)(url);
         };
         const auth = new OAuth({ openBrowser: once });
-        const session = await connect(authority.url, { auth });
+        const found: unknown[] = [];
+        const onError = (error: unknown, { callback }: CallbackFailure): void =>
+            void found.push(callback, error);
+        const session = await connect(authority.url, { auth, onError });
         authority.tokens.clear();
-        const found = await uncaught(async () => {
-            await assert.rejects(session.call("t"), UnauthorizedError);
-        });
-        assert.match(String(found[0]), /no display/);
+        await assert.rejects(session.call("t"), UnauthorizedError);
+        assert.equal(found[0], "openBrowser");
+        assert.match(String(found[1]), /no display/);
         await session.close();
     }));
 

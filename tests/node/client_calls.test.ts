@@ -6,6 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import {
+    type CallbackFailure,
     ClosedError,
     connect,
     DisconnectedError,
@@ -21,7 +22,7 @@ import {
     SpawnError,
     ToolError,
 } from "segue-mcp";
-import { uncaught, worldTest } from "./client_worlds.js";
+import { worldTest } from "./client_worlds.js";
 import { program, serverCommand } from "./programs.js";
 import { internal } from "./tree.js";
 
@@ -199,23 +200,25 @@ worldTest("many calls at once", async (world) => {
     });
 });
 
-worldTest("a callback that fails is an uncaught exception", async (world) => {
-    const found = await uncaught(() =>
-        world.session({}, async (session) => {
-            const onProgress = (): void => {
-                throw new Error("mine");
-            };
-            const later = async (): Promise<void> => {
-                throw new Error("later");
-            };
-            await session.call("steps", { n: 1 }, { onProgress });
-            await session.call("steps", { n: 1 }, { onProgress: later });
-        }),
-    );
-    assert.deepEqual(
-        found.map((error) => (error as Error).message),
-        ["mine", "later"],
-    );
+worldTest("a callback that fails is reported, and its call goes on", async (world) => {
+    const found: string[] = [];
+    const onError = (error: unknown, { callback }: CallbackFailure): void =>
+        void found.push(`${callback}: ${(error as Error).message}`);
+    await world.session({ onError }, async (session) => {
+        const fails = (): void => {
+            throw new Error("mine");
+        };
+        const later = async (): Promise<void> => {
+            throw new Error("later");
+        };
+        const n = 1;
+        const { text } = await session.call("steps", { n });
+        for (const onProgress of [fails, later]) {
+            const result = await session.call("steps", { n }, { onProgress });
+            assert.equal(result.text, text);
+        }
+    });
+    assert.deepEqual(found, ["onProgress: mine", "onProgress: later"]);
 });
 
 worldTest("AS-38a: calls of the same key run once", async (world) => {

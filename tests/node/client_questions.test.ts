@@ -2,15 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+    type CallbackFailure,
     connect,
     type ElicitResult,
     InvalidError,
     type OnElicit,
     type Question,
     Refused,
+    RemoteError,
     RequestTimeoutError,
+    Server,
 } from "segue-mcp";
-import { uncaught, worldTest } from "./client_worlds.js";
+import { all, worldTest } from "./client_worlds.js";
 import { RawPeer } from "./raw_peer.js";
 
 /** An error that a callback of the user throws. */
@@ -110,16 +113,53 @@ for (const reply of noAnswers) {
             if (reply === LookupFailure) throw new LookupFailure("mine");
             return reply as unknown as ElicitResult;
         };
-        const found = await uncaught(() =>
-            world.session({ onElicit }, async (session) => {
-                const said = (await session.call("ask_name")).text;
-                assert.match(said, /cancel/);
-            }),
-        );
-        assert.equal(found.length, 1);
+        const found: unknown[] = [];
+        const onError = (error: unknown, { callback }: CallbackFailure): void =>
+            void found.push(callback, error);
+        await world.session({ onElicit, onError }, async (session) => {
+            const said = (await session.call("ask_name")).text;
+            assert.match(said, /cancel/);
+        });
+        assert.equal(found.length, 2);
+        assert.equal(found[0], "onElicit");
         const expected =
             reply === LookupFailure ? /mine/ : /elicitation\/create|action: "accept"/;
-        assert.match(String(found[0]), expected);
+        assert.match(String(found[1]), expected);
+    });
+}
+
+for (const era of ["modern", "legacy"] as const) {
+    test(`a callback that fails is named (${era})`, async () => {
+        const server = new Server({ name: "asks" });
+        server.tool("ask", async (_, ctx) => (await ctx.sample("hi", 5)).text);
+        const mine = new LookupFailure("no model");
+        const options = {
+            era,
+            onSample: async () => Promise.reject(mine),
+            onError: () => undefined,
+        };
+        await using session = await connect(server, options);
+        for (const read of [
+            async () => session.call("ask"),
+            async () => (await session.start("ask")).result(),
+            async () => all(session.stream("ask")),
+        ]) {
+            await assert.rejects(read, (error: RemoteError) => {
+                const why = "the callback that answers sampling/createMessage failed: ";
+                assert.equal(error.constructor, RemoteError);
+                assert.equal(error.message, `${why}Error: no model`);
+                assert.equal(error.rpcCode, -32603);
+                assert.equal(error.cause, mine);
+                return true;
+            });
+        }
+        const refuses = () => {
+            throw new Refused("not now", -7);
+        };
+        await using second = await connect(server, { era, onSample: refuses });
+        await assert.rejects(second.call("ask"), /not now/);
+        // In 2026-07-28 a server is not told that a question gets no answer.
+        await server.close({ drainMs: 0 });
     });
 }
 

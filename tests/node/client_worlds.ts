@@ -135,20 +135,3 @@ export function story(first: number, last: number): string[] {
         (_, i) => `segment ${first + i} of the story`,
     );
 }
-
-/** Collects the errors that nobody caught while `work` runs. */
-export async function uncaught(work: () => Promise<void>): Promise<unknown[]> {
-    const found: unknown[] = [];
-    const listener = (error: unknown): void => void found.push(error);
-    const before = process.listeners("uncaughtException");
-    process.removeAllListeners("uncaughtException");
-    process.on("uncaughtException", listener);
-    try {
-        await work();
-        await new Promise((resolve) => setImmediate(resolve));
-    } finally {
-        process.off("uncaughtException", listener);
-        for (const one of before) process.on("uncaughtException", one);
-    }
-    return found;
-}

@@ -202,29 +202,73 @@ ends(
     "on purpose\ntrue\nhello\n",
 );
 
+/** Callbacks that throw: the part of a program that meets one, and its name. */
+const THROWING: Record<string, string> = {
+    onProgress: `await session.call("steps", {}, { onProgress: fails });`,
+    "onProgress, later": `await session.call("steps", {}, {
+        onProgress: async () => fails() });`,
+    onLog: `const other = await connect(server, { onLog: fails });
+        await other.call("says");`,
+    onStatus: `let go;
+        const going = new Promise((resolve) => { go = resolve; });
+        server.tool("work", { task: "must" }, async (_, ctx) => {
+            ctx.progress(1, undefined, "at work"); await going; return "b"; });
+        const onStatus = () => { go(); fails(); };
+        await (await session.start("work", {}, { onStatus })).result();`,
+    onTask: `for await (const _ of session.stream("long", {}, { onTask: fails }));`,
+    onChange: `await session.subscribe({ tools: true }, fails);
+        server.tool("new", {}, () => "");
+        while (!failed) await new Promise((resolve) => setTimeout(resolve, 5));`,
+    onNotification: `const other = await connect(server, {
+            onNotification: fails, era: "legacy" });
+        server.tool("new", {}, () => "");
+        while (!failed) await new Promise((resolve) => setTimeout(resolve, 5));`,
+    onElicit: `const other = await connect(server, { onElicit: fails });
+        say((await other.call("asks")).text);`,
+    validate: `const other = await connect(server, { validate: fails });
+        await other.listTools();
+        await other.call("typed").catch(() => undefined);`,
+    onStderr: `const other = await connect([process.execPath, "-e",
+            'console.error("line"); setTimeout(() => undefined, 9e5)'],
+            { onStderr: fails, connectTimeoutMs: 100 }).catch(() => undefined);
+        while (!failed) await new Promise((resolve) => setTimeout(resolve, 5));`,
+};
+for (const [name, body] of Object.entries(THROWING)) {
+    const callback = name.split(",")[0];
+    test(`what ${name} throws is printed, and the process goes on`, async () => {
+        const { code, signal, err, out } = await play(`${WAYS.pair}
+            let failed = 0;
+            const fails = () => { failed++; throw new Error("mine"); };
+            server.tool("says", {}, (_, ctx) => { ctx.log("it"); return ""; });
+            server.tool("long", { task: "must" }, async (_, ctx) => {
+                await ctx.send("a"); return "b"; });
+            server.tool("asks", {}, async (_, ctx) =>
+                (await ctx.elicit("?", { type: "object", properties: {} })).action);
+            server.tool("typed", { output: { type: "object" } }, () => ({ a: 1 }));
+            ${body}
+            say((await session.call("hello")).text);
+            process.exit();`);
+        assert.deepEqual([code, signal], [0, null], err);
+        const said = name === "onElicit" ? "cancel\nhello\n" : "hello\n";
+        assert.equal(out, said);
+        const told = `segue: the callback ${callback} failed: Error: mine\n`;
+        assert.ok(err.includes(told), err);
+    });
+}
+
 ends(
-    "what a callback throws that nobody waits for is an uncaughtException, once",
-    `process.on("uncaughtException", (error) => say(error.message));
-    const session = await connect(server);
-    let isFirst = true;
-    const onProgress = () => {
-        const mine = isFirst; isFirst = false;
-        if (mine) throw new Error("mine");
-    };
-    await session.call("steps", {}, { onProgress });
+    "an onError that throws is printed with the error",
+    `const lines = []; console.error = (...words) => lines.push(words.join(" "));
+    const fails = () => { throw new Error("mine"); };
+    const session = await connect(server, {
+        onError: () => { throw new Error("worse"); } });
+    await session.call("steps", {}, { onProgress: fails });
+    say([...new Set(lines)].join());
     say((await session.call("hello")).text);`,
     0,
-    "mine\nhello\n",
+    "segue: onError failed: Error: worse," +
+        "segue: the callback onProgress failed: Error: mine\nhello\n",
 );
-
-test("an exception that nobody catches ends the process as it does in Node", async () => {
-    const body = `${WAYS.pair}
-        const onProgress = () => { throw new Error("mine"); };
-        await session.call("steps", {}, { onProgress });`;
-    const { code, signal, err } = await play(body);
-    assert.deepEqual([code, signal], [1, null]);
-    assert.match(err, /Error: mine\n/);
-});
 
 // ---- workers
 

@@ -244,6 +244,27 @@ test("who a caller is", { timeout }, async () => {
     await server.close();
 });
 
+test("a principal that throws refuses the caller and is reported", {
+    timeout,
+}, async () => {
+    const told: unknown[] = [];
+    const server = simple({
+        principal: ({ header }) => {
+            if (header("X-Broken")) throw new RangeError("broken");
+            return "ada";
+        },
+        onError: (error, failure) => told.push(String(error), failure),
+    });
+    const { url } = await server.listenHttp();
+    const call = { name: "who", arguments: {} };
+    const refused = await post(url, "tools/call", call, { "x-broken": "1" });
+    assert.equal(refused.status, 401);
+    assert.deepEqual(told, ["RangeError: broken", { what: "auth", name: "principal" }]);
+    const found = await answer(await post(url, "tools/call", call));
+    assert.equal(found.result.content[0].text, "ada");
+    await server.close();
+});
+
 test("one name for all callers", { timeout }, async () => {
     const server = simple({ principal: "ada" });
     const { url } = await server.listenHttp();

@@ -95,7 +95,7 @@ class Asked extends Exchange {
     }
 
     protected override canResume(token: string | undefined): void {
-        if (token !== undefined) this.tell(this.onToken, token);
+        if (token !== undefined) this.session.run("onToken", this.onToken, token);
     }
 }
 

@@ -139,7 +139,7 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     private add(change: Change): void {
         if (this.onChange !== undefined) {
-            this.session.run(this.onChange, change);
+            this.session.run("onChange", this.onChange, change);
             return;
         }
         const key = change.kind === "resource" ? `:${change.uri}` : change.kind;

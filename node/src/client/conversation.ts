@@ -8,6 +8,7 @@
 
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, fromInfo, type SegueError } from "../errors.js";
+import { report } from "../failures.js";
 import {
     type ErrorInfo,
     Kind,
@@ -103,6 +104,15 @@ export interface Reconnect {
     reason: string;
 }
 
+/** The callback that failed, as {@link ConnectOptions.onError} gets it. */
+export interface CallbackFailure {
+    /**
+     * The name of the callback: "onProgress", "onLog", "onElicit", "roots", "auth",
+     * "storage.load", ...
+     */
+    readonly callback: string;
+}
+
 /** The options of a session that concern its requests. */
 export interface Manners {
     answers: Answering;
@@ -110,6 +120,7 @@ export interface Manners {
     logLevel: LogLevel | undefined;
     onNotification: ((method: string, params: JsonObject) => unknown) | undefined;
     onReconnect: ((reconnect: Reconnect) => unknown) | undefined;
+    onError: ((error: unknown, failure: CallbackFailure) => unknown) | undefined;
     timeoutMs: number | undefined;
     throwOnError: boolean;
 }
@@ -209,7 +220,7 @@ export class Conversation {
                 reason: c as string,
             };
             this.lostBy = told.reason;
-            if (this.manners.onReconnect) this.run(this.manners.onReconnect, told);
+            this.run("onReconnect", this.manners.onReconnect, told);
         } else if (kind === Kind.CLOSED) {
             this.ended(a as ErrorInfo | null);
         }
@@ -228,9 +239,7 @@ export class Conversation {
         const params = parsed(raw);
         if (method === "notifications/message") this.tellLog(undefined, raw || "{}");
         for (const changes of [...this.changes]) changes.notified(method, params);
-        if (this.manners.onNotification !== undefined) {
-            this.run(this.manners.onNotification, method, params);
-        }
+        this.run("onNotification", this.manners.onNotification, method, params);
     }
 
     /**
@@ -246,36 +255,63 @@ export class Conversation {
         const level = LEVELS.find((one) => one === told.level) ?? "info";
         const message: LogMessage = { level, data: told.data };
         if (typeof told.logger === "string") message.logger = told.logger;
-        this.run(listener, message);
+        this.run("onLog", listener, message);
     }
 
     // ---- callbacks of the user
 
     /**
-     * Runs a callback of the user. If the callback returns a promise, `run` does not wait
-     * for the promise.
+     * Runs a callback of the user, if there is one. If the callback returns a promise,
+     * `run` does not wait for the promise. The failure of the callback is reported.
      *
+     * @param name - the name of the callback, for the report.
      * @internal
      */
-    run<A extends unknown[]>(callback: (...args: A) => unknown, ...args: A): void {
+    run<A extends unknown[]>(
+        name: string,
+        callback: ((...args: A) => unknown) | undefined,
+        ...args: A
+    ): void {
+        if (callback === undefined) return;
+        const failed = (error: unknown): void => this.failed(name, error);
         try {
             const given = callback(...args) as { then?: unknown } | undefined;
-            if (typeof given?.then === "function") {
-                Promise.resolve(given).catch((error: unknown) => this.failed(error));
-            }
+            if (typeof given?.then === "function") Promise.resolve(given).catch(failed);
         } catch (error) {
-            this.failed(error);
+            failed(error);
         }
     }
 
     /**
-     * Reports the failure of a callback as an uncaught exception, because no caller waits
-     * for the callback.
+     * Makes a function whose answer the library needs at once: the callback of the user,
+     * whose failure is reported. The answer is then `otherwise`.
      *
      * @internal
      */
-    failed(error: unknown): void {
-        this.runtime.report(error);
+    hook<A extends unknown[], R, O>(
+        name: string,
+        callback: (...args: A) => R,
+        otherwise: O,
+    ): (...args: A) => R | O {
+        return (...args) => {
+            try {
+                return callback(...args);
+            } catch (error) {
+                this.failed(name, error);
+                return otherwise;
+            }
+        };
+    }
+
+    /**
+     * Reports the failure of a callback to `onError`, because no caller waits for the
+     * callback.
+     *
+     * @internal
+     */
+    failed(callback: string, error: unknown): void {
+        const { onError } = this.manners;
+        report(onError, error, { callback }, `the callback ${callback}`);
     }
 
     // ---- the session's life

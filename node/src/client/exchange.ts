@@ -16,13 +16,15 @@ import {
     InvalidError,
     NotFoundError,
     NotResumableError,
+    RemoteError,
+    RequestCancelledError,
     type SegueError,
     TaskLostError,
     UnsupportedError,
 } from "../errors.js";
 import { type ErrorInfo, type Handler, Kind, native, type Request } from "../native.js";
 import type { Conversation, LogMessage } from "./conversation.js";
-import { type Answering, ELICIT, Refused } from "./questions.js";
+import { type Answering, ELICIT, nameOf, Refused } from "./questions.js";
 
 /**
  * The outcome of a request: its status, its result and its error. For a failed request,
@@ -52,6 +54,8 @@ export interface Callbacks {
 
 const NONE: Callbacks = {};
 const CANNOT_ANSWER = -32603;
+/** What the server gets when a callback failed, if the revision has an error for it. */
+const NO_ANSWER = "The client failed to answer";
 
 /**
  * Returns whether the error means that the request has ended, or that a question of the
@@ -110,6 +114,8 @@ export class Exchange {
     taskId: string | undefined;
     private resolve: (() => void) | null = null;
     private answering: Map<string, AbortController> | null = null;
+    // why this client did not answer a question of the request
+    private refused: RemoteError | null = null;
 
     constructor(session: Conversation, callbacks: Callbacks = NONE) {
         this.session = session;
@@ -162,7 +168,8 @@ export class Exchange {
                 this.canResume((a as string | null) ?? undefined);
                 break;
             case Kind.STATUS:
-                this.tell(
+                this.session.run(
+                    "onStatus",
                     this.callbacks.onStatus,
                     a as string,
                     (b as string) ?? undefined,
@@ -186,7 +193,7 @@ export class Exchange {
         const told: Progress = { progress };
         if (total !== 0) told.total = total;
         if (message !== null) told.message = message;
-        this.tell(this.callbacks.onProgress, told);
+        this.session.run("onProgress", this.callbacks.onProgress, told);
     }
 
     protected wake(): void {
@@ -206,17 +213,6 @@ export class Exchange {
     /** Called when the server has made a task of the request. */
     protected becameTask(): void {}
 
-    /**
-     * Runs a callback of the user. An exception of the callback becomes an uncaught
-     * exception and is not thrown here.
-     */
-    protected tell<A extends unknown[]>(
-        callback: ((...args: A) => unknown) | undefined,
-        ...args: A
-    ): void {
-        if (callback !== undefined) this.session.run(callback, ...args);
-    }
-
     // ---- questions
 
     private async answer(
@@ -233,16 +229,23 @@ export class Exchange {
         const answers = this.callbacks.answers ?? this.session.answers;
         try {
             const reply = await answers.answer(key, method, params, asked.signal);
-            if (!asked.signal.aborted && this.handle !== null) {
-                native.requestAnswer(this.handle, key, reply);
-            }
+            if (!asked.signal.aborted) this.say(key, method, reply);
         } catch (error) {
-            if (error instanceof InvalidError) {
-                error.message = `the answer to ${method} does not fit the requested form`;
-            }
             this.notAnswered(key, method, error, asked.signal);
         } finally {
             if (this.answering.get(key) === asked) this.answering.delete(key);
+        }
+    }
+
+    private say(key: string, method: string, reply: string): void {
+        if (this.handle === null) return;
+        try {
+            native.requestAnswer(this.handle, key, reply);
+        } catch (error) {
+            if (!(error instanceof InvalidError)) throw error;
+            throw new InvalidError(
+                `the answer to ${method} does not fit the requested form: ${reply}`,
+            );
         }
     }
 
@@ -255,12 +258,16 @@ export class Exchange {
         // the question was withdrawn, or its request has ended
         if (signal.aborted || isOver(error)) return;
         if (error instanceof Refused) {
+            const text = `the client did not answer ${method}: ${error.message}`;
+            this.refused = new RemoteError(text, { rpcCode: error.code });
             this.refuse(key, error.code, error.message);
             return;
         }
+        const what = `the callback that answers ${method} failed: ${String(error)}`;
+        this.refused = new RemoteError(what, { rpcCode: CANNOT_ANSWER, cause: error });
         if (method === ELICIT) this.cancelQuestion(key);
-        else this.refuse(key, CANNOT_ANSWER, "The client failed to answer");
-        this.session.failed(error);
+        else this.refuse(key, CANNOT_ANSWER, NO_ANSWER);
+        this.session.failed(nameOf(method), error);
     }
 
     private cancelQuestion(key: string): void {
@@ -333,9 +340,20 @@ export class Exchange {
         }
     }
 
-    /** Returns the error of a request that failed. */
+    /**
+     * Returns the error of a request that failed. The error is the same in all revisions
+     * if the request failed because this client did not answer its question.
+     */
     failure(): SegueError {
-        return failure(this.outcome as Outcome, this.token());
+        const error = failure(this.outcome as Outcome, this.token());
+        const { refused } = this;
+        if (refused === null) return error;
+        const isCause =
+            Object.getPrototypeOf(error) === RemoteError.prototype
+                ? refused.cause !== undefined && error.message === NO_ANSWER
+                : error instanceof RequestCancelledError;
+        if (isCause) refused.partial = error.partial;
+        return isCause ? refused : error;
     }
 
     /** Returns the token that resumes the request after all segments that were

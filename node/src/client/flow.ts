@@ -148,7 +148,7 @@ export class Flow extends Exchange {
     }
 
     protected override becameTask(): void {
-        this.tell(this.onBegin);
+        this.session.run("onTask", this.onBegin);
     }
 
     protected override completed(outcome: Outcome): void {
@@ -158,7 +158,7 @@ export class Flow extends Exchange {
         // this memory.
         this.free();
         super.completed(outcome);
-        this.tell(this.onEnd);
+        this.session.run("onEnd", this.onEnd);
     }
 
     /**

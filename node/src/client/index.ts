@@ -22,6 +22,7 @@ export {
     type SubscribeOptions,
 } from "./changes.js";
 export type {
+    CallbackFailure,
     LogLevel,
     LogMessage,
     RawRequestOptions,

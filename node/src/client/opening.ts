@@ -221,7 +221,7 @@ class Track implements Line {
             told,
             (_kind, line: string | undefined) => {
                 if (line === undefined || line === null) onEnd();
-                else this.session?.run(onStderr, line);
+                else this.session?.run("onStderr", onStderr, line);
             },
         );
     }
@@ -245,7 +245,10 @@ class Track implements Line {
             );
         }
         const { auth } = options;
-        const onHeaders = typeof auth === "function" ? tokenSetter(auth) : null;
+        const onHeaders =
+            typeof auth === "function"
+                ? this.hook("auth", tokenSetter(auth), undefined)
+                : null;
         const made = native.transportHttp(this.runtime.handle, url, told, onHeaders);
         for (const [name, value] of Object.entries(options.headers ?? {})) {
             native.transportSetHeader(made, name, value);
@@ -264,10 +267,26 @@ class Track implements Line {
             transport,
             oauth.told(oauth.redirectUri ?? this.redirects?.url),
             (_kind, url: string, state: string) => void this.browse(oauth, url, state),
-            oauth.assertion,
-            storage ? (key) => storage.load(key) : null,
-            storage ? (key, json) => storage.save(key, json) : null,
+            oauth.assertion && this.hook("assertion", oauth.assertion, null),
+            storage &&
+                this.hook("storage.load", (key: string) => storage.load(key), null),
+            storage &&
+                this.hook(
+                    "storage.save",
+                    (key: string, json: string) => storage.save(key, json),
+                    undefined,
+                ),
         );
+    }
+
+    /** Makes a hook whose failure the session reports. */
+    private hook<A extends unknown[], R, O>(
+        name: string,
+        callback: (...args: A) => R,
+        otherwise: O,
+    ): (...args: A) => R | O {
+        const { session } = this;
+        return session ? session.hook(name, callback, otherwise) : callback;
     }
 
     private async browse(oauth: OAuth, url: string, state: string): Promise<void> {
@@ -282,7 +301,7 @@ class Track implements Line {
                 this.failed(error);
                 return;
             }
-            this.runtime.report(error);
+            this.session?.failed("openBrowser", error);
             const why = { error: "no_browser", error_description: String(error), state };
             this.cameBack(String(new URLSearchParams(why)));
         }
@@ -392,6 +411,7 @@ export async function begin(
             logLevel: options.logLevel ?? (options.onLog ? "info" : undefined),
             onNotification: options.onNotification,
             onReconnect: options.onReconnect,
+            onError: options.onError,
             timeoutMs: options.timeoutMs,
             throwOnError: options.throwOnError ?? true,
         });
@@ -401,7 +421,7 @@ export async function begin(
             sessionOptions(options, answers),
             (kind, a, b, c) => session.onEvent(kind, a, b, c),
             -1,
-            options.validate ? validator(options.validate) : null,
+            options.validate ? validator(session, options.validate) : null,
         );
         if (answers.isThere) stand(session);
         return { session, track };

@@ -4,6 +4,7 @@ import type { HttpOptions, SessionOptions, Validate } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { OAuth } from "./auth.js";
 import {
+    type CallbackFailure,
     checkLevel,
     type LogLevel,
     type LogMessage,
@@ -12,6 +13,7 @@ import {
 } from "./conversation.js";
 import { modesOf, type ResponseMode } from "./modes.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
+import type { Session } from "./session.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
 const HTTP_SSE = { auto: 0, never: 1, only: 2 } as const;
@@ -20,6 +22,8 @@ const DRAFT_TASKS = 4;
 const PARTIAL = 32;
 const PARTIAL_RESULTS = 64;
 const RESUMABLE = 128;
+/** The answer of a validation hook that cannot check a value. */
+const UNCHECKED = false;
 /**
  * Checks the structured content of a result against the tool's `outputSchema` (from
  * `listTools`). Returns a text that says what is wrong, or nothing when the content fits.
@@ -66,6 +70,13 @@ export interface ConnectOptions extends AnswerOptions {
      * waits until the child has ended and its last line was passed on. Without this
      * callback the child writes to the standard error of this process. */
     onStderr?: ((line: string) => unknown) | undefined;
+
+    /**
+     * Called with the error of a callback that failed: one that threw, or whose promise
+     * was rejected. The calls of the session go on. Without this callback the error is
+     * printed to standard error.
+     */
+    onError?: ((error: unknown, failure: CallbackFailure) => unknown) | undefined;
 
     // ---- calls
 
@@ -221,6 +232,7 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
     maxResultBytes: true,
     name: true,
     onElicit: true,
+    onError: true,
     onInput: true,
     onLog: true,
     onNotification: true,
@@ -332,10 +344,14 @@ export function sessionOptions(
     };
 }
 
-/** Makes the library's validation hook from the user's function. */
-export function validator(validate: ValidateResult): Validate {
-    return (tool, _what, schema, value) =>
+/**
+ * Makes the library's validation hook from the user's function. If the function fails,
+ * the call fails, because its result cannot be checked.
+ */
+export function validator(session: Session, validate: ValidateResult): Validate {
+    const check: Validate = (tool, _what, schema, value) =>
         validate(tool, JSON.parse(schema) as JsonObject, JSON.parse(value)) ?? null;
+    return session.hook("validate", check, UNCHECKED);
 }
 
 /** Makes the object that answers the server's questions. */

@@ -24,6 +24,17 @@ const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"];
 const SAMPLE = "sampling/createMessage";
 const ROOTS = "roots/list";
 
+const CALLBACKS: { readonly [method: string]: string } = {
+    [ELICIT]: "onElicit",
+    [SAMPLE]: "onSample",
+    [ROOTS]: "roots",
+};
+
+/** Returns the name of the callback that answers the questions of a method. */
+export function nameOf(method: string): string {
+    return Object.hasOwn(CALLBACKS, method) ? (CALLBACKS[method] as string) : "onInput";
+}
+
 /** Codes of JSON-RPC errors. */
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;

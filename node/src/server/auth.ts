@@ -107,19 +107,32 @@ export function joined(
     return names.join(" ") || undefined;
 }
 
-/** Makes the hook that the library calls to get the principal of each caller. */
-export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Principal {
+/**
+ * Makes the hook that the library calls to get the principal of each caller. `onError`
+ * gets what the user's function throws to refuse a caller.
+ */
+export function principalHook(
+    ask: NonNullable<ServerOptions["principal"]>,
+    onError: (error: unknown) => void,
+): Principal {
     if (ask === "") {
         throw new TypeError(
             "principal has to be a name that is not empty, or a function",
         );
     }
     if (typeof ask === "string") return () => ask;
-    return (transport) =>
-        ask({
+    return (transport) => {
+        const caller = {
             address: native.transportPeer(transport),
-            header: (name) => native.transportHeader(transport, name),
-        });
+            header: (name: string) => native.transportHeader(transport, name),
+        };
+        try {
+            return ask(caller);
+        } catch (error) {
+            onError(error);
+            return false;
+        }
+    };
 }
 
 /**

@@ -36,8 +36,8 @@ type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
  */
 export interface Failure {
     /**
-     * The kind of item: "tool", "resource", "prompt", "completion", "auth", "session"
-     * or "lifespan".
+     * The kind of item: "tool", "resource", "prompt", "completion", "auth", "session",
+     * "lifespan", or "callback" for one of a `Remote`.
      */
     readonly what: string;
     /** The name of the item; for a resource, its URI; the id of a session. */
@@ -78,9 +78,9 @@ export interface ServerOptions<Life = unknown>
     principal?: string | ((peer: Caller) => string | null | undefined) | undefined;
     /**
      * Called with an exception of a handler that the caller should not see. By default
-     * the exception is printed to standard error.
+     * the exception is printed to standard error, as is an exception of `onError` itself.
      */
-    onError?: ((error: unknown, failure: Failure) => void) | undefined;
+    onError?: ((error: unknown, failure: Failure) => unknown) | undefined;
     /**
      * true = callers get the messages of all exceptions. By default callers only learn
      * that the tool failed. `ToolError` and `RpcError` are meant for callers, who always

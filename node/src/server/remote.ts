@@ -26,7 +26,7 @@ import {
     TransportError,
     UnsupportedError,
 } from "../errors.js";
-import { isPublic, RpcError } from "../failures.js";
+import { isPublic, RpcError, report } from "../failures.js";
 import {
     type Call,
     type ItemOptions,
@@ -48,10 +48,13 @@ const METHOD_NOT_FOUND = -32601;
 const PROTOCOL = "io.modelcontextprotocol/";
 
 /** The options of {@link Remote.connect}. */
-export interface RemoteOptions extends Omit<ConnectOptions, "onInput"> {
+export interface RemoteOptions extends Omit<ConnectOptions, "onInput" | "onError"> {
     /** The name of this server, which clients see when it is served by itself. */
     serverName?: string | undefined;
-    /** Gets each error that clients should not see, as {@link ServerOptions.onError}. */
+    /**
+     * Gets each error that clients should not see, as {@link ServerOptions.onError}, and
+     * that of a callback of these options.
+     */
     onError?: ServerOptions["onError"];
 }
 
@@ -121,6 +124,13 @@ export class Remote extends Server {
             logLevel: "debug",
             onLog: () => undefined, // a message that belongs to no call
             ...rest,
+            onError: (error, { callback: name }) =>
+                report(
+                    onError,
+                    error,
+                    { what: "callback", name },
+                    `the callback ${name}`,
+                ),
             onInput: (question) => askOnly(asks, question),
         });
         const remote = new Remote(

@@ -6,6 +6,7 @@
 
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, ExistsError, NotFoundError, StateError } from "../errors.js";
+import { report } from "../failures.js";
 import { native, type Principal, Item as Sort, type Transport } from "../native.js";
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike, Sound } from "../schema.js";
@@ -100,7 +101,7 @@ export class Server<Life = any> {
      * replaced; for tests.
      */
     readonly dependencyOverrides: Overrides = new Map();
-    readonly #onError: (error: unknown, failure: Failure) => void;
+    readonly #onError: ((error: unknown, failure: Failure) => void) | undefined;
     readonly #store: Store | string | undefined;
     readonly #items = new Map<string, Item>();
     readonly #hosts = new Set<Hosting>();
@@ -145,9 +146,12 @@ export class Server<Life = any> {
         if (!(this.maxCalls >= 1)) throw new RangeError("maxCalls has to be at least 1");
         this.exposesErrors = exposeErrors ?? false;
         this.#store = store;
-        this.#onError = onError ?? printError;
+        this.#onError = onError;
         this.life = lifespan && new Lifetime(this, lifespan);
-        this.principalHook = principal === undefined ? null : principalHook(principal);
+        const refused = (error: unknown): void =>
+            this.report(error, { what: "auth", name: "principal" });
+        this.principalHook =
+            principal === undefined ? null : principalHook(principal, refused);
         this.nativeOptions = compact({
             ...rest,
             version: this.version,
@@ -708,15 +712,8 @@ export class Server<Life = any> {
 
     /** @internal */
     report(error: unknown, failure: Failure): void {
-        try {
-            this.#onError(error, failure);
-        } catch (why) {
-            // An exception of `onError` becomes an uncaughtException, like an exception
-            // of any callback. The call still ends.
-            queueMicrotask(() => {
-                throw why;
-            });
-        }
+        const { what, name } = failure;
+        report(this.#onError, error, failure, `the ${what} "${name}"`);
     }
 
     /**
@@ -863,8 +860,4 @@ function split<T extends object>(rest: readonly unknown[]): [T, Run] {
         );
     }
     return [options as T, run as Run];
-}
-
-function printError(error: unknown, { what, name }: Failure): void {
-    console.error(`segue: the ${what} "${name}" failed:`, error);
 }
