@@ -121,6 +121,15 @@ static void run_fail(void *user, segue_call *call)
     complete(call, content);
 }
 
+/* Fails before the call is answered, while the client may have asked for a task. */
+static void run_break(void *user, segue_call *call)
+{
+    (void)user;
+    segue_call_fail(call, -32603, "Broken at once", "{\"hint\":\"on purpose\"}", 21,
+                    NULL);
+    segue_call_free(call);
+}
+
 static void run_repeat(void *user, segue_call *call)
 {
     host *h = user;
@@ -199,10 +208,11 @@ static int64_t tick(host *h)
     return next;
 }
 
-static segue_status add_tool(host *h, const char *json, segue_call_fn run)
+static segue_status add_tool(host *h, const char *json, segue_call_fn run, int32_t task)
 {
     segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     item.user = h;
+    item.task = task;
     item.on_call = run;
     return segue_server_add(h->server, SEGUE_ITEM_TOOL, json, strlen(json), &item, NULL);
 }
@@ -222,7 +232,7 @@ static void run_toggle(void *user, segue_call *call)
     segue_content *content;
     if (segue_server_remove(h->server, SEGUE_ITEM_TOOL, "extra") != SEGUE_OK)
         add_tool(h, "{\"name\":\"extra\",\"inputSchema\":{\"type\":\"object\"}}",
-                 run_fail);
+                 run_fail, SEGUE_TASK_NEVER);
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
     segue_content_add_text(content, "changed", 7, NULL);
@@ -232,6 +242,7 @@ static void run_toggle(void *user, segue_call *call)
 static const struct {
     const char *json;
     segue_call_fn run;
+    int32_t task;
 } tools[] = {
     {"{\"name\":\"add\",\"title\":\"Add\",\"inputSchema\":{\"type\":\"object\","
      "\"properties\":"
@@ -240,13 +251,21 @@ static const struct {
      "\"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum\":{\"type\":"
      "\"integer\"}},"
      "\"required\":[\"sum\"]},\"annotations\":{\"readOnlyHint\":true}}",
-     run_add},
-    {"{\"name\":\"repeat\",\"inputSchema\":{\"type\":\"object\"}}", run_repeat},
-    {"{\"name\":\"steps\",\"inputSchema\":{\"type\":\"object\"}}", run_steps},
-    {"{\"name\":\"media\",\"inputSchema\":{\"type\":\"object\"}}", run_media},
-    {"{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}", run_fail},
-    {"{\"name\":\"toggle\",\"inputSchema\":{\"type\":\"object\"}}", run_toggle},
-    {"{\"name\":\"die\",\"inputSchema\":{\"type\":\"object\"}}", run_die},
+     run_add, SEGUE_TASK_NEVER},
+    {"{\"name\":\"repeat\",\"inputSchema\":{\"type\":\"object\"}}", run_repeat,
+     SEGUE_TASK_NEVER},
+    {"{\"name\":\"steps\",\"inputSchema\":{\"type\":\"object\"}}", run_steps,
+     SEGUE_TASK_NEVER},
+    {"{\"name\":\"media\",\"inputSchema\":{\"type\":\"object\"}}", run_media,
+     SEGUE_TASK_NEVER},
+    {"{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}", run_fail,
+     SEGUE_TASK_NEVER},
+    {"{\"name\":\"break_at_once\",\"inputSchema\":{\"type\":\"object\"}}", run_break,
+     SEGUE_TASK_MAY},
+    {"{\"name\":\"toggle\",\"inputSchema\":{\"type\":\"object\"}}", run_toggle,
+     SEGUE_TASK_NEVER},
+    {"{\"name\":\"die\",\"inputSchema\":{\"type\":\"object\"}}", run_die,
+     SEGUE_TASK_NEVER},
 };
 
 /* ---- life ---- */
@@ -305,7 +324,7 @@ static segue_status open_server(host *h, const options *given)
     if (status == SEGUE_OK)
         status = fixture_items_add(h->runtime, h->server);
     for (size_t i = 0; status == SEGUE_OK && i < sizeof tools / sizeof *tools; i++)
-        status = add_tool(h, tools[i].json, tools[i].run);
+        status = add_tool(h, tools[i].json, tools[i].run, tools[i].task);
     if (status == SEGUE_OK)
         status = h->http.is_wanted ? listening_begin(&h->http, h->server) : open_stdio(h);
     return status;

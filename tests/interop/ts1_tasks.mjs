@@ -83,6 +83,12 @@ const cells = {
         const error = await rejection(tasks.getTaskResult(taskId, CallToolResultSchema));
         equal([error.code, error.data], [-32603, { hint: 'on purpose' }]);
     },
+    async 'a tool that fails at once is a failed task, too'() {
+        const { taskId } = await create('break_at_once');
+        equal((await settled(taskId)).status, 'failed', 'the status');
+        const error = await rejection(tasks.getTaskResult(taskId, CallToolResultSchema));
+        equal([error.code, error.data], [-32603, { hint: 'on purpose' }]);
+    },
     async 'list'() {
         const { taskId } = await create('slow_compute', { ms: 10 });
         const ids = [];

@@ -142,6 +142,11 @@ const cells = {
         equal([outcome.status, outcome.error.code, outcome.error.data],
             modern ? ['failed', -32603, { hint: 'on purpose' }] : ['failed', undefined, undefined]);
     },
+    async 'a tool that fails at once is a failed task, too'() {
+        const { outcome } = await settle('break_at_once', {});
+        equal([outcome.status, outcome.error.code, outcome.error.data],
+            modern ? ['failed', -32603, { hint: 'on purpose' }] : ['failed', undefined, undefined]);
+    },
     async 'updates'() {
         const execution = await callTool('slow_compute', { seconds: 1 });
         const seen = [];

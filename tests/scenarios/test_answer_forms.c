@@ -34,6 +34,14 @@ static void assert_task(const char *r, const char *meta)
     assert_at(r, "result.partial-content", "");
 }
 
+/* Reads the id of the task that an answer makes. */
+static void read_task_id(const char *r, char id[64])
+{
+    const char *quoted = json_at(r, "result.task.taskId");
+    assert_true(strlen(quoted) > 2);
+    snprintf(id, 64, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+}
+
 /* Checks that one response has all of it and that the task has ended. */
 static void assert_whole_story(wire *c, const char *r, int n)
 {
@@ -48,8 +56,7 @@ static void assert_whole_story(wire *c, const char *r, int n)
     assert_at(r, "result.isComplete", "true");
     assert_at(r, "result.isError", "false");
     char id[64];
-    const char *quoted = json_at(r, "result.task.taskId");
-    snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+    read_task_id(r, id);
     assert_at(legacy_task(c, "\"get\"", "tasks/get", id, NULL), "result.status",
               "\"completed\"");
     const char *merged = legacy_task(c, "\"all\"", "tasks/result", id, NULL);
@@ -360,15 +367,33 @@ static void a_held_turn_is_immediate(world *w)
     assert_at(r, "result.content", "[{\"type\":\"text\",\"text\":\"done\"}]");
     assert_false(json_mentions(r, "task"));
     assert_false(json_mentions(r, "_meta"));
-    begin_held(c, &call, IMMEDIATE);
-    segue_call_free(call);
-    assert_code(wire_response(c, "1"), -32603);
     finish(begin_held(c, &call, STREAMING), "done");
     r = wire_response(c, "1");
     assert_at(r, "result.partial-content.0.text", "\"done\"");
     assert_at(r, "result.isComplete", "true");
     wire_notification(c, "notifications/tasks/status");
     wire_quiet(c); /* its end is sent once */
+}
+
+/* An error is no result: the task fails, as it does when the first turn is over. */
+static void a_failure_is_not_immediate(world *w)
+{
+    segue_call *call;
+    add_tool(w, TOOL("held"), hold_turn, &call, 0);
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    segue_call_free(begin_held(c, &call, IMMEDIATE));
+    const char *r = wire_response(c, "1");
+    assert_task(r, FALLBACK);
+    char id[64];
+    read_task_id(r, id);
+    legacy_get_until(c, id, "failed");
+    assert_code(legacy_task(c, "2", "tasks/result", id, NULL), -32603);
+    segue_call_free(begin_held(c, &call, BOTH)); /* a stream without segments */
+    r = wire_response(c, "1");
+    assert_at(r, "result.isComplete", "true");
+    assert_at(r, "result.isError", "true");
+    assert_true(strstr(r, "\"dev.segue/error\":{\"code\":-32603") != NULL);
+    assert_true(strstr(r, "related-task") != NULL);
 }
 
 static void a_held_turn_is_tracked(world *w)
@@ -525,6 +550,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-1 a turn that goes on after on_call is a first turn", a_held_turn_is_immediate,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-11 R-1905-11 a call that fails in its first turn is a task",
+     a_failure_is_not_immediate, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-31 a turn that goes on after on_call is tracked", a_held_turn_is_tracked,
      ONLY_HERE | ONE_DRIVE, tracking},
     {"AS-8 a turn that goes on after on_call ends", a_held_turn_ends,

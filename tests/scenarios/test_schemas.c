@@ -300,7 +300,8 @@ static void a_task_fails(world *w)
     assert_code(r, -32603);
 }
 
-/* SEP-1905, immediate: a result of the first turn is the answer, checked or not. */
+/* SEP-1905, immediate: a result of the first turn is the answer, checked or not. One that
+ * does not fit makes the call fail as a task. */
 static void an_immediate_result_is_checked(world *w)
 {
     set_up(w);
@@ -308,9 +309,10 @@ static void an_immediate_result_is_checked(world *w)
     const char *r = legacy_call(old, "1", "give", GIVE("content", FITS),
                                 "{\"responseModes\":[\"immediate\",\"task\"]}");
     assert_at(r, "result.structuredContent.sum", "2");
-    r = legacy_call(old, "2", "give", GIVE("content", MISFITS),
-                    "{\"responseModes\":[\"immediate\",\"task\"]}");
-    assert_code(r, -32603);
+    const char *task = legacy_make_task(old, "2", "give", GIVE("content", MISFITS),
+                                        "{\"responseModes\":[\"immediate\",\"task\"]}");
+    legacy_get_until(old, task, "failed");
+    assert_code(legacy_task(old, "3", "tasks/result", task, NULL), -32603);
 }
 
 static void errors_promise_nothing(world *w)

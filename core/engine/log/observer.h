@@ -20,6 +20,9 @@ struct sgi_log_observer {
     void (*readers_woken)(sgi_op *op);
     /* Called after the readers and the due waiters were called. */
     void (*waiters_fired)(sgi_op *op);
+    /* Called before an error becomes the end of an operation. The function can make the
+     * operation a task, so that the task fails. */
+    void (*failing)(sgi_op *op);
     /* Called when the store could not create the operation. The function cancels the
      * handler and removes the operation from the maps. */
     void (*lost)(sgi_op *op, segue_status status);

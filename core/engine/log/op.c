@@ -254,6 +254,8 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
                          sgi_json data)
 {
     sgi_buf payload;
+    if (kind == SGI_ENTRY_ERROR && !sgi_op_has_ended(op))
+        op->committer->observer->failing(op);
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_to(&payload);
     sgi_write_error_object(&w, code, message, data);

@@ -154,6 +154,11 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
                                     segue_free_fn free_user);
 /* ttl_ms: 0 = as the client has asked, or as in the tool's options. */
 segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms);
+/* Called before an error ends the operation. A call becomes a task here if its client
+ * asks for one and the call is plain only because a result at once may be its answer. The
+ * client then gets a task that fails, whether the call fails in its first turn or later.
+ * A call that cannot become a task is answered with the error. */
+void sgi_call_on_failing(sgi_op *op);
 segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len);
 segue_status sgi_call_complete(segue_call *call, const segue_content *content);
 segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,

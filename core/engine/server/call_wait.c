@@ -173,6 +173,30 @@ static void became_task(segue_call *call)
     sgi_tool_call_set_waiter(reply, call->op, call->op->served->caps);
 }
 
+/* True for a call that would be a task from its start if its client took no plain result.
+ * A tool with a delay of promotion makes no task before the delay, whatever its client
+ * takes. */
+static bool is_plain_for_its_result(const sgi_op *op)
+{
+    const sgi_item *item = op->served->item;
+    bool is_delayed = item && item->options.task == SEGUE_TASK_MAY &&
+                      item->options.promote_after_ms > 0;
+    return op->head.tasking == SGI_TASKING_MAY && !is_delayed && !op->served->lasting;
+}
+
+void sgi_call_on_failing(sgi_op *op)
+{
+    segue_call *call = op->served->call;
+    const sgi_reply *reply = op->served->reply;
+    bool is_awaited = call && !call->lost && reply && reply->peer;
+    /* a server that is closed keeps no new task, so the call ends as a lost one */
+    if (!is_awaited || !is_plain_for_its_result(op) || sgi_op_is_broken(op) ||
+        sgi_op_server(op)->stage >= SGI_SERVER_CLOSED)
+        return;
+    if (sgi_op_turn_into_task(op, op->served->asked_ttl_ms) == SEGUE_OK)
+        became_task(call);
+}
+
 segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
 {
     sgi_op *op = call->op;

@@ -176,6 +176,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .visible = became_visible,
     .readers_woken = readers_were_woken,
     .waiters_fired = waiters_were_fired,
+    .failing = sgi_call_on_failing,
     .lost = not_created,
     .fenced = sgi_op_give_up_to_new_owner,
     .moved_on = sgi_op_may_have_moved_on,

@@ -207,9 +207,11 @@ export class Calls extends Conversation {
      * task, or has given the call a resumption id (SEP-975). The program can then store
      * the call's `token`. If the server makes no task and gives no resumption id, `start`
      * returns at the first segment or at the end of the call. Only the option `timeoutMs`
-     * limits the time of the call.
+     * limits the time of the call. A task that has failed by then is returned, too: its
+     * `result` throws the error.
      *
-     * @throws SegueError: the call failed before `start` could return.
+     * @throws SegueError: the call failed and is no task: the server has refused it, for
+     * example.
      */
     async start(
         tool: string,

@@ -62,14 +62,14 @@ export class Flow extends Exchange {
      * true = the reader has detached or left. The end of the request is then no failure.
      */
     isLeft = false;
+    /** Whether the request can be resumed, because it has a task id or a token. */
+    isKept = false;
     /** Called when the request has become a task. */
     onBegin: (() => unknown) | undefined;
     /** Called when the request has ended. */
     onEnd: (() => unknown) | undefined;
     // true = no reader is left, so arriving segments are thrown away
     private isDropping = false;
-    // true = the request can be resumed, because it has a task id or a token
-    private isKept = false;
     private readonly isOrdered: boolean;
     private readonly waiters: Waiters;
     // The resume tokens that the flow remembers, oldest first. Each token covers all

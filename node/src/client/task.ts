@@ -180,10 +180,11 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         this.begun();
     }
 
-    /** @internal Throws if the call failed before any segment arrived. */
+    /** @internal Throws if the call failed before anything but its end had arrived. */
     throwIfFailed(): void {
-        const outcome = this.flow?.outcome;
-        if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.end(this.flow);
+        const { flow } = this;
+        const hasFailed = flow?.outcome && flow.outcome[0] !== 0;
+        if (hasFailed && flow.isEmpty && !flow.isKept) this.end(flow);
     }
 
     /**

@@ -31,8 +31,9 @@ static bool is_stray(const segue_request *request, const sgi_2025_response *repl
     return reply->kind != SGI_2025_RESPONSE_PLAIN && request->is_call;
 }
 
-/* Handles a plain result, with which the server has answered the call without a task.
- * Returns false when further answers follow. */
+/* Handles a plain result. The server has answered the call without a task, or with the
+ * end of a task that has no segments (R-1905-45). Returns false when further answers
+ * follow. */
 static bool take_plain(segue_request *request, const sgi_2025_response *reply)
 {
     uint8_t allowed = request->session->server.modes & sgi_2025_form(request).modes;
@@ -42,6 +43,8 @@ static bool take_plain(segue_request *request, const sgi_2025_response *reply)
         request->engine->warnings++;
     if (!reply->complete)
         return false;
+    if (reply->named.n)
+        sgi_follow_begin(request, reply->named, sgi_json_get(reply->result, "_meta"));
     sgi_2025_finish_with_result(request, reply);
     return true;
 }

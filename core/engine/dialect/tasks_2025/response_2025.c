@@ -35,8 +35,12 @@ static sgi_2025_response_kind kind_of(sgi_2025_response *reply, sgi_json content
         return SGI_2025_RESPONSE_MALFORMED;
     if (!has_list && reply->task.n && !has_task && !content.n)
         return SGI_2025_RESPONSE_MALFORMED;
-    if (!has_list && (!has_task || content.n))
+    if (!has_list && (!has_task || content.n)) {
+        /* the end of a stream without segments (R-1905-45) */
+        if (reply->complete && has_task_id(related))
+            reply->named = related;
         return SGI_2025_RESPONSE_PLAIN;
+    }
     if ((has_task && !has_task_id(reply->task)) ||
         (has_task && has_task_id(related) && !is_same_task(reply->task, related)))
         return SGI_2025_RESPONSE_MALFORMED;

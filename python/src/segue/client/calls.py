@@ -262,8 +262,10 @@ class Calls(Conversation):
         has the arguments of `stream`. The call has no time limit except the argument
         `timeout`.
 
+        A task that has failed by then is returned, too: its `result` raises the error.
+
         Raises:
-            Error: The call failed before `start` could return.
+            Error: The call failed and is no task: the server has refused it, for example.
         """
         given = _given(arguments, more)
         options = self._stream_options(timeout, window, collect, False, ttl)
@@ -282,7 +284,9 @@ class Calls(Conversation):
 
         task = Task(self, begin, lambda raw: self._finish_call(raw, raise_on_error))
         flow = await task._wait_started()
-        if flow.outcome is not None and flow.outcome[0] != OK and not flow.queue:
+        outcome = flow.outcome
+        has_failed = outcome is not None and outcome[0] != OK
+        if has_failed and not flow.is_kept and not flow.queue:
             raise flow.failure()
         return task
 
