@@ -153,13 +153,11 @@ static const option session_members[] = {M(T, name, TEXT),
 
 #define T segue_request_options
 static const option request_members[] = {
-    M(T, timeout_ms, INT64),  M(T, on_timeout, INT32),
-    M(T, credit, INT64),      M(T, discard, INT32),
-    M(T, log_level, TEXT),    M(T, idempotency_key, TEXT),
-    M(T, ttl_ms, INT64),      M(T, unordered, INT32),
-    M(T, no_cache, INT32),    M(T, response_modes, UINT32),
-    M(T, seen, INT64),        M(T, no_idempotency, INT32),
-    M(T, capabilities, TEXT), END};
+    M(T, timeout_ms, INT64),      M(T, on_timeout, INT32), M(T, credit, INT64),
+    M(T, discard, INT32),         M(T, log_level, TEXT),   M(T, idempotency_key, TEXT),
+    M(T, ttl_ms, INT64),          M(T, unordered, INT32),  M(T, no_cache, INT32),
+    M(T, response_modes, UINT32), M(T, seen, INT64),       M(T, no_idempotency, INT32),
+    M(T, capabilities, TEXT),     M(T, no_task, INT32),    END};
 #undef T
 
 #define T segue_http_options

@@ -221,6 +221,18 @@ segue_status sgnode_read_token(void *request, char *buf, size_t *len)
     return segue_request_token(request, buf, len);
 }
 
+static napi_value token_era(sgnode_frame *frame)
+{
+    const char *token;
+    int32_t era = SEGUE_ERA_AUTO;
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    if (!runtime || !sgnode_name(frame, frame->arg[1], false, &token))
+        return NULL;
+    segue_status status = segue_token_era(runtime, token, &era, &frame->error);
+    return status == SEGUE_OK ? sgnode_number(frame->env, era)
+                              : sgnode_done(frame, status);
+}
+
 static napi_value request_token(sgnode_frame *frame)
 {
     REQUEST(request);
@@ -406,6 +418,7 @@ const sgnode_row sgnode_request_rows[] = {
     {"sessionTakeInput", session_take_input},
     {"requestResume", request_resume},
     {"requestToken", request_token},
+    {"tokenEra", token_era},
     {"requestMeta", request_meta},
     {"requestAnswer", request_answer},
     {"requestAnswerError", request_answer_error},

@@ -19,6 +19,7 @@
  * The argument of a hook (such as a transport inside principal) is a view: a box that is
  * emptied when the hook returns. */
 #include "addon.h"
+#include "../common/closed.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -242,6 +243,12 @@ static sgnode_box *find_box(sgnode_frame *frame, napi_value value, sgnode_kind k
     return box;
 }
 
+static napi_value throw_closed(sgnode_frame *frame, sgnode_kind kind)
+{
+    segue_error_new(SEGUE_E_CLOSED, sgb_closed_text(rows[kind].name), &frame->error);
+    return sgnode_throw(frame, SEGUE_E_CLOSED);
+}
+
 void *sgnode_unwrap_of(sgnode_frame *frame, napi_value value, sgnode_kind kind,
                        sgnode_host **host)
 {
@@ -249,7 +256,7 @@ void *sgnode_unwrap_of(sgnode_frame *frame, napi_value value, sgnode_kind kind,
     if (!box)
         return NULL;
     if (!box->ptr || (box->host && !box->host->runtime)) {
-        sgnode_throw(frame, SEGUE_E_CLOSED);
+        throw_closed(frame, kind);
         return NULL;
     }
     if (host)
@@ -277,7 +284,7 @@ napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind)
     if (!box)
         return NULL;
     if (!box->ptr)
-        return sgnode_throw(frame, SEGUE_E_CLOSED);
+        return throw_closed(frame, kind);
     empty_box(box);
     return NULL;
 }

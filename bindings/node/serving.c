@@ -85,6 +85,14 @@ static napi_value item_check(sgnode_frame *frame)
     return sgnode_done(frame, status);
 }
 
+static napi_value server_check(sgnode_frame *frame)
+{
+    segue_server_options full;
+    if (!sgnode_options(frame, frame->arg[0], OPTIONS_SERVER, &full))
+        return NULL;
+    return sgnode_done(frame, segue_server_check(&full, &frame->error));
+}
+
 static napi_value server_watch_clients(sgnode_frame *frame)
 {
     segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;
@@ -322,6 +330,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverAdd", server_add},
     {"serverWatchClients", server_watch_clients},
     {"itemCheck", item_check},
+    {"serverCheck", server_check},
     {"serverRemove", server_remove},
     {"serverResourceUpdated", server_resource_updated},
     {"serverStats", server_stats},

@@ -98,6 +98,16 @@ PyObject *sgpy_request_token(PyObject *request)
     return read_text(sgpy_unwrap(request, SGPY_REQUEST), read_token, true);
 }
 
+PyObject *sgpy_token_era(PyObject *runtime, const char *token)
+{
+    int32_t era = SEGUE_ERA_AUTO;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    if (!ptr)
+        return NULL;
+    segue_status status = segue_token_era(ptr, token, &era, sgpy_error_slot());
+    return status == SEGUE_OK ? PyLong_FromLong(era) : sgpy_raise(status);
+}
+
 /* Returns the current token of a request, inside a callback. The token covers the
  * segments that arrived before this event, and no later segment of the same batch.
  * Returns NULL without an exception when the request has no token. */

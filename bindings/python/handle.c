@@ -19,6 +19,7 @@
  * of a callback table form no reference cycle with the runtime that holds the table. A
  * runtime that was not freed explicitly is freed together with its object, without
  * events. */
+#include "../common/closed.h"
 #include "shim.h"
 
 #include <string.h>
@@ -129,10 +130,10 @@ static bool is_inherited(const sgpy_handle *handle)
     return handle->born != forks;
 }
 
-static void raise_closed(const sgpy_handle *handle)
+static void raise_closed(const sgpy_handle *handle, sgpy_kind kind)
 {
     if (!is_inherited(handle))
-        sgpy_raise(SEGUE_E_CLOSED);
+        sgpy_raise_text(SEGUE_E_CLOSED, sgb_closed_text(rows[kind].name));
     else
         sgpy_raise_text(SEGUE_E_CLOSED,
                         "this object was made before the process was forked and only "
@@ -221,7 +222,7 @@ void *sgpy_unwrap(PyObject *object, sgpy_kind kind)
     sgpy_handle *handle = (sgpy_handle *)(void *)object;
     if (is_inherited(handle) || !handle->ptr ||
         (handle->host && !handle->host->runtime)) {
-        raise_closed(handle);
+        raise_closed(handle, kind);
         return NULL;
     }
     return handle->ptr;
@@ -252,7 +253,7 @@ int sgpy_release(PyObject *object, sgpy_kind kind)
     sgpy_handle *handle = (sgpy_handle *)(void *)object;
     void *ptr = handle->ptr;
     if (!ptr || is_inherited(handle)) {
-        raise_closed(handle);
+        raise_closed(handle, kind);
         return -1;
     }
     handle->ptr = NULL;

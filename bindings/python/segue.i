@@ -233,6 +233,7 @@ SGPY_SHIM(store_custom)
 SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
 SGPY_SHIM(item_check)
+SGPY_SHIM(server_check)
 SGPY_SHIM(server_watch_clients)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
@@ -248,6 +249,7 @@ SGPY_SHIM(session_peer)
 SGPY_SHIM(session_take_input)
 SGPY_SHIM(request_resume)
 SGPY_SHIM(request_token)
+SGPY_SHIM(token_era)
 SGPY_SHIM(request_meta)
 SGPY_SHIM(task_get)
 SGPY_SHIM(task_watch)
@@ -296,6 +298,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
                           PyObject *validate = Py_None);
 PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *options,
                           PyObject *handler, bool completion = false);
+PyObject *sgpy_server_check(PyObject *options);
 PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options);
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
@@ -319,6 +322,7 @@ PyObject *sgpy_session_take_input(PyObject *session, PyObject *handler, int even
 PyObject *sgpy_request_resume(PyObject *session, PyObject *token, PyObject *options,
                               PyObject *handler, int events = -1);
 PyObject *sgpy_request_token(PyObject *request);
+PyObject *sgpy_token_era(PyObject *runtime, const char *token);
 PyObject *sgpy_request_meta(PyObject *request, PyObject *key);
 PyObject *sgpy_task_get(PyObject *task, PyObject *handler, int events = -1);
 PyObject *sgpy_task_watch(PyObject *task, PyObject *options, PyObject *handler,

@@ -76,6 +76,17 @@ PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options)
     return advice ? PyUnicode_FromString(advice) : Py_NewRef(Py_None);
 }
 
+PyObject *sgpy_server_check(PyObject *options)
+{
+    segue_server_options full;
+    sgpy_options kept;
+    if (!sgpy_options_fill(&kept, OPTIONS_SERVER, &full, options))
+        return NULL;
+    segue_status status = segue_server_check(&full, sgpy_error_slot());
+    sgpy_options_free(&kept);
+    return status == SEGUE_OK ? Py_NewRef(Py_None) : sgpy_raise(status);
+}
+
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler)
 {
     segue_client_events events = SEGUE_CLIENT_EVENTS_INIT;

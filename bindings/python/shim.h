@@ -344,6 +344,7 @@ PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bear
 PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer);
 PyObject *sgpy_server_stats(PyObject *server);
+PyObject *sgpy_server_check(PyObject *options);
 PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options);
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_call_context(PyObject *call);
@@ -357,6 +358,7 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
 PyObject *sgpy_session_peer(PyObject *session);
 PyObject *sgpy_session_take_input(PyObject *session, PyObject *handler, int events);
 PyObject *sgpy_request_token(PyObject *request);
+PyObject *sgpy_token_era(PyObject *runtime, const char *token);
 PyObject *sgpy_token_now(segue_request *request);
 PyObject *sgpy_request_meta(PyObject *request, PyObject *key);
 PyObject *sgpy_request_start(PyObject *session, PyObject *method, PyObject *params,

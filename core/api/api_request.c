@@ -174,6 +174,19 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     return status;
 }
 
+segue_status segue_token_era(segue_runtime *runtime, const char *token, int32_t *era,
+                             segue_error **error)
+{
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_token_era, runtime);
+    if (status == SEGUE_OK && (!token || !era))
+        status = SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    sgi_enter_runtime(runtime);
+    status = sgi_resume_token_era(sgi_runtime_engine(runtime), token, era);
+    return sgi_leave_runtime(runtime, status, error);
+}
+
 segue_status segue_request_meta(segue_request *request, const char *key, char *buf,
                                 size_t *len)
 {

@@ -233,15 +233,23 @@ static const number_option numbers[] = {
     NUMBER(tool_wait_ms, 0, 0),
 };
 
-static segue_status resolve_number(sgi_engine *engine, segue_server_options *o,
+/* Where the error of a wrong option goes. */
+typedef struct refusal {
+    const sgi_mem *mem;
+    segue_error **error;
+} refusal;
+
+#define REFUSE(to, ...)                                                                  \
+    sgi_error_return((to)->error, (to)->mem, SEGUE_E_INVALID, __VA_ARGS__)
+
+static segue_status resolve_number(const refusal *to, segue_server_options *o,
                                    const number_option *number)
 {
     void *place = (char *)o + number->at;
     int64_t value = number->is_wide ? *(int64_t *)place : *(int32_t *)place;
     if (value < number->least)
-        return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "the server option %s is %lld: it has to be at least %lld",
-                          number->name, (long long)value, (long long)number->least);
+        return REFUSE(to, "the server option %s is %lld: it has to be at least %lld",
+                      number->name, (long long)value, (long long)number->least);
     if (number->is_wide)
         put_default(place, number->standard);
     else
@@ -249,7 +257,7 @@ static segue_status resolve_number(sgi_engine *engine, segue_server_options *o,
     return SEGUE_OK;
 }
 
-static segue_status check_texts(sgi_engine *engine, const segue_server_options *o)
+static segue_status check_texts(const refusal *to, const segue_server_options *o)
 {
     const struct {
         const char *name, *text;
@@ -259,26 +267,23 @@ static segue_status check_texts(sgi_engine *engine, const segue_server_options *
                  {"instructions", o->instructions}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!is_text(texts[i].text))
-            return sgi_refuse(engine, SEGUE_E_INVALID,
-                              "the server option %s is not UTF-8", texts[i].name);
+            return REFUSE(to, "the server option %s is not UTF-8", texts[i].name);
     return SEGUE_OK;
 }
 
-static segue_status check_seal_keys(sgi_engine *engine, const segue_server_options *o)
+static segue_status check_seal_keys(const refusal *to, const segue_server_options *o)
 {
     if (!is_seal_key(o->seal_key, o->seal_key_len) ||
         !is_seal_key(o->seal_key_before, o->seal_key_before_len))
-        return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "seal_key and seal_key_before have to be %d bytes long",
-                          SGI_AEAD_KEY);
+        return REFUSE(to, "seal_key and seal_key_before have to be %d bytes long",
+                      SGI_AEAD_KEY);
     if (o->seal_key_before && !o->seal_key)
-        return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "seal_key_before is set without seal_key");
+        return REFUSE(to, "seal_key_before is set without seal_key");
     return SEGUE_OK;
 }
 
-/* Fills in the defaults of the options and checks them. The caller holds the lock. */
-static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
+/* Fills in the defaults of the options and checks them. */
+static segue_status resolve_server(const refusal *to, segue_server_options *o)
 {
     uint32_t unknown = (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN;
     segue_status status = SEGUE_OK;
@@ -287,26 +292,25 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
     if (!o->version)
         o->version = "0";
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == SEGUE_OK; i++)
-        status = resolve_number(engine, o, &numbers[i]);
+        status = resolve_number(to, o, &numbers[i]);
     if (status == SEGUE_OK && unknown)
-        status = sgi_refuse(engine, SEGUE_E_INVALID,
-                            "dialects_on or dialects_off has unknown bits: 0x%x",
-                            (unsigned)unknown);
+        status = REFUSE(to, "dialects_on or dialects_off has unknown bits: 0x%x",
+                        (unsigned)unknown);
     if (status == SEGUE_OK && o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN)
-        status = sgi_refuse(engine, SEGUE_E_INVALID, "draft_ways has unknown bits: 0x%x",
-                            (unsigned)(o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN));
+        status = REFUSE(to, "draft_ways has unknown bits: 0x%x",
+                        (unsigned)(o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN));
     if (status == SEGUE_OK && !sgi_freshness_is_valid(o->list_ttl_ms, o->list_scope))
-        status = sgi_refuse(
-            engine, SEGUE_E_INVALID,
-            "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
-            "them is out of range",
-            (long long)o->list_ttl_ms, (long long)SGI_TTL_MAX, (int)o->list_scope);
+        status =
+            REFUSE(to,
+                   "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
+                   "them is out of range",
+                   (long long)o->list_ttl_ms, (long long)SGI_TTL_MAX, (int)o->list_scope);
     if (status == SEGUE_OK && o->log_level &&
         sgi_log_level_parse(sgi_str_of(o->log_level)) < 0)
-        status = sgi_refuse(engine, SEGUE_E_INVALID, "log_level names no level");
+        status = REFUSE(to, "log_level names no level");
     if (status == SEGUE_OK)
-        status = check_texts(engine, o);
-    return status == SEGUE_OK ? check_seal_keys(engine, o) : status;
+        status = check_texts(to, o);
+    return status == SEGUE_OK ? check_seal_keys(to, o) : status;
 }
 
 /* Makes a server. store: a reference that the server owns from now on if the function
@@ -371,16 +375,27 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
         status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status != SEGUE_OK)
         return sgi_refuse_without_handle(status, error);
-    sgi_enter_runtime(runtime);
     sgi_engine *engine = sgi_runtime_engine(runtime);
-    status = resolve_server(engine, &full);
-    if (status == SEGUE_OK)
-        status = take_store(engine, full.store, &store);
+    status = resolve_server(&(refusal){sgi_engine_mem(engine), error}, &full);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_enter_runtime(runtime);
+    status = take_store(engine, full.store, &store);
     if (status == SEGUE_OK)
         status = make_server(runtime, &full, store, full.store != NULL, out);
     if (status != SEGUE_OK && store)
         sgi_store_unref(store);
     return sgi_leave_runtime(runtime, status, error);
+}
+
+segue_status segue_server_check(const segue_server_options *options, segue_error **error)
+{
+    segue_server_options full;
+    segue_status status =
+        options ? sgi_copy_struct_in(&full, sizeof full, options) : SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    return resolve_server(&(refusal){&sgi_mem_libc, error}, &full);
 }
 
 segue_status segue_server_resource_updated(segue_server *server, const char *uri)

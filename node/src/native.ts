@@ -340,6 +340,8 @@ export interface Native {
      * @returns what the specification advises against a valid item, or undefined.
      */
     itemCheck(item: number, json: Json, options: ItemOptions | null): string | undefined;
+    /** Checks the options of a server, without a runtime. */
+    serverCheck(options: ServerOptions): void;
     /**
      * Makes the handler receive the events CLIENT_OPEN and CLIENT_CLOSED. To be called
      * before the server is served.
@@ -567,6 +569,8 @@ export interface Native {
         events?: number,
     ): Request;
     requestToken(request: Request): string;
+    /** Returns the `era` of the sessions that can resume the token; 0 = all can. */
+    tokenEra(runtime: Runtime, token: string): number;
     requestMeta(request: Request, key: string): string | null;
     requestAnswer(request: Request, key: string, json: Json): void;
     requestAnswerError(

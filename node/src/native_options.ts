@@ -341,4 +341,5 @@ export type RequestOptions = Members<{
     noIdempotency: number;
     /** JSON object, declared by the request in 2026-07-28 */
     capabilities: string;
+    noTask: boolean;
 }>;

@@ -244,9 +244,15 @@ test("targets and options that are none", async () => {
     }
     const odd = { timeout: 1 } as object;
     await assert.rejects(connect(NOWHERE, odd), /no option "timeout"/);
-    await assert.rejects(connect(NOWHERE, 3 as never), /options have to be an object/);
+    await assert.rejects(
+        connect(NOWHERE, 3 as never),
+        /options of connect\(\) have to be an object/,
+    );
     const no = { onElicit: 3 } as object;
-    await assert.rejects(connect(NOWHERE, no), /onElicit has to be a function, not 3/);
+    await assert.rejects(
+        connect(NOWHERE, no),
+        /onElicit of connect\(\) has to be a function, not 3/,
+    );
     await assert.rejects(connect(["/etc/passwd"]), /is not executable/);
     await assert.rejects(
         connect(NOWHERE, { era: "old" as "auto" }),

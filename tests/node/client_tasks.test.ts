@@ -6,6 +6,7 @@ import {
     connect,
     DisconnectedError,
     InvalidError,
+    NotResumableError,
     type Reconnect,
     RemoteError,
     RequestCancelledError,
@@ -243,6 +244,35 @@ serverTest("leaving the session leaves the task", async (server) => {
     const again = await resume(token, server.url);
     assert.equal((await again.result()).text, "Computed: x");
     await again.close();
+});
+
+serverTest("a token chooses its era, and a session names it", async (server) => {
+    for (const era of ["modern", "legacy"] as const) {
+        const other = era === "modern" ? "legacy" : "modern";
+        const session = await connect(server.url, { era });
+        const task = await session.start("slow_compute", { ms: 300, label: "x" });
+        const { token } = task;
+        await session.close();
+        assert.ok(token);
+        const second = await connect(server.url, { era: other });
+        await assert.rejects(second.resume(token).result(), (error: Error) => {
+            assert.ok(error instanceof NotResumableError);
+            const told = `does not speak: connect with the era "${era}"`;
+            assert.ok(error.message.endsWith(told), error.message);
+            return true;
+        });
+        await assert.rejects(second.task(token).status(), NotResumableError);
+        await second.close();
+        await assert.rejects(
+            resume(token, server.url, { era: other }).then((one) => one.result()),
+            NotResumableError,
+        );
+        const again = await resume(token, server.url);
+        assert.equal((await again.result()).text, "Computed: x");
+        await again.close();
+    }
+    await assert.rejects(resume(7 as never, server.url), /a token has to be a string/);
+    await assert.rejects(resume("sg1.no", server.url), InvalidError);
 });
 
 serverTest("AS-93b: a server that dies and comes back", async (server) => {

@@ -1,10 +1,10 @@
 /** Which name was probably meant: the cases of tests/python/test_server_names.py. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type * as Names from "segue-mcp/server/names";
+import type * as Names from "segue-mcp/names";
 import { internal } from "./tree.js";
 
-const { nearest, unknownNames } = internal<typeof Names>("server/names");
+const { nearest, unknownNames } = internal<typeof Names>("names");
 
 const KNOWN = ["color", "max_results", "to", "n"];
 

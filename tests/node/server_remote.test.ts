@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
     connect,
@@ -129,6 +130,41 @@ for (const era of ["modern", "legacy"] as const) {
                 onLog: ({ level, data }) => seen.push([level, data]),
             },
         );
+        await remote.close();
+        await inner.close();
+    });
+
+    inEachWorld(`progress of a tool that may be a task (${era})`, async (world) => {
+        const inner = new Server({ name: "inner" });
+        inner.tool("may", { task: "may" }, async function* (_, ctx) {
+            for (let step = 1; step <= 3; step++) {
+                ctx.progress(step, 3);
+                ctx.log(`log ${step}`, "warning");
+                yield `page ${step}`;
+                await turn();
+            }
+        });
+        const { url } = await inner.listenHttp({ port: 0 });
+        const { outer, remote } = await before(url, { era });
+        for (const tasks of [true, false]) {
+            const seen: unknown[] = [];
+            const work = async (session: Session): Promise<void> => {
+                const result = await session.call(
+                    "app_far_may",
+                    {},
+                    {
+                        onProgress: ({ progress }) => seen.push(progress),
+                        onLog: ({ data }) => seen.push(data),
+                    },
+                );
+                assert.equal(result.text, "page 1page 2page 3");
+            };
+            await serve(world, outer, work, { tasks, logLevel: "info" });
+            // A task of 2026-07-28 has no progress.
+            const isTask = world.era === "modern" && tasks;
+            const all = [1, "log 1", 2, "log 2", 3, "log 3"];
+            assert.deepEqual(seen, isTask ? [] : all);
+        }
         await remote.close();
         await inner.close();
     });

@@ -275,6 +275,37 @@ def test_leaving_the_session_leaves_the_task(server: HttpServer) -> None:
     run(work)
 
 
+@pytest.mark.parametrize("era, other", [("modern", "legacy"), ("legacy", "modern")])
+def test_a_token_chooses_its_era_and_a_session_names_it(
+    server: HttpServer, era: Any, other: Any
+) -> None:
+    async def work() -> None:
+        async with segue.connect(server.url, era=era) as session:
+            task = await session.start("slow_compute", ms=50, label="x")
+            token = task.token
+        assert token
+        told = f'does not speak: connect with the era "{era}"$'
+        async with segue.connect(server.url, era=other) as second:
+            with pytest.raises(segue.NotResumableError, match=told):
+                await second.resume(token)
+            with pytest.raises(segue.NotResumableError, match=told):
+                await second.task(token).status()
+        with pytest.raises(segue.NotResumableError):
+            async with segue.resume(token, server.url, era=other) as wrong:
+                await wrong
+        async with segue.resume(token, server.url) as again:
+            assert (await again).text == "Computed: x"
+        nothing: Any = 7
+        with pytest.raises(TypeError, match="a token has to be a str"):
+            async with segue.resume(nothing, server.url):
+                pass
+        with pytest.raises(segue.InvalidError):
+            async with segue.resume("sg1.no", server.url):
+                pass
+
+    run(work)
+
+
 def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
     """AS-93b: a task goes on after a crash, and its reader notices nothing."""
 

@@ -150,6 +150,39 @@ async def calls(session: Any, seen: list[Any]) -> None:
     assert (refused.value.code, refused.value.data) == (4711, {"retry": 1})
 
 
+@pytest.mark.parametrize("tasks", [True, False])
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_progress_of_a_tool_that_may_be_a_task(
+    world: ServerWorld, era: Any, tasks: bool
+) -> None:
+    inner = segue.Server("inner")
+
+    @inner.tool(task="may")
+    async def may(ctx: segue.Context) -> AsyncIterator[str]:
+        for step in range(1, 4):
+            ctx.progress(step, 3)
+            ctx.log(f"log {step}", "warning")
+            yield f"page {step}"
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        seen: list[Any] = []
+        async with inner.serving(http="127.0.0.1:0", drain=0) as serving:
+            outer = before(serving.url, era=era)
+            async with world.session(outer, tasks=tasks, log_level="info") as session:
+                result = await session.call(
+                    "app_far_may",
+                    on_progress=lambda step, *_: seen.append(step),
+                    on_log=lambda message: seen.append(message.data),
+                )
+                assert result.text == "page 1page 2page 3"
+        # A task of 2026-07-28 has no progress.
+        is_task = world.era == "modern" and tasks
+        assert seen == ([] if is_task else [1, "log 1", 2, "log 2", 3, "log 3"])
+
+    run(work)
+
+
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_the_lists_are_live(nothing_left: None, era: Any) -> None:
     async def work() -> None:

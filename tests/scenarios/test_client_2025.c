@@ -86,6 +86,21 @@ static void a_tool_is_looked_up_once_and_called_as_it_wants(void **state)
     kit_end(&k);
 }
 
+static void a_call_that_asks_for_no_task_gets_none(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.no_task = 1;
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options); /* asks for no list */
+    assert_at(kit_expect(&k, "tools/call"), "params.task", "");
+    kit_call(&k, "t");
+    kit_list_tools(&k);
+    assert_at(kit_expect(&k, "tools/call"), "params.task", "{}");
+    kit_end(&k);
+}
+
 static void every_page_is_looked_through(void **state)
 {
     (void)state;
@@ -780,6 +795,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_handshake_says_what_the_client_takes),
         cmocka_unit_test(a_tool_is_looked_up_once_and_called_as_it_wants),
+        cmocka_unit_test(a_call_that_asks_for_no_task_gets_none),
         cmocka_unit_test(every_page_is_looked_through),
         cmocka_unit_test(a_list_of_the_application_is_learnt_from),
         cmocka_unit_test(without_a_list_calls_are_plain),

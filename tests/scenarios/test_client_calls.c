@@ -31,6 +31,36 @@ static record *call_with(kit *k, const segue_request_options *options)
     return kit_start(k, "tools/call", "{\"name\":\"t\"}", options);
 }
 
+static void a_call_that_asks_for_no_task_takes_as_long_as_its_handler(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options session = session_options();
+    segue_request_options options = request_options();
+    session.capabilities = "{\"elicitation\":{\"form\":{}},\"extensions\":{\"x\":{}}}";
+    session.request_timeout_ms = 1000;
+    kit_begin_modern(&k, &session, SERVER_PLAIN);
+    options.no_task = 1;
+    record *r = call_with(&k, &options);
+    const char *call = kit_expect(&k, "tools/call");
+    assert_non_null(strstr(call, "\"elicitation\":{\"form\":{}}"));
+    assert_non_null(strstr(call, "\"extensions\":{\"x\":{}}"));
+    kit_advance(&k, 100000);
+    assert_int_equal(r->completed, 0);
+    kit_result(&k, call, PLAIN);
+    assert_int_equal(r->status, SEGUE_OK);
+    options.capabilities = "{\"roots\":{}}";
+    call_with(&k, &options);
+    call = kit_expect(&k, "tools/call");
+    assert_non_null(strstr(call, "\"roots\":{}"));
+    assert_null(strstr(call, "elicitation"));
+    assert_null(strstr(call, "io.modelcontextprotocol/tasks"));
+    kit_call(&k, "t");
+    call = kit_expect(&k, "tools/call");
+    assert_non_null(strstr(call, "\"x\":{},\"io.modelcontextprotocol/tasks\":{}"));
+    kit_end(&k);
+}
+
 /* ---- messages that match no request ---- */
 
 /* AS-118: an answer without a request is dropped and counted. */
@@ -511,6 +541,7 @@ static void requests_may_be_started_in_callbacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_asks_for_no_task_takes_as_long_as_its_handler),
         CASE("AS-118 answers without a request are dropped",
              answers_nobody_waits_for_are_dropped),
         CASE("AS-118 an answer with result and error is malformed",

@@ -326,8 +326,12 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
     static const char *const seen[] = {TASK("T", "working"), TASK_2025("T", "working"),
                                        "\"resultType\":\"complete\"," TASK_DRAFT
                                        ",\"requestState\":\"s t\""};
+    static const char *const connect_with[] = {"connect with the era \"modern\"",
+                                               "connect with the era \"legacy\"",
+                                               "connect with the option for draft tasks"};
     for (era e = 0; e < ERAS; e++) {
         char token[4096];
+        int32_t named = -1;
         segue_task *task = NULL;
         kit before = {0}, k = {.chance = 99}, other = {.chance = 98};
         begin_era(&before, e);
@@ -352,9 +356,13 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
         begin_era(&other, (e + 1) % ERAS); /* a server of another era now */
         assert_int_equal(segue_task_attach_token(other.session, token, &task, NULL),
                          SEGUE_OK);
-        assert_int_equal(get(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
+        r = get(&other, task);
+        assert_int_equal(r->status, SEGUE_E_NOT_RESUMABLE);
+        assert_non_null(strstr(r->message, connect_with[e]));
         assert_int_equal(watch(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
         kit_expect_silence(&other);
+        assert_int_equal(segue_token_era(other.runtime, token, &named, NULL), SEGUE_OK);
+        assert_int_equal(named, e == EXTENSION ? SEGUE_ERA_MODERN : SEGUE_ERA_LEGACY);
         segue_task_free(task);
         kit_end(&other);
     }

@@ -230,6 +230,7 @@ STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVA
 STATUS(segue_segment_batch_next, segue_segment_batch_next(h) ? SEGUE_OK : SEGUE_E_INVALID)
 GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out, NULL),
       segue_server_free(out))
+PROBE(segue_server_check, (void)h; return segue_server_check(NULL, NULL);)
 PROBE(segue_item_check, const char *advice; (void)h;
       return segue_item_check(SEGUE_ITEM_TOOL, NULL, 0, NULL, &advice, NULL);)
 PROBE(segue_server_add,
@@ -339,6 +340,7 @@ PROBE(segue_session_take_input, segue_request *out = NULL;
 GIVES(segue_request_resume, segue_request,
       segue_request_resume(h, "sg1.x", NULL, NULL, &out, NULL), segue_request_free(out))
 PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
+PROBE(segue_token_era, int32_t era; return segue_token_era(h, "t", &era, NULL);)
 PROBE(segue_request_meta, size_t len; return segue_request_meta(h, "k", NULL, &len);)
 STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2, NULL))
 STATUS(segue_request_answer_error,
@@ -386,6 +388,7 @@ static enum kind kind_of(const char *name)
         {"segue_transport_", RUNTIME},
         {"segue_content_new", RUNTIME},
         {"segue_content_", CONTENT},
+        {"segue_server_check", NOTHING},
         {"segue_server_new", RUNTIME},
         {"segue_server_", SERVER},
         {"segue_client_", SERVER},
@@ -408,6 +411,7 @@ static enum kind kind_of(const char *name)
         {"segue_timer_", TIMER},
         {"segue_json_check", RUNTIME},
         {"segue_tokens_check", RUNTIME},
+        {"segue_token_era", RUNTIME},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))

@@ -140,12 +140,32 @@ static void checks_options(void **state)
         SEGUE_E_INVALID);
 }
 
+static void checks_options_of_servers(void **state)
+{
+    (void)state;
+    segue_error *error = NULL;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    assert_int_equal(segue_server_check(NULL, NULL), SEGUE_E_INVALID);
+    options.max_tasks = 3;
+    assert_int_equal(segue_server_check(&options, &error), SEGUE_OK);
+    assert_null(error);
+    options.max_tasks = -5;
+    assert_int_equal(segue_server_check(&options, &error), SEGUE_E_INVALID);
+    assert_string_equal(segue_error_read(error)->message,
+                        "the server option max_tasks is -5: it has to be at least 0");
+    segue_error_free(error);
+    assert_int_equal(segue_server_check(&options, NULL), SEGUE_E_INVALID);
+    options.struct_size = 1 << 20;
+    assert_int_equal(segue_server_check(&options, NULL), SEGUE_E_VERSION);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_with_a_sentence),
         cmocka_unit_test(advises_names_of_tools),
         cmocka_unit_test(checks_options),
+        cmocka_unit_test(checks_options_of_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,31 @@ static void what_it_holds_must_make_sense(void **state)
     }
 }
 
+static void it_says_which_session_can_resume_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state;
+        int32_t era;
+    } rows[] = {
+        {"{\"t\":\"a\",\"e\":5,\"s\":3}", SEGUE_ERA_MODERN},
+        {"{\"t\":\"a\",\"e\":0,\"s\":3,\"d\":1}", SEGUE_ERA_LEGACY},
+        {"{\"t\":\"a\",\"e\":0,\"s\":3,\"d\":2}", SEGUE_ERA_LEGACY},
+        {"{\"m\":\"tools/call\",\"z\":\"z\",\"i\":1}", SEGUE_ERA_LEGACY},
+        {"{\"m\":\"tools/call\",\"k\":\"0123456789abcdef\"}", SEGUE_ERA_AUTO},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int32_t era = -1;
+        char *token = forge(rows[i].state);
+        assert_int_equal(sgi_resume_token_era(&host.engine, token, &era), SEGUE_OK);
+        assert_int_equal(era, rows[i].era);
+        token[strlen(token) - 2] ^= 1;
+        assert_int_equal(sgi_resume_token_era(&host.engine, token, &era),
+                         SEGUE_E_INVALID);
+        free(token);
+    }
+}
+
 static void without_memory_it_is_said_and_nothing_leaks(void **state)
 {
     (void)state;
@@ -365,6 +390,7 @@ int main(void)
         CASE(a_damaged_token_is_refused_wherever_the_damage_is),
         CASE(other_texts_are_refused),
         CASE(what_it_holds_must_make_sense),
+        CASE(it_says_which_session_can_resume_it),
         CASE(without_memory_it_is_said_and_nothing_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,17 +17,18 @@ void sgi_declare_client_info(sgi_jw *w, const segue_session *session, const char
 }
 
 /* Writes the application's capabilities (given), and adds the library's tasks extension
- * to the member `extensions` of these capabilities. */
-static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
+ * to the member `extensions` of these capabilities if `tasks` is true. */
+static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given,
+                               bool tasks)
 {
     sgi_json extensions = sgi_json_get(given, "extensions");
     sgi_jw_open(w, '{');
     sgi_cli_write_modern_capabilities(session, given, "extensions", w);
-    if (extensions.n || !session->options.no_tasks) {
+    if (extensions.n || tasks) {
         sgi_jw_key(w, "extensions");
         sgi_jw_open(w, '{');
         sgi_jw_copy_members(w, extensions, SGI_JSON_NAMES(META "tasks"));
-        if (!session->options.no_tasks)
+        if (tasks)
             sgi_jw_member_raw(w, META "tasks", SGI_STR("{}"));
         sgi_jw_close(w, '}');
     }
@@ -67,15 +68,31 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     sgi_jw_close(w, '}');
 }
 
-bool sgi_declare_modern(const segue_session *session, sgi_json capabilities, sgi_buf *out)
+bool sgi_declare_modern(const segue_session *session, sgi_json capabilities, bool tasks,
+                        sgi_buf *out)
 {
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_member_string(&w, META "protocolVersion",
                          sgi_str_of(sgi_version_name(SGI_VERSION_MODERN)));
     sgi_declare_client_info(&w, session, META "clientInfo");
     sgi_jw_key(&w, META "clientCapabilities");
-    write_capabilities(&w, session, capabilities);
+    write_capabilities(&w, session, capabilities, tasks && !session->options.no_tasks);
     return !out->failed;
+}
+
+bool sgi_declare_no_task(const segue_session *session, sgi_buf *out)
+{
+    sgi_buf told;
+    sgi_buf_init(&told, out->mem);
+    sgi_buf_add_char(&told, '{');
+    sgi_buf_add_str(&told, sgi_buf_str(&session->meta));
+    sgi_buf_add_char(&told, '}');
+    bool ok = !told.failed &&
+              sgi_declare_modern(
+                  session, sgi_json_get(sgi_buf_str(&told), META "clientCapabilities"),
+                  false, out);
+    sgi_buf_free(&told);
+    return ok;
 }
 
 bool sgi_declare(segue_session *session, sgi_json capabilities)
@@ -85,6 +102,6 @@ bool sgi_declare(segue_session *session, sgi_json capabilities)
     if (!session->handshake.capabilities.failed)
         sgi_cli_note_declared_capabilities(session,
                                            sgi_buf_str(&session->handshake.capabilities));
-    return sgi_declare_modern(session, capabilities, &session->meta) &&
+    return sgi_declare_modern(session, capabilities, true, &session->meta) &&
            !session->handshake.capabilities.failed;
 }

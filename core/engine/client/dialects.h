@@ -27,6 +27,10 @@ struct sgi_cli_dialect_state {
  * the request has become a task, or was made from a task handle. The request then calls
  * no other dialect. */
 struct sgi_cli_follow_ops {
+    /* The era of the sessions of this dialect, and what a session of another dialect is
+     * told about a task of this one. */
+    int32_t era;
+    const char *other_session;
     /* The name of the method that carries the answer to a question, for error
      * messages. */
     const char *answers_by;

@@ -20,11 +20,14 @@ static void take_clean_result(segue_request *request, sgi_json result,
  * capabilities: a JSON object; NULL = those of the session. */
 static bool declare(segue_request *request, const char *capabilities)
 {
+    const segue_session *session = request->session;
+    bool tasks = !request->options.no_task;
     sgi_buf meta;
-    if (!capabilities)
+    if (!capabilities && (tasks || session->options.no_tasks))
         return true;
     sgi_buf_init(&meta, sgi_engine_mem(request->engine));
-    if (sgi_declare_modern(request->session, sgi_str_of(capabilities), &meta))
+    if (capabilities ? sgi_declare_modern(session, sgi_str_of(capabilities), tasks, &meta)
+                     : sgi_declare_no_task(session, &meta))
         request->meta = sgi_text_dup(sgi_engine_mem(request->engine), sgi_buf_str(&meta));
     sgi_buf_free(&meta);
     return request->meta != NULL;
@@ -359,8 +362,10 @@ static void send_call(segue_request *request)
     request->call_id = emitter->id;
     request->call_session = emitter->wire_session;
     /* subscriptions/listen has no time limit: the server answers it only when the
-     * subscription ends, perhaps days later */
-    if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
+     * subscription ends, perhaps days later. A call that may become no task takes as long
+     * as its handler. */
+    if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")) ||
+        (request->is_call && request->options.no_task))
         emitter->timeout_ms = 0;
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
     write_extra(request, &extra, emitter->id);

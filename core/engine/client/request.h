@@ -339,6 +339,9 @@ bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_b
 /* ---- token.c ---- */
 
 segue_status sgi_resume_token_write(segue_request *request, sgi_buf *out);
+/* Sets *era to the era of the sessions that can resume the token; SEGUE_ERA_AUTO = all
+ * can. */
+segue_status sgi_resume_token_era(sgi_engine *engine, const char *token, int32_t *era);
 /* Makes a request from a resume token. The request continues at the position that the
  * token contains. */
 segue_status sgi_request_new_from_token(segue_session *session, const char *token,

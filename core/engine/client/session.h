@@ -356,9 +356,12 @@ void sgi_session_set_log_level_again(segue_session *session);
 /* Writes what the session declares. capabilities: those of the application. Returns false
  * when out of memory. */
 bool sgi_declare(segue_session *session, sgi_json capabilities);
-/* Writes the members of _meta that declare these capabilities in 2026-07-28. */
-bool sgi_declare_modern(const segue_session *session, sgi_json capabilities,
+/* Writes the members of _meta that declare these capabilities in 2026-07-28. tasks: also
+ * declares tasks, unless the session has none. */
+bool sgi_declare_modern(const segue_session *session, sgi_json capabilities, bool tasks,
                         sgi_buf *out);
+/* Writes the members of _meta that declare what the session declares, without tasks. */
+bool sgi_declare_no_task(const segue_session *session, sgi_buf *out);
 /* Writes the name and the version of the client as a member with this name. */
 void sgi_declare_client_info(sgi_jw *w, const segue_session *session, const char *name);
 

@@ -9,8 +9,7 @@ bool sgi_task_handle_check_session(segue_request *request)
         return sgi_cli_can_ask_answer_again(request);
     if (!task->follower || task->follower == sgi_cli_follow_ops_of(request->session))
         return true;
-    sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
-                     "the task belongs to another protocol version than this session");
+    sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE, task->follower->other_session);
     return false;
 }
 

@@ -189,6 +189,18 @@ static void close_token(opened *o)
     sgi_buf_free(&o->id);
 }
 
+segue_status sgi_resume_token_era(sgi_engine *engine, const char *token, int32_t *era)
+{
+    opened o = {.bytes = {0}};
+    segue_status status = open_said(engine, sgi_str_of(token), &o);
+    if (o.spec.follower)
+        *era = o.spec.follower->era;
+    else
+        *era = o.spec.inquiry ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
+    close_token(&o);
+    return status;
+}
+
 static segue_status resume(segue_session *session, const char *token, opened *o,
                            segue_request **out)
 {

@@ -1801,6 +1801,10 @@ typedef struct segue_request_options {
                                  library adds its own, as it does for the session. No
                                  effect in other revisions. NULL = those of the
                                  session */
+    int32_t no_task; /* 1 = the call asks for no task, as with no_tasks of the session: a
+                        server of 2026-07-28 then sends progress and log messages until
+                        the end. The answer may take longer than request_timeout_ms. No
+                        effect in DRAFT-2026-v1 */
 } segue_request_options;
 #define SEGUE_REQUEST_OPTIONS_INIT SEGUE_INIT(segue_request_options)
 
@@ -1848,6 +1852,14 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
  *           SEGUE_E_CLOSED, SEGUE_E_DISCONNECTED or SEGUE_E_TIMEOUT. */
 SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
                                            size_t *len);
+
+/* Tells which session can resume a token of segue_request_token, before there is one.
+ *
+ * era       gets SEGUE_ERA_MODERN or SEGUE_ERA_LEGACY, or SEGUE_ERA_AUTO when a session
+ *           of any revision can resume the token.
+ * Returns   SEGUE_E_INVALID for a token that is damaged. */
+SEGUE_API segue_status segue_token_era(segue_runtime *runtime, const char *token,
+                                       int32_t *era, segue_error **error);
 
 /* Answers a question of on_input.
  *

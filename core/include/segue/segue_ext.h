@@ -169,6 +169,13 @@ SEGUE_API segue_status segue_item_check(int32_t item, const char *json, size_t l
                                         const segue_item_options *options,
                                         const char **advice, segue_error **error);
 
+/* Checks the options of a server as segue_server_new does, without a runtime, so that a
+ * mistake is found where the options are written. No callback runs, not even free_user.
+ *
+ * Returns   SEGUE_E_INVALID. The error names the option and what is wrong. */
+SEGUE_API segue_status segue_server_check(const segue_server_options *options,
+                                          segue_error **error);
+
 /* The result of segue_server_stats: a JSON object of objects of integers. Later versions
  * may add members.
  *

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { nearest } from "../server/names.js";
+import { nearest } from "../names.js";
 import type { Server } from "../server/server.js";
 import { guardOutput } from "../server/stdio.js";
 import { Exit, UsageError } from "./codes.js";

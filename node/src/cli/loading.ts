@@ -7,7 +7,7 @@ import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { nearest } from "../server/names.js";
+import { nearest } from "../names.js";
 import type { Server } from "../server/server.js";
 import { Exit, note, showError, UsageError } from "./codes.js";
 

@@ -4,6 +4,7 @@
 import { Result, type TextContent } from "../content.js";
 import { InvalidError, ProtocolError } from "../errors.js";
 import { ToolError } from "../failures.js";
+import { checkOptionNames } from "../names.js";
 import { native, type RequestOptions as Wanted } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import { wellFormed } from "../wellformed.js";
@@ -109,22 +110,17 @@ const OF_TASK = ["signal", "onStatus", "onInput", "throwOnError", "window", "col
 const OF_RESUME = [...OF_TASK, "timeoutMs", "onProgress", "onLog"];
 const OF_START = [...OF_RESUME, "idempotencyKey", "meta", "responseModes", "ttlMs"];
 const KNOWN = {
-    call: new Set(
-        OF_START.filter((one) => !["window", "collect", "ttlMs"].includes(one)),
-    ),
-    stream: new Set([...OF_START, "onTask", "onLeave", "unordered"]),
-    start: new Set(OF_START),
-    resume: new Set(OF_RESUME),
-    task: new Set(OF_TASK),
+    call: OF_START.filter((one) => !["window", "collect", "ttlMs"].includes(one)),
+    stream: [...OF_START, "onTask", "onLeave", "unordered"],
+    start: OF_START,
+    resume: OF_RESUME,
+    task: OF_TASK,
 };
 
-/** Throws for an unknown option. Without this check a misspelt option would be
- * ignored. */
+/** Throws for an option that is unknown, or is no function and has to be one. */
 function check(verb: keyof typeof KNOWN, options: object): void {
+    checkOptionNames(`${verb}()`, options, KNOWN[verb]);
     for (const name in options) {
-        if (!KNOWN[verb].has(name)) {
-            throw new TypeError(`${verb}() has no option ${JSON.stringify(name)}`);
-        }
         const given = options[name as keyof typeof options] as unknown;
         if (name.startsWith("on") && name !== "onLeave" && name !== "onInput") {
             if (given !== undefined && typeof given !== "function") {
@@ -182,9 +178,19 @@ export class Calls extends Conversation {
      * {@link Stream}. The request is sent when the program begins to read the stream.
      */
     stream(tool: string, args: Arguments = {}, options: StreamOptions = {}): Stream {
+        return this.streamWith({}, tool, args, options);
+    }
+
+    /** @internal Does what `stream` does, with more options of the library. */
+    streamWith(
+        more: Wanted,
+        tool: string,
+        args: Arguments,
+        options: StreamOptions,
+    ): Stream {
         check("stream", options);
         const { onTask, signal, onLeave = "cancel", unordered = false } = options;
-        const wanted = this.wantedOfReader(options);
+        const wanted = { ...this.wantedOfReader(options), ...more };
         if (unordered) wanted.unordered = true;
         const params = paramsOf(tool, args, options.meta);
         const begin = (): Flow => {

@@ -32,7 +32,7 @@ import {
 } from "./options.js";
 import type { Answering } from "./questions.js";
 import { Session } from "./session.js";
-import type { Task } from "./task.js";
+import { eraOf, type Task } from "./task.js";
 
 /**
  * A program that the client starts. The client and the program speak over the program's
@@ -522,7 +522,9 @@ export async function connect(
 }
 
 /**
- * Connects to a server and resumes a request of an earlier connection or process:
+ * Connects to a server and resumes a request of an earlier connection or process. The
+ * token chooses `era`, unless the options have it: a task of 2025-11-25 can only be
+ * resumed by that revision.
  *
  * ```ts
  * const task = await resume(token, url);
@@ -537,7 +539,9 @@ export async function resume(
     target: Target,
     options: ConnectOptions = {},
 ): Promise<Task> {
-    const session = await openSession(target, options);
+    check(options);
+    const era = options.era ?? eraOf(Runtime.current(), token);
+    const session = await openSession(target, { ...options, era });
     try {
         const task = session.resume(token);
         task.own(session);

@@ -1,5 +1,6 @@
 /** The options of a session, and their conversion to the library's options. */
 
+import { checkOptionTypes, type OptionTypes } from "../names.js";
 import type { HttpOptions, SessionOptions, Validate } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { OAuth } from "./auth.js";
@@ -210,53 +211,60 @@ export interface ConnectOptions extends AnswerOptions {
     maxResultBytes?: number | undefined;
 }
 
-const KNOWN: Record<keyof ConnectOptions, true> = {
-    auth: true,
-    cacheBytes: true,
-    capabilities: true,
-    connectAttempts: true,
-    connectTimeoutMs: true,
-    cwd: true,
-    draftTasks: true,
-    env: true,
-    era: true,
-    fillDefaults: true,
-    headers: true,
-    http2: true,
-    httpSse: true,
-    idempotency: true,
-    logLevel: true,
-    maxConnections: true,
-    maxReconnects: true,
-    maxRequests: true,
-    maxResultBytes: true,
-    name: true,
-    onElicit: true,
-    onError: true,
-    onInput: true,
-    onLog: true,
-    onNotification: true,
-    onReconnect: true,
-    onSample: true,
-    onStderr: true,
-    probeTimeoutMs: true,
-    proxy: true,
-    reconnectTimeoutMs: true,
-    requestTimeoutMs: true,
-    responseModes: true,
-    restart: true,
-    resumable: true,
-    roots: true,
-    signal: true,
-    silenceTimeoutMs: true,
-    streaming: true,
-    tasks: true,
-    throwOnError: true,
-    timeoutMs: true,
-    tls: true,
-    unixSocket: true,
-    validate: true,
-    version: true,
+const TYPES: OptionTypes<ConnectOptions> = {
+    auth: undefined,
+    cacheBytes: "number",
+    capabilities: undefined,
+    connectAttempts: "number",
+    connectTimeoutMs: "number",
+    cwd: "string",
+    draftTasks: "boolean",
+    env: undefined,
+    era: undefined,
+    fillDefaults: "boolean",
+    headers: undefined,
+    http2: "boolean",
+    httpSse: undefined,
+    idempotency: "boolean",
+    logLevel: undefined,
+    maxConnections: "number",
+    maxReconnects: "number",
+    maxRequests: "number",
+    maxResultBytes: "number",
+    name: "string",
+    onElicit: "function",
+    onError: "function",
+    onInput: "function",
+    onLog: "function",
+    onNotification: "function",
+    onReconnect: "function",
+    onSample: "function",
+    onStderr: "function",
+    probeTimeoutMs: "number",
+    proxy: "string",
+    reconnectTimeoutMs: "number",
+    requestTimeoutMs: "number",
+    responseModes: undefined,
+    restart: "boolean",
+    resumable: "boolean",
+    roots: undefined,
+    signal: undefined,
+    silenceTimeoutMs: "number",
+    streaming: "boolean",
+    tasks: "boolean",
+    throwOnError: "boolean",
+    timeoutMs: "number",
+    tls: undefined,
+    unixSocket: "string",
+    validate: "function",
+    version: "string",
+};
+const TLS_TYPES: OptionTypes<TlsOptions> = {
+    caFile: "string",
+    certFile: "string",
+    keyFile: "string",
+    keyPassword: "string",
+    rejectUnauthorized: "boolean",
 };
 
 /**
@@ -265,18 +273,9 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
  * @throws TypeError: an option is unknown, or a callback is not a function.
  */
 export function check(options: ConnectOptions): void {
-    if (typeof options !== "object" || options === null) {
-        throw new TypeError(`the options have to be an object, not ${String(options)}`);
-    }
-    for (const name in options) {
-        if (!Object.hasOwn(KNOWN, name)) {
-            throw new TypeError(`connect() has no option ${JSON.stringify(name)}`);
-        }
-        const given = options[name as keyof ConnectOptions];
-        if (name.startsWith("on") && given !== undefined && typeof given !== "function") {
-            throw new TypeError(`${name} has to be a function, not ${String(given)}`);
-        }
-    }
+    checkOptionTypes("connect()", options, TYPES);
+    if (options.tls !== undefined)
+        checkOptionTypes("tls of connect()", options.tls, TLS_TYPES);
     const { logLevel, era = "auto" } = options;
     if (logLevel !== undefined) checkLevel(logLevel);
     if (!Object.hasOwn(ERAS, era)) {

@@ -10,6 +10,7 @@ import {
     type Request,
 } from "../native.js";
 import type { JsonObject } from "../questions.js";
+import type { Runtime } from "../runtime.js";
 import type { Segment } from "../segment.js";
 import type { Conversation } from "./conversation.js";
 import { Exchange } from "./exchange.js";
@@ -18,6 +19,8 @@ import { isObject } from "./peer.js";
 import { Reader, type Source } from "./stream.js";
 
 const TOKEN = "sg1.";
+/** The value of `era` for revisions with `initialize` only (segue_era). */
+const LEGACY = 2;
 /** How long the end of a session waits for the last status of its task. */
 const LAST_STATUS_MS = 5000;
 const FINAL = ["completed", "failed", "cancelled"];
@@ -110,6 +113,19 @@ export function partsOf(token: string): { bare: string; seen: number } {
     if (bare === undefined)
         throw new InvalidError("the token is damaged, or is not a token of this library");
     return { bare, seen: Number(place ?? 0) };
+}
+
+/**
+ * Returns the option `era` of a session that can resume the token.
+ *
+ * @throws InvalidError: the token is damaged.
+ * @internal
+ */
+export function eraOf(runtime: Runtime, token: string): "auto" | "legacy" {
+    if (typeof token !== "string")
+        throw new TypeError(`a token has to be a string, not ${String(token)}`);
+    const era = native.tokenEra(runtime.handle, partsOf(token).bare);
+    return era === LEGACY ? "legacy" : "auto";
 }
 
 /** @internal Makes a task handle from a task id or a token. */

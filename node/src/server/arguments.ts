@@ -5,6 +5,7 @@
  * @module
  */
 
+import { nearest, unknownNames } from "../names.js";
 import {
     isGenerated,
     isStandard,
@@ -14,7 +15,6 @@ import {
     schemaOf,
     type Verdict,
 } from "../schema.js";
-import { nearest, unknownNames } from "./names.js";
 
 const OBJECT: JsonSchema = { type: "object" };
 const NO_MEMBERS: JsonSchema = { ...OBJECT, properties: {}, additionalProperties: false };

@@ -11,6 +11,7 @@ import type { JsonSchema, Schema } from "../schema.js";
 import { reasonOf } from "../schema.js";
 import { argumentsOf } from "./arguments.js";
 import { joined } from "./auth.js";
+import { checkOptions } from "./checks.js";
 import { limited, Suggestions, typedArguments } from "./completion.js";
 import { Context } from "./context.js";
 import type { Run as CallRun } from "./drain.js";
@@ -27,7 +28,7 @@ import {
     rpcError,
 } from "./item.js";
 import { Call as LayersCall, type Middleware, runLayers } from "./layers.js";
-import { checkOptions, type PromptOptions, type ResourceOptions } from "./options.js";
+import type { PromptOptions, ResourceOptions } from "./options.js";
 import { contentsPieceOf, jsonText, messagesOf, type Piece, readOf } from "./values.js";
 
 /** An item that can suggest values for its arguments. */

@@ -360,7 +360,8 @@ function toolOf({ session, asks }: Link, given: Told): Relay {
         const { answers, ...passed } = passing(ctx);
         asks.add(answers);
         try {
-            const stream = session.stream(told.name, args, {
+            const noTask = isHeard(ctx) && support !== "required";
+            const stream = session.streamWith({ noTask }, told.name, args, {
                 ...passed,
                 onInput: answers,
                 meta: withoutProtocol(ctx.meta),
@@ -489,6 +490,19 @@ function passing(ctx: Context) {
         onLog: ({ data, level }: LogMessage): void => ctx.log(data, level),
         answers,
     };
+}
+
+/**
+ * Returns whether the client of a call gets progress and log messages. With 2026-07-28 it
+ * does not, if the call becomes a task, as each call that may be one does at once.
+ */
+function isHeard(ctx: Context): boolean {
+    const can = ctx.meta?.[`${PROTOCOL}clientCapabilities`] as Capabilities | undefined;
+    return can?.extensions?.[`${PROTOCOL}tasks`] === undefined;
+}
+
+interface Capabilities {
+    extensions?: { [name: string]: unknown };
 }
 
 /** Throws an error of the remote server as one that the caller gets. */

@@ -11,6 +11,12 @@ import { native, type Principal, Item as Sort, type Transport } from "../native.
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike, Sound } from "../schema.js";
 import { principalHook } from "./auth.js";
+import {
+    checkHandlerOptions,
+    checkListenOptions,
+    checkServerOptions,
+    checkStdioOptions,
+} from "./checks.js";
 import { type Handler, Mounted, makeHandler } from "./handler.js";
 import { Hosting } from "./hosting.js";
 import { compact, type Item, type Run } from "./item.js";
@@ -25,23 +31,22 @@ import {
 import { Life as Lifetime, Lives } from "./lifespan.js";
 import { Completing, Prompt, Resource } from "./listed.js";
 import { Mount } from "./mount.js";
-import {
-    type ArgsOf,
-    type Completer,
-    checkStdioOptions,
-    type Failure,
-    type HandlerOptions,
-    type ListenOptions,
-    type PromptHandler,
-    type PromptOptions,
-    type ResourceHandler,
-    type ResourceOptions,
-    type ServeOptions,
-    type ServerOptions,
-    type ToolHandler,
-    type ToolOptions,
-    type ToolReturn,
-    type Variables,
+import type {
+    ArgsOf,
+    Completer,
+    Failure,
+    HandlerOptions,
+    ListenOptions,
+    PromptHandler,
+    PromptOptions,
+    ResourceHandler,
+    ResourceOptions,
+    ServeOptions,
+    ServerOptions,
+    ToolHandler,
+    ToolOptions,
+    ToolReturn,
+    Variables,
 } from "./options.js";
 import type { Overrides } from "./provided.js";
 import { type CloseOptions, Listener, type Serving, Stdio } from "./serving.js";
@@ -127,6 +132,7 @@ export class Server<Life = any> {
         if (typeof options !== "object" || options === null) {
             throw new TypeError("a server needs a name: new Server({ name })");
         }
+        checkServerOptions(options);
         const {
             store,
             listScope,
@@ -158,6 +164,7 @@ export class Server<Life = any> {
             listScope:
                 listScope === undefined ? undefined : listScope === "public" ? 1 : 0,
         });
+        native.serverCheck(this.nativeOptions);
     }
 
     // ---- tools
@@ -534,10 +541,12 @@ export class Server<Life = any> {
      * the path of a Unix socket.
      *
      * @returns the listener, with its `url`.
-     * @throws InputOutputError when the address or a certificate cannot be used;
-     * StoreError when the store cannot be opened.
+     * @throws TypeError when an option is unknown or invalid; InputOutputError when the
+     * address or a certificate cannot be used; StoreError when the store cannot be
+     * opened.
      */
-    listenHttp(options: ListenOptions = {}): Promise<Listener> {
+    async listenHttp(options: ListenOptions = {}): Promise<Listener> {
+        checkListenOptions(options);
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
         return this.#with(options.store, (store, lives) => {
             this.#prepare();
@@ -564,8 +573,11 @@ export class Server<Life = any> {
      * With `auth`, name its `resource`, and mount the handler also at
      * "/.well-known/oauth-protected-resource". The handler does not keep the process
      * alive.
+     *
+     * @throws TypeError when an option is unknown or invalid, or needs a socket.
      */
     handler(options: HandlerOptions = {}): Handler {
+        checkHandlerOptions(options);
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
         const opening = this.#with(options.store, (store, lives) => {
             this.#prepare();

@@ -17,6 +17,7 @@ import {
 import { reasonOf, type Schema, SchemaError, schemaOf } from "../schema.js";
 import { argumentsOf } from "./arguments.js";
 import { joined } from "./auth.js";
+import { checkOptions } from "./checks.js";
 import {
     BadArguments,
     compact,
@@ -26,7 +27,7 @@ import {
     type Run,
     safeText,
 } from "./item.js";
-import { checkOptions, type ToolOptions } from "./options.js";
+import type { ToolOptions } from "./options.js";
 import {
     blocksOf,
     isHollow,

@@ -484,6 +484,7 @@ class RequestOptions(TypedDict, total=False):
     seen: int | None  # number of the last segment that the application has handled
     no_idempotency: bool | None  # True = send no idempotency key
     capabilities: str | None  # JSON object, declared by the request in 2026-07-28
+    no_task: bool | None  # True = the call asks for no task
 
 # StoreRecord has the members of a store's record: id (16 bytes), task id, idempotency key
 # (32 bytes) or None, principal (32 bytes), ended, created_ms, purge_ms, data. StoreEntry
@@ -728,6 +729,7 @@ def server_add(
     handler also receives COMPLETION for each request for suggestions.
     """
 
+def server_check(options: ServerOptions | None) -> None: ...
 def item_check(item: int, json: Json, options: ItemOptions | None) -> str | None:
     """Checks an item as `server_add` does. Returns what the specification advises against
     a valid item, or None."""
@@ -907,6 +909,9 @@ def request_resume(
     events: int = -1,
 ) -> Request: ...
 def request_token(request: Request) -> str: ...
+
+# Returns the `era` of the sessions that can resume the token; 0 = all can.
+def token_era(runtime: Runtime, token: str) -> int: ...
 def request_meta(request: Request, key: str) -> bytes | None: ...
 def request_answer(request: Request, key: str, json: Json) -> None: ...
 def request_answer_error(

@@ -34,9 +34,8 @@ bool sgi_follow_choose_dialect(segue_request *request)
     if (request->follower == &sgi_follow_unknown)
         request->follower = fits;
     if (request->follower != fits)
-        sgi_request_fail(
-            request, SEGUE_E_NOT_RESUMABLE,
-            "the task belongs to another protocol version than this session");
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         request->follower->other_session);
     else if (!fits->begin(request))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task");
     return request->phase == SGI_PHASE_FOLLOW;

@@ -190,8 +190,13 @@ static bool fits(segue_request *request)
 {
     bool ok = can_resume(request->session);
     if (!ok)
-        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
-                         "this session does not support resuming requests");
+        sgi_request_fail(
+            request, SEGUE_E_NOT_RESUMABLE,
+            request->session->version > SGI_VERSION_2025_11_25
+                ? "the request belongs to a revision before 2026-07-28, which "
+                  "this session does not speak: connect with the era "
+                  "\"legacy\""
+                : "this session does not support resuming requests");
     return ok;
 }
 

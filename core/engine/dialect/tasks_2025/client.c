@@ -374,7 +374,9 @@ static bool prepare(segue_request *request)
     sgi_call_2025 *call = call_of(request);
     if (call)
         call->form = (sgi_2025_call_members){.reformed = call->form.reformed};
-    if (!era || (!own.n && (!request->is_call || !session->server.task_calls)))
+    bool asks =
+        request->is_call && session->server.task_calls && !request->options.no_task;
+    if (!era || (!own.n && !asks))
         return true;
     call = sgi_cli_dialect_state_find_or_new(request, &sgi_cli_tasks_2025);
     if (!call) {

@@ -432,6 +432,10 @@ static void write_token(const segue_request *request, sgi_jw *w)
 }
 
 const sgi_cli_follow_ops sgi_2025_following = {
+    .era = SEGUE_ERA_LEGACY,
+    .other_session =
+        "the task belongs to revision 2025-11-25, which this session does not "
+        "speak: connect with the era \"legacy\"",
     .fits = fits,
     .begin = begin,
     .due = due,

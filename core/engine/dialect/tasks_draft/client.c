@@ -205,6 +205,9 @@ static sgi_json echo_of(sgi_json task)
 }
 
 static const sgi_cli_follow_ops following = {
+    .era = SEGUE_ERA_LEGACY,
+    .other_session = "the task belongs to DRAFT-2026-v1, which this session does not "
+                     "speak: connect with the option for draft tasks",
     .answers_by = "tasks/get with an answer",
     .fits = fits,
     .begin = begin,

@@ -151,6 +151,10 @@ static void write_token(const segue_request *request, sgi_jw *w)
 }
 
 static const sgi_cli_follow_ops following = {
+    .era = SEGUE_ERA_MODERN,
+    .other_session =
+        "the task belongs to revision 2026-07-28, which this session does not "
+        "speak: connect with the era \"modern\"",
     .answers_by = "tasks/update",
     .fits = fits,
     .begin = begin,

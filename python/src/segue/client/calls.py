@@ -165,6 +165,7 @@ class Calls(Conversation):
         unordered: bool = False,
         ttl: float | None = None,
         response_modes: Collection[ResponseMode] | None = None,
+        _no_task: bool = False,
         **more: Any,
     ) -> Stream:
         """Calls a tool and reads its result in segments while the tool runs; see
@@ -187,6 +188,8 @@ class Calls(Conversation):
         """
         given = _given(arguments, more)
         options = self._stream_options(timeout, window, collect, unordered, ttl)
+        if _no_task:
+            options["no_task"] = True
         _set_key(options, idempotency_key)
         _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)

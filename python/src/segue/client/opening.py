@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import inspect
 import os
@@ -15,7 +14,6 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
-import msgspec
 from typing_extensions import Unpack
 
 from .. import _runtime, _segue, errors
@@ -31,7 +29,7 @@ from .options import (
     validator,
 )
 from .session import Session
-from .task import Task
+from .task import Task, era_of
 
 __all__ = [
     "ConnectOptions",
@@ -391,11 +389,14 @@ class Resuming:
     """The value that `resume` returns: `async with` returns the `Task` and closes its
     session at the end."""
 
-    def __init__(self, token: str, connecting: Connecting) -> None:
+    def __init__(self, token: str, target: Target, options: ConnectOptions) -> None:
         self._token = token
-        self._connecting = connecting
+        self._options = options
+        self._connecting = Connecting(target, options)
 
     async def __aenter__(self) -> Task:
+        if "era" not in self._options:
+            self._options["era"] = era_of(_runtime.current().handle, self._token)
         session = await self._connecting.__aenter__()
         try:
             return session.resume(self._token)
@@ -450,28 +451,7 @@ def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> 
     continues on the server. The token chooses `era`, unless the options have it: a task
     of 2025-11-25 can only be resumed by that revision.
     """
-    if "era" not in options and _is_legacy(token):
-        options["era"] = "legacy"
-    return Resuming(token, Connecting(target, options))
-
-
-class _Token(msgspec.Struct):
-    """What a resume token says of its revision (core/engine/client/token.c)."""
-
-    d: int = 0
-    z: str | None = None
-
-
-def _is_legacy(token: str) -> bool:
-    """Returns whether a token is of a revision before 2026-07-28. A text that is no token
-    is refused later."""
-    text = token.removeprefix("sg1.") if isinstance(token, str) else ""
-    try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        made = msgspec.json.decode(raw[raw.index(b"{") :], type=_Token)
-    except ValueError:
-        return False
-    return made.d == 1 or made.z is not None
+    return Resuming(token, target, options)
 
 
 def authorize(redirect_url: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -112,6 +112,19 @@ def parts_of(token: str) -> tuple[str, int]:
             "the token is damaged, or is not a token of this library"
         )
     return bare, int(place)
+
+
+def era_of(runtime: _segue.Runtime, token: str) -> Literal["auto", "legacy"]:
+    """Returns the option `era` of a session that can resume the token.
+
+    Raises:
+        TypeError: The token is no str.
+        InvalidError: The token is damaged.
+    """
+    if not isinstance(token, str):
+        raise TypeError(f"a token has to be a str, not {token!r}")
+    era = _segue.token_era(runtime, parts_of(token)[0])
+    return "legacy" if era == _segue.ERA_LEGACY else "auto"
 
 
 def attached(session: _segue.Session, name: str) -> _segue.Task:

@@ -278,6 +278,15 @@ def _meta_of(context: Context) -> dict[str, Any] | None:
     return _passing(_decode_meta(_segue.call_params(context._call)).meta)
 
 
+def _is_heard(context: Context) -> bool:
+    """Returns whether the client of a call gets progress and log messages. With
+    2026-07-28 it does not, if the call becomes a task, as each call that may be one does
+    at once."""
+    meta = _decode_meta(_segue.call_params(context._call)).meta or {}
+    can = meta.get(f"{_PROTOCOL}clientCapabilities", {})
+    return f"{_PROTOCOL}tasks" not in can.get("extensions", {})
+
+
 def _passing(meta: dict[str, Any] | None) -> dict[str, Any] | None:
     """Returns the members of `_meta` that do not belong to one connection."""
     return {
@@ -325,6 +334,7 @@ class _RemoteTool(Tool):
                     meta=_meta_of(context),
                     raise_on_error=False,
                     collect=False,
+                    _no_task=_is_heard(context) and support != "required",
                 )
                 async with stream:
                     blocks = 0

@@ -1,5 +1,5 @@
 /**
- * Unknown names of arguments, and the names that were probably meant.
+ * Unknown names of arguments and options, and the names that were probably meant.
  *
  * The Python package has the same rule in names.py, so both give the same texts.
  *
@@ -44,6 +44,67 @@ function shortened(name: string): string {
 
 function quoted(name: string): string {
     return JSON.stringify(shortened(name));
+}
+
+/**
+ * Refuses an option that does not exist. Without this check it would be ignored silently.
+ *
+ * @param what - what has the options, such as "connect()".
+ * @throws TypeError: an option is unknown. The message names the option that was probably
+ * meant, or ends with `advice` of the unknown name.
+ */
+export function checkOptionNames(
+    what: string,
+    given: object,
+    known: readonly string[],
+    advice: (name: string) => string = () => "",
+): void {
+    if (typeof given !== "object" || given === null)
+        throw new TypeError(
+            `the options of ${what} have to be an object, not ${String(given)}`,
+        );
+    for (const name in given) {
+        if (known.includes(name)) continue;
+        const meant = advice(name) ? undefined : nearest(name, known);
+        const end = meant ? `, did you mean ${quoted(meant)}?` : advice(name);
+        throw new TypeError(`${what} has no option ${quoted(name)}${end}`);
+    }
+}
+
+/** The types of options, by their names: those of `typeof`, or undefined = any. */
+export type OptionTypes<T> = {
+    readonly [Name in keyof T]-?:
+        | "string"
+        | "number"
+        | "boolean"
+        | "function"
+        | undefined;
+};
+
+/**
+ * Refuses an option that does not exist, or has a value of another type. undefined is no
+ * value.
+ *
+ * @throws TypeError, as `checkOptionNames`, or naming the option.
+ */
+export function checkOptionTypes<T extends object>(
+    what: string,
+    given: T,
+    types: OptionTypes<T>,
+    advice?: (name: string) => string,
+): void {
+    checkOptionNames(what, given, Object.keys(types), advice);
+    for (const [name, value] of Object.entries(given)) {
+        const type = types[name as keyof T];
+        if (value === undefined || type === undefined || typeof value === type) continue;
+        throw new TypeError(
+            `the option ${name} of ${what} has to be a ${type}, not ${shown(value)}`,
+        );
+    }
+}
+
+function shown(value: unknown): string {
+    return typeof value === "string" ? quoted(value) : shortened(String(value));
 }
 
 /**
