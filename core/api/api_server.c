@@ -410,6 +410,21 @@ segue_status segue_server_resource_updated(segue_server *server, const char *uri
     return uri ? SEGUE_OK : SEGUE_E_INVALID;
 }
 
+/* Gives a text that was written for the application, frees it, and leaves the server. */
+static segue_status give_text(segue_server *server, sgi_buf *text, char *buf, size_t *len)
+{
+    segue_status status;
+    if (!len)
+        status = SEGUE_E_INVALID;
+    else if (text->failed)
+        status = SEGUE_E_NOMEM;
+    else
+        status = sgi_copy_text_out(sgi_buf_str(text), buf, len);
+    sgi_buf_free(text);
+    sgi_leave(server);
+    return status;
+}
+
 segue_status segue_server_stats(segue_server *server, char *buf, size_t *len)
 {
     sgi_buf text;
@@ -418,15 +433,24 @@ segue_status segue_server_stats(segue_server *server, char *buf, size_t *len)
         return status;
     sgi_buf_init(&text, sgi_engine_mem(server->engine));
     sgi_stats_write(server, &text);
-    if (!len)
-        status = SEGUE_E_INVALID;
-    else if (text.failed)
-        status = SEGUE_E_NOMEM;
-    else
-        status = sgi_copy_text_out(sgi_buf_str(&text), buf, len);
-    sgi_buf_free(&text);
-    sgi_leave(server);
-    return status;
+    return give_text(server, &text, buf, len);
+}
+
+segue_status segue_server_metrics(segue_server *server, char *buf, size_t *len)
+{
+    sgi_buf text;
+    const sgi_metrics_source source = {.server = server};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_server_metrics, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    if (!sgi_serve_has_metrics()) {
+        sgi_leave(server);
+        return SEGUE_E_UNSUPPORTED;
+    }
+    sgi_buf_init(&text, sgi_engine_mem(server->engine));
+    sgi_serve_write_metrics(&source, 1, sgi_runtime_resident_bytes(), &text);
+    return give_text(server, &text, buf, len);
 }
 
 segue_status segue_server_attach(segue_server *server, segue_transport *transport,

@@ -11,6 +11,8 @@ option(SEGUE_SQLITE "The store in a file (SQLite)" ON)
 option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
 option(SEGUE_POSTGRES "The store in a PostgreSQL database (libpq)" ON)
 
+option(SEGUE_METRICS "The metrics of servers, for Prometheus" ON)
+
 option(SEGUE_BUNDLED "Contain the libraries that Segue uses (core/deps)" OFF)
 if(SEGUE_BUNDLED)
     find_package(Threads REQUIRED)
@@ -58,7 +60,8 @@ macro(part name)
     endif()
     file(GLOB segue_files_${name} CONFIGURE_DEPENDS ${part_FILES})
     string(TOLOWER ${name} part_lower)
-    file(GLOB segue_absent_${name} core/*/absent_${part_lower}.c)
+    file(GLOB segue_absent_${name} core/*/absent_${part_lower}.c
+        core/*/*/absent_${part_lower}.c)
     set(segue_libraries_${name} ${part_LIBRARIES})
     if(SEGUE_${name})
         foreach(package IN LISTS part_PACKAGES part_LATE_PACKAGES)
@@ -107,6 +110,8 @@ endif()
 part(POSTGRES
     FILES core/store/postgres*.c
     LATE_PACKAGES "PostgreSQL 14" LATE_LIBRARIES PostgreSQL::PostgreSQL)
+part(METRICS
+    FILES core/engine/server/metrics*.c)
 
 # The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")

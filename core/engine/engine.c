@@ -56,10 +56,11 @@ sgi_json_shapes *sgi_engine_shapes_of(sgi_engine *engine, const void *whose)
     return &engine->shapes[(mixed >> 32) % SGI_SHAPE_MEMORIES];
 }
 
-sgi_limit_text sgi_engine_describe_limit(const sgi_engine *engine, const char *what,
+sgi_limit_text sgi_engine_describe_limit(sgi_engine *engine, const char *what,
                                          sgi_limit limit, const char *reason,
                                          const char *advice)
 {
+    engine->limit_hits[limit.id]++;
     return sgi_limit_describe(engine->is_camel, what, limit, reason, advice);
 }
 

@@ -92,6 +92,8 @@ struct sgi_engine {
     struct sgi_ready_object_list ready;
     /* the OAuth flows that wait for the browser's redirect */
     struct sgi_flow_list flows;
+    /* how often each limit was reached */
+    uint64_t limit_hits[SGI_LIMIT_COUNT];
     /* number of received messages that were dropped because they violate the protocol */
     uint64_t warnings;
     /* The reason why the current call of the application is refused; "" = no reason was

@@ -45,8 +45,8 @@ bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
  * message. */
 sgi_json_reader *sgi_engine_json_reader(sgi_engine *engine);
 /* Describes a limit that was reached (base/limit.h), with the option's name as the
- * application writes it. advice can be NULL. */
-sgi_limit_text sgi_engine_describe_limit(const sgi_engine *engine, const char *what,
+ * application writes it, and counts it. advice can be NULL. */
+sgi_limit_text sgi_engine_describe_limit(sgi_engine *engine, const char *what,
                                          sgi_limit limit, const char *reason,
                                          const char *advice);
 /* Returns the maximum size of a received message, in bytes. */

@@ -119,6 +119,9 @@ static void set_hooks(segue_runtime *rt, const segue_hooks *given)
         rt->given.wall_ms = default_wall;
     rt->hooks =
         (segue_hooks){sizeof rt->hooks, rt, hook_monotonic, hook_wall, hook_random};
+    if (rt->given.monotonic_ms == default_monotonic)
+        /* the system's clock goes on at the end of the runtime, too */
+        rt->hooks.monotonic_ms = default_monotonic;
 }
 
 /* ---- the lock ---- */

@@ -49,6 +49,9 @@ void sgi_runtime_unlock(segue_runtime *rt);
 /* Returns false after the runtime was stopped. Any thread may call the function, with or
  * without the lock. */
 bool sgi_runtime_is_open(const segue_runtime *rt);
+/* Returns the number of bytes of this process that are in memory; -1 when the system does
+ * not say. Any thread may call the function. */
+int64_t sgi_runtime_resident_bytes(void);
 /* True when the calling thread is inside a callback of this runtime, or inside a function
  * of a custom transport. Any thread may call the function, with or without the lock. */
 bool sgi_runtime_is_in_callback(const segue_runtime *rt);

@@ -115,6 +115,8 @@ static void add_type(const head_out *to, const sgi_http_answer_head *head)
     static const sgi_str types[] = {
         [SGI_HTTP_JSON] = SGI_STR_INIT("application/json"),
         [SGI_HTTP_TEXT] = SGI_STR_INIT("text/plain; charset=utf-8"),
+        [SGI_HTTP_METRICS_TEXT] =
+            SGI_STR_INIT("text/plain; version=0.0.4; charset=utf-8"),
         [SGI_HTTP_EVENTS] = SGI_STR_INIT("text/event-stream"),
     };
     if (head->type == SGI_HTTP_NOTHING)

@@ -17,6 +17,7 @@ typedef enum sgi_http_type {
     SGI_HTTP_NOTHING = 0, /* the answer has no body, and no Content-Type */
     SGI_HTTP_JSON,
     SGI_HTTP_TEXT,
+    SGI_HTTP_METRICS_TEXT,
     /* an event stream, which is sent in chunks or until the connection ends */
     SGI_HTTP_EVENTS
 } sgi_http_type;

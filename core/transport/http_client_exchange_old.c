@@ -110,7 +110,7 @@ static void close_stream(sgi_http_client *client, const char *why)
  * request. */
 static void refuse_long(sgi_http_client *client)
 {
-    const sgi_engine *engine = engine_of(client);
+    sgi_engine *engine = engine_of(client);
     sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES,
                        (int64_t)sgi_engine_max_message(engine)};
     close_stream(client,

@@ -168,10 +168,18 @@ void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem)
  * request. */
 void sgi_http_on_caller(sgi_http_conn *conn);
 
+/* Determines the peer's name once per connection, when the name is needed. The name is
+ * the subject of the peer's certificate, or its address. When out of memory the peer
+ * stays anonymous. */
+void sgi_http_conn_look_at_peer(sgi_http_conn *conn);
 /* Cancels the check of the caller and drops the grant. */
 void sgi_http_drop_caller(sgi_http_conn *conn);
 /* Refuses the request because its token could not be checked in time. */
 void sgi_http_refuse_late_check(sgi_http_conn *conn);
+
+/* Answers a request for the metrics, whose caller has been identified
+ * (http_metrics.c). */
+void sgi_http_answer_metrics(sgi_http_conn *conn);
 
 /* The following functions are in http_send.c; they pass the engine's output to the
  * link. */

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/absent.h"
 #include "base/limit.h"
 
 /* ---- options ---- */
@@ -15,9 +16,9 @@
 static const char **text_slots(segue_listen_options *o, size_t i)
 {
     const char **const slots[SGI_LISTEN_TEXTS] = {
-        &o->address,    &o->path,           &o->health_path, &o->cert_file,
-        &o->key_file,   &o->client_ca_file, &o->hosts,       &o->origins,
-        &o->ready_path, &o->live_path,      &o->tokens_file};
+        &o->address,    &o->path,           &o->health_path,  &o->cert_file,
+        &o->key_file,   &o->client_ca_file, &o->hosts,        &o->origins,
+        &o->ready_path, &o->live_path,      &o->metrics_path, &o->tokens_file};
     return slots[i];
 }
 
@@ -76,15 +77,16 @@ static bool is_path_of_another(const char *path, const char *const *checks, size
 
 static const char *problem_of(const segue_listen_options *o)
 {
-    const char *checks[] = {o->health_path, o->ready_path, o->live_path};
+    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path};
     if (!is_path(o->path))
         return "path has to begin with / and must not have blanks, ? or #";
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (checks[i] && !is_path(checks[i]))
-            return "health_path, ready_path and live_path have to begin with / and must "
-                   "not have blanks, ? or #";
+            return "health_path, ready_path, live_path and metrics_path have to begin "
+                   "with / and must not have blanks, ? or #";
         if (checks[i] && is_path_of_another(o->path, checks, i))
-            return "path, health_path, ready_path and live_path have to be different";
+            return "path, health_path, ready_path, live_path and metrics_path have to be "
+                   "different";
     }
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
         return "key_file, client_ca_file and client_cert_required need cert_file";
@@ -228,6 +230,7 @@ static bool describe(segue_listener *listener)
     policy->health_path = sgi_str_of(o->health_path);
     policy->ready_path = sgi_str_of(o->ready_path);
     policy->live_path = sgi_str_of(o->live_path);
+    policy->metrics_path = sgi_str_of(o->metrics_path);
     policy->hosts = sgi_str_of(o->hosts);
     policy->origins = sgi_str_of(o->origins);
     policy->cors = o->cors != 0;
@@ -362,6 +365,10 @@ static segue_status listen_as(bool by_hand, segue_runtime *rt, segue_server *ser
         snprintf(why, SGI_WHY_SIZE, "%s", problem);
     if (problem || !check_numbers(&full, why))
         return SEGUE_E_INVALID;
+    if (full.metrics_path && !sgi_serve_has_metrics()) {
+        snprintf(why, SGI_WHY_SIZE, "%s", SGI_ABSENT_TEXT("metrics", "SEGUE_METRICS"));
+        return SEGUE_E_UNSUPPORTED;
+    }
     snprintf(why, SGI_WHY_SIZE, "out of memory");
     segue_listener *listener = make(rt, server, &full, by_hand);
     if (!listener)
@@ -400,7 +407,7 @@ segue_status sgi_http_listen_by_hand(segue_runtime *rt, segue_server *server,
 static bool is_taken(const segue_listener *listener, const char *path)
 {
     const segue_listen_options *o = &listener->options;
-    const char *checks[] = {o->health_path, o->ready_path, o->live_path};
+    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path};
     const sgi_http_endpoint *endpoint;
     bool found = listener->bearer &&
                  sgi_bearer_is_metadata_path(listener->bearer, sgi_str_of(path));

@@ -383,6 +383,13 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1_head *he
     }
     if (!check_caller(policy, head, route))
         return;
+    if (policy->metrics_path.n && sgi_str_eq(head->path, policy->metrics_path)) {
+        if (route->bare || sgi_str_eq(head->method, SGI_STR("GET")))
+            route->kind = SGI_HTTP_METRICS;
+        else
+            refuse_method(route, "GET, HEAD");
+        return;
+    }
     switch (endpoint_at(policy, head->path)) {
     case SGI_HTTP_ENDPOINT_OPEN:
         route_endpoint(policy, head, route);

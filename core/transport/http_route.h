@@ -22,10 +22,11 @@ typedef struct sgi_http_policy {
      * `path`. */
     sgi_http_endpoint_state (*endpoint_at)(const void *user, sgi_str path);
     const void *user;
-    sgi_str path;        /* path of the MCP endpoint */
-    sgi_str health_path; /* path of the health check; empty = no health check */
-    sgi_str ready_path;  /* path of the readiness check; empty = no such check */
-    sgi_str live_path;   /* path of the liveness check; empty = no such check */
+    sgi_str path;         /* path of the MCP endpoint */
+    sgi_str health_path;  /* path of the health check; empty = no health check */
+    sgi_str ready_path;   /* path of the readiness check; empty = no such check */
+    sgi_str live_path;    /* path of the liveness check; empty = no such check */
+    sgi_str metrics_path; /* path of the metrics; empty = no metrics */
     /* allowed hosts, separated by commas; p NULL = the members `bound`, `local`, `secure`
      * and `tokens` decide which hosts are allowed */
     sgi_str hosts;
@@ -48,6 +49,7 @@ typedef enum sgi_http_kind {
     SGI_HTTP_HEALTH,
     SGI_HTTP_READY,
     SGI_HTTP_LIVE,
+    SGI_HTTP_METRICS,
     SGI_HTTP_METADATA, /* a request for the protected resource metadata */
     SGI_HTTP_METADATA_PREFLIGHT
 } sgi_http_kind;

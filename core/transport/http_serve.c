@@ -90,10 +90,7 @@ static void ask_for_body(sgi_http_conn *conn)
 
 /* ---- the caller ---- */
 
-/* Determines the peer's name once per connection, when the name is needed. The name is
- * the subject of the peer's certificate, or its address. When out of memory the peer
- * stays anonymous. */
-static void look_at_peer(sgi_http_conn *conn)
+void sgi_http_conn_look_at_peer(sgi_http_conn *conn)
 {
     sgi_link_peer peer;
     if (conn->peer.len)
@@ -154,7 +151,7 @@ void sgi_http_drop_caller(sgi_http_conn *conn)
 
 static void ask(sgi_http_conn *conn)
 {
-    look_at_peer(conn);
+    sgi_http_conn_look_at_peer(conn);
     conn->stage = SGI_HTTP_ASKING;
     conn->is_asked = true;
     conn->wait = SGI_HTTP_WAIT_NOTHING;
@@ -167,7 +164,7 @@ static bool is_stranger(sgi_http_conn *conn)
     const segue_listener *listener = conn->listener;
     if (conn->named || listener->trusted || listener->policy.local)
         return false;
-    look_at_peer(conn);
+    sgi_http_conn_look_at_peer(conn);
     return !conn->is_local && !conn->is_known;
 }
 
@@ -258,6 +255,11 @@ static void serve(sgi_http_conn *conn)
                               "The server does not accept this caller", NULL);
         return;
     }
+    if (conn->route.kind == SGI_HTTP_METRICS) {
+        sgi_http_answer_metrics(conn);
+        forget_grant(conn);
+        return;
+    }
     give_to_engine(conn, &verdict);
     forget_grant(conn);
     sgi_buf_reset(&conn->parser.body, KEEP_BODY);
@@ -310,7 +312,7 @@ static void show(sgi_bearer_check *check, bool shown)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
     if (shown)
-        look_at_peer(conn);
+        sgi_http_conn_look_at_peer(conn);
     conn->is_asked = shown;
     if (!shown)
         sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
@@ -353,12 +355,13 @@ static void check_token(sgi_http_conn *conn)
 
 /* ---- from the head over the caller to the request ---- */
 
-/* True when the engine answers this request. The caller must be identified only for such
- * a request. */
-static bool is_for_engine(const sgi_http_conn *conn)
+/* True when the caller of this request must be identified: the engine answers it, or it
+ * asks for the metrics. */
+static bool needs_caller(const sgi_http_conn *conn)
 {
     sgi_http_kind kind = conn->route.kind;
-    return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE;
+    return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE ||
+           kind == SGI_HTTP_METRICS;
 }
 
 /* Notes the endpoint that the request asks. A request that asks none, such as a health
@@ -443,12 +446,12 @@ void sgi_http_on_head(sgi_http_conn *conn)
     conn->says_keep = !head->minor && head->keep_alive;
     if (is_answered_early(conn)) {
         refuse_body(conn);
-    } else if (is_for_engine(conn) && conn->given && conn->given->principal) {
+    } else if (needs_caller(conn) && conn->given && conn->given->principal) {
         if (is_closing(conn))
             refuse_new_work(conn);
         else
             take_given_principal(conn);
-    } else if (is_for_engine(conn) &&
+    } else if (needs_caller(conn) &&
                (conn->listener->bearer ||
                 sgi_serve_can_identify_callers(conn->endpoint->server))) {
         if (is_closing(conn))

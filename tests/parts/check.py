@@ -14,13 +14,16 @@ BASE = {"libc", "libcrypto", "libev", "libm"}
 LIBRARIES = {
     "HTTP": {"libwebsockets", "libssl"}, # libcurl is a late library
     "OAUTH": set(),
+    "METRICS": set(),
     "SQLITE": {"libsqlite3"},
     "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
     "POSTGRES": set(), # libpq is a late library
 }
 # The probe's questions, and the part that each needs.
-ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "sqlite": "SQLITE",
-         "redis": "REDIS", "postgres": "POSTGRES"}
+ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "metrics": "METRICS",
+         "metrics_path": "METRICS", "sqlite": "SQLITE", "redis": "REDIS",
+         "postgres": "POSTGRES"}
+OF_HTTP = {"oauth", "metrics_path"} # asked only where there is HTTP
 
 
 def run(library, *command):
@@ -46,11 +49,13 @@ def check_libraries(library, parts):
 
 def check_parts(library, probe, parts):
     said = dict(line.split(": ", 1) for line in run(library, probe).splitlines())
-    assert said.keys() == set(ASKED) - ({"oauth"} if "HTTP" not in parts else set()), said
+    assert said.keys() == set(ASKED) - (OF_HTTP if "HTTP" not in parts else set()), said
     for asked, answer in said.items():
         part = ASKED[asked]
         if part in parts:
             assert answer == "there", f"{asked}: {answer}"
+        elif asked == "metrics": # its function has no place for a text
+            assert answer == "unsupported", f"{asked}: {answer}"
         else:
             assert f"SEGUE_{part}=ON" in answer, f"{asked}: {answer}"
 

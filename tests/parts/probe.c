@@ -3,6 +3,7 @@
  * combination. */
 #include <segue/segue.h>
 #include <segue/segue_auth.h>
+#include <segue/segue_ext.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -17,20 +18,36 @@ static void print(const char *part, segue_status status, segue_error *error)
     segue_error_free(error);
 }
 
-/* Tries HTTP, on both sides. */
+static void ask_metrics_path(segue_server *server)
+{
+    segue_listener *listener = NULL;
+    segue_error *error = NULL;
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
+    options.metrics_path = "/metrics";
+    segue_status status = segue_server_listen(server, &options, &listener, &error);
+    print("metrics_path", status, error);
+    segue_listener_free(listener);
+}
+
+/* Tries the metrics, and HTTP on both sides. */
 static void ask_http(segue_runtime *runtime)
 {
     segue_server *server = NULL;
     segue_listener *listener = NULL;
     segue_transport *transport = NULL;
     segue_error *error = NULL;
+    size_t len = 0;
     segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     options.name = "probe";
     options.version = "1";
     if (segue_server_new(runtime, &options, &server, NULL) != SEGUE_OK)
         return;
-    segue_status status = segue_server_listen(server, NULL, &listener, &error);
+    segue_status status = segue_server_metrics(server, NULL, &len);
+    print("metrics", status, NULL);
+    status = segue_server_listen(server, NULL, &listener, &error);
     print("listen", status, error);
+    if (listener)
+        ask_metrics_path(server);
     error = NULL;
     status =
         segue_transport_http(runtime, "http://127.0.0.1:1/mcp", NULL, &transport, &error);

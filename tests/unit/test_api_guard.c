@@ -240,6 +240,7 @@ PROBE(segue_server_add,
 STATUS(segue_server_remove, segue_server_remove(h, SEGUE_ITEM_TOOL, "nothing"))
 STATUS(segue_server_resource_updated, segue_server_resource_updated(h, "x:y"))
 PROBE(segue_server_stats, size_t len; return segue_server_stats(h, NULL, &len);)
+PROBE(segue_server_metrics, size_t len; return segue_server_metrics(h, NULL, &len);)
 PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
       if (segue_transport_pair(runtime, &a, &b) != SEGUE_OK) return SEGUE_E_NOMEM;
       segue_status status = segue_server_attach(h, a, NULL);

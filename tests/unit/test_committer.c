@@ -324,6 +324,7 @@ static void a_full_store_ends_the_operation_and_the_end_is_written_later(void **
     assert_false(fake_store_take(&log_host));
     int32_t asked = log_host.stores;
     fake_host_advance(&log_host, 250);
+    assert_int_equal(log_server->committer.counts.retries, 1);
     assert_true(log_host.stores > asked);
     assert_true(fake_store_commit(&log_host, SEGUE_OK));
     assert_int_equal(log_rows_of(op), 2);

@@ -278,7 +278,7 @@ static void taking_up_without_memory_changes_nothing(void **state)
                                      * GET arrives */
     sgi_peer *peer = t.a.conn->self;
     for (int parked = 0; parked < 2; parked++) {
-        int32_t streams = peer->who->streams;
+        int32_t streams = peer->who->use.streams;
         size_t bytes = t.server->sessions.parked_bytes;
         assert_int_equal(bytes > 0, parked);
         test_mem_rearm(&t.mem);
@@ -287,7 +287,7 @@ static void taking_up_without_memory_changes_nothing(void **state)
         assert_int_equal(http_wire_get(&t.b, "2-0"), 503);
         test_mem_rearm(&t.mem);
         assert_ptr_equal(peer->conn->transport, parked ? NULL : &t.a);
-        assert_int_equal(peer->who->streams, streams);
+        assert_int_equal(peer->who->use.streams, streams);
         assert_int_equal(t.server->sessions.parked_bytes, bytes);
         assert_bounded();
         http_wire_cut(&t.a);

@@ -265,6 +265,7 @@ static void retry_now(sgi_timer *timer)
 {
     sgi_committer *committer = SGI_OWNER(timer, sgi_committer, retry);
     committer->starved = false;
+    committer->counts.retries++;
     TAILQ_CONCAT(&committer->dirty, &committer->broken, dirty_link);
     call_host(committer);
 }
@@ -456,6 +457,9 @@ static void count(sgi_committer *committer, const sgi_commit *batch, segue_statu
     committer->counts.writes += status == SEGUE_OK ? batch->count : 0;
     committer->counts.failures += status != SEGUE_OK;
     sgi_duration_tally_add(&committer->counts.took, batch->took_us);
+    sgi_histogram_add(&committer->counts.durations, &sgi_scale_of_commits,
+                      batch->took_us);
+    sgi_histogram_add(&committer->counts.batches, &sgi_scale_of_batches, batch->count);
 }
 
 void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,

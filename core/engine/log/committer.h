@@ -12,6 +12,7 @@
 #ifndef SGI_COMMITTER_H
 #define SGI_COMMITTER_H
 
+#include "base/histogram.h"
 #include "base/records.h"
 #include "base/tally.h"
 #include "engine/engine.h"
@@ -41,7 +42,13 @@ typedef struct sgi_committer_counts {
     uint64_t commits;
     uint64_t writes;
     uint64_t failures;
+    uint64_t retries; /* number of times that failed writes were tried again */
+    /* number of segments that were appended to logs, stored or not, and their size */
+    uint64_t segments;
+    uint64_t segment_bytes;
     sgi_duration_tally took;
+    sgi_histogram durations; /* of commits (sgi_scale_of_commits) */
+    sgi_histogram batches;   /* writes in a commit (sgi_scale_of_batches) */
     /* the statistics that the store gave after the last commit; the runtime sets this
      * member */
     segue_store_stats store;

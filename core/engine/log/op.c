@@ -127,6 +127,10 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     TAILQ_INSERT_TAIL(&op->tail, entry, link);
     op->tail_bytes += entry->len;
     sgi_op_hold_bytes(op, entry->len);
+    if (entry->kind == SGI_ENTRY_SEGMENT) {
+        op->committer->counts.segments++;
+        op->committer->counts.segment_bytes += entry->len;
+    }
     if (sgi_op_is_logged(op)) {
         if (!op->pending)
             op->pending = entry;

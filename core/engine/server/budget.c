@@ -41,6 +41,14 @@ void sgi_budget_count_request(const sgi_peer *peer, int32_t step)
     peer->who->use.requests += step;
 }
 
+void sgi_budget_count_stream(const sgi_peer *peer, int32_t step)
+{
+    peer->server->use.streams += step;
+    peer->who->use.streams += step;
+    if (step > 0)
+        peer->server->counts.streams++;
+}
+
 void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who)
 {
     segue_server *server = sgi_op_server(op);

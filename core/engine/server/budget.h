@@ -14,6 +14,7 @@ struct sgi_principal;
 
 typedef struct sgi_usage {
     int64_t requests;
+    int32_t streams;          /* number of open event streams and subscriptions */
     sgi_byte_account account; /* counts the bytes */
 } sgi_usage;
 
@@ -25,6 +26,8 @@ const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
                                     int32_t *http_status, sgi_limit *limit);
 /* Counts requests. step: 1 when a request begins, -1 when a request ends. */
 void sgi_budget_count_request(const sgi_peer *peer, int32_t step);
+/* Counts streams. step: 1 when a stream begins, -1 when a stream ends. */
+void sgi_budget_count_stream(const sgi_peer *peer, int32_t step);
 
 /* Sets the principal that owns the operation, and counts the operation's bytes for this
  * principal. The caller's reference to `who` becomes a reference of the operation. */

@@ -6,6 +6,7 @@
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
+#include "engine/server/metrics.h"
 #include "engine/server/origin.h"
 #include "engine/server/serving.h"
 
@@ -37,6 +38,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     call->handle = (sgi_handle){SGI_MAGIC_CALL, engine};
     call->refs = 1;
     call->op = op;
+    call->began_ms = sgi_now(&engine->env);
     call->ready.run = sgi_op_server(op)->serving->run_call;
     call->invoke_due = true;
     call->resumed = again;
@@ -198,6 +200,7 @@ void sgi_call_on_room(segue_call *call)
 
 void sgi_call_release_by_op(segue_call *call)
 {
+    sgi_metrics_count_end(call->op, sgi_now(&call->handle.engine->env) - call->began_ms);
     call->op->served->call = NULL;
     if (call->holds_turn)
         sgi_call_queue_events(call);

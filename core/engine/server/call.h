@@ -21,8 +21,9 @@ struct segue_call {
      * one each */
     int32_t refs;
     bool check_due;
-    bool has_text; /* for a resource: the handler has begun the text of the resource */
-    sgi_op *op;    /* a counted reference */
+    bool has_text;    /* for a resource: the handler has begun the text of the resource */
+    sgi_op *op;       /* a counted reference */
+    int64_t began_ms; /* monotonic time at which the handler was started */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
     sgi_ready_object ready;
     /* ends the first turn of the handler when it lasts too long after on_call has

@@ -2,6 +2,7 @@
  * request has no effect (R-1905-9). */
 #include "engine/server/call_request.h"
 
+#include "engine/server/metrics.h"
 #include "engine/server/pieces.h"
 #include "engine/server/task_form.h"
 #include "engine/server/grant.h"
@@ -47,6 +48,7 @@ static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
         request->name = sgi_str_of(request->tool->key);
         return true;
     }
+    sgi_metrics_count_unknown(in, SEGUE_ITEM_TOOL);
     sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown tool", NULL,
                             request->name);
     return false;

@@ -4,6 +4,7 @@
  * and plain calls of items. The dialects handle the other features of these versions. */
 #include "engine/server/clients.h"
 #include "engine/server/dialects.h"
+#include "engine/server/metrics.h"
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
 
@@ -113,6 +114,7 @@ void sgi_handle_legacy_request(sgi_inbound *given, sgi_str name)
         peer->is_host ? find_host_method(peer, name) : find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
+    sgi_metrics_count_request(&in, method);
     in.caps = peer->handshake->caps | sgi_srv_assumed_caps(peer, in.version);
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)

@@ -2,6 +2,7 @@
  * perhaps a log level in params._meta. The server does not keep these values for the next
  * request (R-C-14). The checks of a request follow the order of R-0-7. */
 #include "engine/server/clients.h"
+#include "engine/server/metrics.h"
 #include "engine/server/task_form.h"
 #include "wire/log_level.h"
 
@@ -220,6 +221,7 @@ void sgi_handle_modern_request(sgi_inbound *in, sgi_str name)
         return;
     sgi_client_begin(in);
     const sgi_method *method = find_method(in->peer, name);
+    sgi_metrics_count_request(in, method);
     if (method && (method->caps & in->caps) != method->caps) {
         method = sgi_srv_find_old_method(in, name);
         if (!method) {

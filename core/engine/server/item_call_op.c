@@ -15,6 +15,7 @@ sgi_op *sgi_item_call_op_new(const sgi_inbound *in, const sgi_call_request *requ
     }
     op->served->kind = request->kind;
     sgi_served_set_item(op, request->tool);
+    op->served->only_objects = !sgi_facts(in->version)->has_any_output;
     op->served->own_arguments = own_arguments;
     op->served->arguments = own_arguments ? sgi_str_of(own_arguments) : (sgi_json){0};
     sgi_budget_set_owner(op, in->peer->who);

@@ -6,6 +6,7 @@
 #include "engine/server/clients.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/grant.h"
+#include "engine/server/metrics.h"
 #include "engine/server/pieces.h"
 #include "engine/server/sight.h"
 #include "engine/server/tool_call.h"
@@ -113,6 +114,7 @@ static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item *
 
 static void refuse_unknown_resource(const sgi_inbound *in, sgi_str uri)
 {
+    sgi_metrics_count_unknown(in, SEGUE_ITEM_RESOURCE);
     sgi_refuse_unknown_name(in, sgi_facts(in->version)->not_found_code,
                             "Resource not found", "uri", uri);
 }
@@ -202,6 +204,12 @@ static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
     return true;
 }
 
+static void refuse_unknown_prompt(const sgi_inbound *in, sgi_str name)
+{
+    sgi_metrics_count_unknown(in, SEGUE_ITEM_PROMPT);
+    sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name", name);
+}
+
 static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
 {
     sgi_call_request request = {.kind = &sgi_call_prompt, .name = name, .caps = in->caps};
@@ -212,8 +220,7 @@ static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
     if (sight == SGI_SIGHT_LATER)
         return;
     if (sight == SGI_HIDDEN)
-        sgi_refuse_unknown_name(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name",
-                                name);
+        refuse_unknown_prompt(in, name);
     else if (!sgi_inbound_may_use_item(in, request.tool))
         return;
     else if (!are_texts(in->arguments))

@@ -10,7 +10,7 @@ void sgi_peer_free(sgi_peer *peer)
     sgi_buf_free(&peer->id_text);
     sgi_subscribed_uris_free(peer->uris);
     if (peer->got)
-        peer->who->streams--;
+        sgi_budget_count_stream(peer, -1);
     if (peer->who)
         sgi_principal_unref(peer->who);
     sgi_grant_unref(peer->grant);

@@ -27,8 +27,6 @@ typedef struct sgi_principal {
     char *name; /* the name; NULL = the name is not known, or the principal has no name */
     int32_t live_tasks;
     sgi_usage use;
-    /* number of open event streams and subscriptions */
-    int32_t streams;
     /* the wire sessions of this principal; the least recently used session is first */
     TAILQ_HEAD(, sgi_wire_session) sessions;
     int32_t session_count;

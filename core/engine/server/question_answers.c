@@ -179,7 +179,7 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
                           .error = SGI_STR("{\"code\":-32603,\"message\":"
                                            "\"The client's answer is malformed\"}")};
     if (msg->is_cut) {
-        const sgi_engine *engine = peer->server->engine;
+        sgi_engine *engine = peer->server->engine;
         sgi_limit limit = {SGI_LIMIT_MAX_MESSAGE_BYTES, (int64_t)engine->max_message};
         sgi_limit_text told = sgi_engine_describe_limit(
             engine, "The client's answer is too large", limit, "limit", NULL);

@@ -5,6 +5,7 @@
  * call that runs the item ends. Then the item's free_user runs, outside the lock. */
 #include "engine/error.h"
 #include "engine/server/item_check.h"
+#include "engine/server/metrics.h"
 #include "wire/json_copy.h"
 
 /* ---- references ---- */
@@ -24,6 +25,7 @@ static void free_item(sgi_item *item)
         sgi_free(mem, item->pattern, sizeof *item->pattern);
     if (item->json)
         sgi_free(mem, item->json, item->json_len + 1);
+    sgi_metrics_free_item(item);
     sgi_free(mem, item, sizeof *item);
 }
 

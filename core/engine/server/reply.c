@@ -71,7 +71,7 @@ static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *
     const char *refusal =
         sgi_budget_find_refusal(peer, sort == SORT_CALL, &status, limit);
     const segue_server_options *options = &peer->server->options;
-    int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
+    int32_t streams = peer->is_exchange ? peer->who->use.streams : peer->stream_count;
     if (refusal) {
         peer->conn->http_status = status;
     } else if (peer->in_flight->by_id.count >= (size_t)options->max_requests) {
@@ -184,7 +184,8 @@ static sgi_reply *open_reply(const sgi_inbound *in, reply_sort sort)
     reply->is_stream = sort == SORT_STREAM;
     sgi_budget_count_request(peer, 1);
     peer->stream_count += reply->is_stream;
-    peer->who->streams += reply->is_stream;
+    if (reply->is_stream)
+        sgi_budget_count_stream(peer, 1);
     LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
     reply->state =
         sort == SORT_OUT_OF_TABLE ? SGI_REPLY_OUT_OF_TABLE : SGI_REPLY_IN_TABLE;
@@ -236,7 +237,8 @@ static void unlink_reply(sgi_reply *reply)
     sgi_late_notes_drop(reply);
     sgi_budget_count_request(peer, -1);
     peer->stream_count -= reply->is_stream;
-    peer->who->streams -= reply->is_stream;
+    if (reply->is_stream)
+        sgi_budget_count_stream(peer, -1);
     LIST_REMOVE(reply, by_peer);
     sgi_reply_remove_from_flight(reply);
     reply->peer = NULL;

@@ -126,7 +126,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who,
         *verdict = sgi_serve_closing;
         return;
     }
-    if (!(peer && peer->got) && who->streams >= head->max_streams) {
+    if (!(peer && peer->got) && who->use.streams >= head->max_streams) {
         *verdict =
             (sgi_http_serve_verdict){.status = 429,
                                      .problem = "Too many streams",

@@ -60,6 +60,8 @@ struct sgi_item {
     /* for a resource template: the parsed template, which points into `key`; NULL = not
      * parsed */
     sgi_uri_template *pattern;
+    /* what the calls of the item did (metrics.h); NULL = no call of the item has ended */
+    struct sgi_item_tally *tally;
 };
 
 TAILQ_HEAD(sgi_item_list, sgi_item);
@@ -146,6 +148,7 @@ typedef struct sgi_server_counts {
     uint64_t calls;      /* number of handlers that were started */
     uint64_t tasks;      /* number of tasks that were made */
     uint64_t refused;    /* number of requests that were refused because of a limit */
+    uint64_t streams;    /* number of streams that were opened */
     uint64_t thinned;    /* number of progress and log messages that were left out */
     uint64_t resumes;    /* number of streams that a client resumed */
     uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
@@ -154,6 +157,23 @@ typedef struct sgi_server_counts {
     /* number of operations that this server took over from servers that had gone */
     uint64_t taken_over;
 } sgi_server_counts;
+
+#define SGI_METRICS_KINDS 4  /* number of kinds of items whose calls are counted */
+#define SGI_ASKED_METHODS 64 /* number of methods whose requests are counted apart */
+
+/* How often a method was asked for, in each era (sgi_metrics_era). */
+typedef struct sgi_asked_method {
+    const struct sgi_method *method; /* NULL = the row is free */
+    uint64_t count[2];
+} sgi_asked_method;
+
+/* What the server counts of requests for its metrics (metrics.h). */
+typedef struct sgi_asked {
+    sgi_asked_method methods[SGI_ASKED_METHODS];
+    sgi_asked_method others; /* requests for methods that the server does not have */
+    /* calls of items that do not exist, by kind and era */
+    uint64_t unknown[SGI_METRICS_KINDS][2];
+} sgi_asked;
 
 /* The calls of a server. */
 typedef struct sgi_server_calls {
@@ -213,6 +233,7 @@ struct segue_server {
     sgi_map principals;
     sgi_usage use;
     sgi_server_counts counts;
+    sgi_asked asked;
     sgi_map by_key;
     /* the rounds (sgi_round) of plain calls that wait for answers; the key is the id of
      * the round */

@@ -35,6 +35,22 @@ bool sgi_serve_is_closed(const segue_server *server);
  * the client can still be expected (returning.c). */
 bool sgi_serve_client_may_return(const segue_server *server);
 
+/* ---- metrics (metrics_families.c) ---- */
+
+/* A server whose metrics are written. */
+typedef struct sgi_metrics_source {
+    const segue_server *server;
+    const char *endpoint; /* value of the label `endpoint`; NULL = no such label */
+} sgi_metrics_source;
+
+/* False when the library was built without metrics. */
+bool sgi_serve_has_metrics(void);
+/* Appends the metrics of the servers, which are of one runtime and differ, in the text
+ * format of Prometheus. resident: number of bytes of the process in memory; negative =
+ * not known. */
+void sgi_serve_write_metrics(const sgi_metrics_source *sources, size_t count,
+                             int64_t resident, sgi_buf *out);
+
 /* ---- the caller over HTTP (identify.c) ---- */
 
 /* A request to the application to name the principal of a transport. `identified` runs

@@ -40,7 +40,7 @@ void sgi_subscribed_uris_free(sgi_subscribed_uris *uris)
 }
 
 sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris,
-                                                  const sgi_engine *engine)
+                                                  sgi_engine *engine)
 {
     sgi_limit count = {SGI_LIMIT_MAX_SUBSCRIPTIONS, SGI_SUBSCRIBED_URIS_MAX};
     sgi_limit bytes = {SGI_LIMIT_MAX_SUBSCRIPTION_BYTES, SGI_SUBSCRIBED_URIS_BYTES};

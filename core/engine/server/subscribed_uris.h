@@ -42,7 +42,7 @@ void sgi_subscribed_uris_free(sgi_subscribed_uris *uris);
  * names the limit. */
 segue_status sgi_subscribed_uris_add(sgi_subscribed_uris *uris, sgi_str uri);
 sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris,
-                                                  const sgi_engine *engine);
+                                                  sgi_engine *engine);
 void sgi_subscribed_uris_remove(sgi_subscribed_uris *uris, sgi_str uri);
 /* Marks the resource with this URI as changed. Returns false when the set does not have
  * the URI. uris can be NULL. */

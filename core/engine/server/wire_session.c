@@ -341,7 +341,8 @@ bool sgi_wire_session_stream_is_lost(const sgi_wire_session *session, int64_t st
 
 static void uncount_stream(sgi_peer *peer)
 {
-    peer->who->streams -= peer->got;
+    if (peer->got)
+        sgi_budget_count_stream(peer, -1);
     peer->got = false;
 }
 
@@ -373,7 +374,8 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
 
 void sgi_wire_session_count_get_stream(sgi_peer *peer)
 {
-    peer->who->streams += !peer->got;
+    if (!peer->got)
+        sgi_budget_count_stream(peer, 1);
     peer->got = true;
 }
 

@@ -1127,6 +1127,13 @@ typedef struct segue_listen_options {
                                 of them is refused with 503 then, and not cut, so a load
                                 balancer can send it to another server. At most drain_ms;
                                 default 0: they close at once */
+    /* Path of the metrics of all servers of the listener; NULL = none. GET answers as
+     * segue_server_metrics (segue_ext.h), where each sample of a server has the label
+     * endpoint, its path. Callers are identified, and Host and Origin checked, as for
+     * calls; who is not on this machine, or came through a proxy, and has no name is
+     * refused with 403. A build without metrics refuses the option
+     * (SEGUE_E_UNSUPPORTED). */
+    const char *metrics_path;
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 

@@ -184,24 +184,35 @@ SEGUE_API segue_status segue_server_check(const segue_server_options *options,
  *               lingering (ended operations in memory), recovering (operations that are
  *               taken over from servers that ended). Since the start: calls, tasks,
  *               takenOver (from servers that ended), fenced (operations that another
- *               server took over), letters (commands from other servers)
+ *               server took over), letters (commands from other servers), segments (that
+ *               handlers sent), segmentBytes
  *   use         now: requests (in flight), logBytes (requests and logs in memory),
- *               replayBytes (events kept for Last-Event-ID), principals, sessions. Since
- *               the start: refused (requests that a limit refused), thinned (progress
- *               and log messages that newer ones replaced, as their client reads slowly)
+ *               replayBytes (events kept for Last-Event-ID), principals, sessions,
+ *               streams (that are open). Since the start: streamsOpened, refused
+ *               (requests that a limit refused), thinned (progress and log messages that
+ *               newer ones replaced, as their client reads slowly)
  *   queues      now: commit (operations with entries to write), commitBytes (size of
  *               these entries), retry (operations whose end could not be written),
  *               questions (requests to the store without an answer)
- *   store       since the start: commits, writes, failures, commitUs (mean, p50, p99 and
- *               max of the duration of a commit, in microseconds); and the members of
- *               segue_store_stats that the store knows: operations, bytes, evicted and
- *               purged
+ *   store       since the start: commits, writes, failures, retries, commitUs (mean,
+ *               p50, p99 and max of the duration of a commit, in microseconds); and the
+ *               members of segue_store_stats that the store knows: operations, bytes,
+ *               evicted and purged
  *   resumes     since the start: streams (that clients came back to), bytes (sent again
  *               on these streams), repaired (fetches of segments that a client had
  *               missed) */
 
 /* Gives the statistics of the server in the JSON form above. */
 SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_t *len);
+
+/* Gives the metrics of the server in the text format of Prometheus, version 0.0.4.
+ * core/docs/metrics.md lists them. Each number of segue_server_stats is a metric, such as
+ * segue_store_commits_total. Further ones count calls by item, era and end, and measure
+ * their durations. Arguments, principals, ids, and names that the server does not have
+ * are in no label. What was counted of an item leaves the metrics with the item.
+ *
+ * Returns   SEGUE_E_UNSUPPORTED from a library that was built without metrics. */
+SEGUE_API segue_status segue_server_metrics(segue_server *server, char *buf, size_t *len);
 
 /* ---- 5.1 Clients of a server ------------------------------------------------------- */
 
