@@ -18,20 +18,35 @@ static bool is_path(const char *path)
     return *path == '/';
 }
 
+static const char misformed[] = "has to begin with / and must not have blanks, ? or #";
+static const char taken[] = "is a path that the proxy needs itself";
+
 /* True for the paths of the health checks and of the metadata for authorization. */
-static bool is_own_path(const config *c, const char *path)
+static bool is_fixed_path(const config *c, const char *path)
 {
     static const char known[] = "/.well-known/";
     return !strcmp(path, c->http.health_path) || !strcmp(path, c->http.ready_path) ||
            !strcmp(path, c->http.live_path) || !strncmp(path, known, sizeof known - 1);
 }
 
+static bool is_own_path(const config *c, const char *path)
+{
+    return is_fixed_path(c, path) ||
+           (c->http.metrics_path && !strcmp(path, c->http.metrics_path));
+}
+
+const char *config_check_metrics_path(const config *c)
+{
+    const char *path = c->http.metrics_path;
+    return !is_path(path) ? misformed : is_fixed_path(c, path) ? taken : NULL;
+}
+
 const char *config_check_path(const config *c, const char *path)
 {
     if (!is_path(path))
-        return "has to begin with / and must not have blanks, ? or #";
+        return misformed;
     if (is_own_path(c, path))
-        return "is a path that the proxy needs itself";
+        return taken;
     if (!c->listen && !c->check)
         return "needs --listen, because a client at standard input and output has one "
                "server: remove the path, or add --listen";

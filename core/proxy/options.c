@@ -79,6 +79,7 @@ TEXT_OPTION(take_jwks_file, r->bearer.jwks_file)
 TEXT_OPTION(take_resource, r->bearer.resource)
 TEXT_OPTION(take_scopes, r->bearer.required_scopes)
 TEXT_OPTION(take_tokens, r->c->http.tokens_file)
+TEXT_OPTION(take_metrics_path, r->c->http.metrics_path)
 
 #define FLAG_OPTION(name, place)                                                         \
     static const char *name(reading *r, const char *value)                               \
@@ -347,11 +348,13 @@ static const struct {
     const char *name;
     const char *needed;
 } needs[] = {
-    {"--path", "--listen"},     {"--cert", "--listen"},      {"--key", "--cert"},
-    {"--client-ca", "--cert"},  {"--hosts", "--listen"},     {"--origins", "--listen"},
-    {"--cors", "--listen"},     {"--issuer", "--listen"},    {"--tokens", "--listen"},
-    {"--jwks-url", "--issuer"}, {"--jwks-file", "--issuer"}, {"--resource", "--issuer"},
-    {"--scopes", "--issuer"},
+    {"--path", "--listen"},      {"--cert", "--listen"},
+    {"--key", "--cert"},         {"--client-ca", "--cert"},
+    {"--hosts", "--listen"},     {"--origins", "--listen"},
+    {"--cors", "--listen"},      {"--issuer", "--listen"},
+    {"--tokens", "--listen"},    {"--jwks-url", "--issuer"},
+    {"--jwks-file", "--issuer"}, {"--resource", "--issuer"},
+    {"--scopes", "--issuer"},    {"--metrics-path", "--listen"},
 };
 
 static bool is_given(const reading *r, const char *name)
@@ -374,14 +377,24 @@ static int check_needs(const reading *r)
     return -1;
 }
 
-/* Returns -1, or 2 when --path names no path for upstreams. */
-static int check_default_path(const config *c)
+static int refuse_path(const char *option, const char *path, const char *why)
 {
-    const char *why = c->http.path ? config_check_path(c, c->http.path) : NULL;
     if (!why)
         return -1;
-    fprintf(stderr, "segue-proxy: --path: '%s': %s\n", c->http.path, why);
+    fprintf(stderr, "segue-proxy: %s: '%s': %s\n", option, path, why);
     return 2;
+}
+
+/* Returns -1, or 2 when an option names no usable path. */
+static int check_paths(const config *c)
+{
+    const char *metrics = c->http.metrics_path, *path = c->http.path;
+    int status = -1;
+    if (metrics)
+        status = refuse_path("--metrics-path", metrics, config_check_metrics_path(c));
+    if (status < 0 && path)
+        status = refuse_path("--path", path, config_check_path(c, path));
+    return status;
 }
 
 /* Reads the options up to the first argument that is not an option, and sets *at to the
@@ -477,7 +490,7 @@ int options_read(config *c, int argc, char **argv)
     if (status < 0)
         status = check_needs(&r);
     if (status < 0)
-        status = check_default_path(c);
+        status = check_paths(c);
     if (status < 0)
         status = take_upstream(&r, argc, argv, at);
     if (status < 0)
