@@ -208,6 +208,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, lenient_headers, INT32),
                                         M(T, tokens_file, TEXT),
                                         M(T, idle_drain_ms, INT64),
+                                        M(T, metrics_path, TEXT),
                                         END};
 #undef T
 

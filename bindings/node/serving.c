@@ -144,6 +144,19 @@ static napi_value server_stats(sgnode_frame *frame)
     return status == SEGUE_OK ? text : sgnode_throw(frame, status);
 }
 
+static segue_status read_metrics(void *handle, char *buf, size_t *len)
+{
+    return segue_server_metrics(handle, buf, len);
+}
+
+static napi_value server_metrics(sgnode_frame *frame)
+{
+    napi_value text;
+    SERVER(server);
+    segue_status status = sgnode_read_text(frame->env, server, read_metrics, &text);
+    return status == SEGUE_OK ? text : sgnode_throw(frame, status);
+}
+
 static napi_value server_attach(sgnode_frame *frame)
 {
     SERVER(server);
@@ -334,6 +347,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverRemove", server_remove},
     {"serverResourceUpdated", server_resource_updated},
     {"serverStats", server_stats},
+    {"serverMetrics", server_metrics},
     {"serverAttach", server_attach},
     {"serverClose", server_close},
     {"serverFree", server_free},

@@ -91,6 +91,16 @@ PyObject *sgpy_server_stats(PyObject *server)
     return read_text(sgpy_unwrap(server, SGPY_SERVER), read_stats, false);
 }
 
+static segue_status read_metrics(void *handle, char *buf, size_t *len)
+{
+    return segue_server_metrics(handle, buf, len);
+}
+
+PyObject *sgpy_server_metrics(PyObject *server)
+{
+    return read_text(sgpy_unwrap(server, SGPY_SERVER), read_metrics, true);
+}
+
 /* ---- requests ---- */
 
 PyObject *sgpy_request_token(PyObject *request)

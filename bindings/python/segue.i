@@ -240,6 +240,7 @@ SGPY_SHIM(server_listen)
 SGPY_SHIM(listener_open)
 SGPY_SHIM(exchange_feed)
 SGPY_SHIM(server_stats)
+SGPY_SHIM(server_metrics)
 SGPY_SHIM(call_context)
 SGPY_SHIM(call_watch)
 SGPY_SHIM(call_set_completion)
@@ -308,6 +309,7 @@ PyObject *sgpy_listener_open(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
 PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_stats(PyObject *server);
+PyObject *sgpy_server_metrics(PyObject *server);
 PyObject *sgpy_call_context(PyObject *call);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,

@@ -351,6 +351,8 @@ export interface Native {
     serverResourceUpdated(server: Server, uri: string): void;
     /** Returns the statistics as JSON text: an object of objects of numbers. */
     serverStats(server: Server): string;
+    /** Returns the metrics in the text format of Prometheus. */
+    serverMetrics(server: Server): string;
     /**
      * Serves the client at the other end of the transport. The handle of the transport
      * cannot be used afterwards.

@@ -270,6 +270,12 @@ export type ListenOptions = Members<{
      * one of them then gets 503, and a load balancer can send it to another server.
      */
     idleDrainMs: number;
+    /**
+     * The path of the metrics, such as "/metrics": GET answers in the text format of
+     * Prometheus. Only callers on this machine, and callers with a name, get them; others
+     * get 403. None by default.
+     */
+    metricsPath: string;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

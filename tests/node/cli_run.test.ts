@@ -123,7 +123,8 @@ test("run serves HTTP with tokens and a store", { timeout }, async (context) => 
     // the SHA-256 of "secret"
     const digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
     project.write("tokens.txt", `ada ${digest}\n`);
-    const address = ["--http", "127.0.0.1:0", "--path", "/here"];
+    const paths = ["--path", "/here", "--metrics-path", "/metrics"];
+    const address = ["--http", "127.0.0.1:0", ...paths];
     const kept = ["--tokens", "tokens.txt", "--store", "tasks.db", "--drain", "1"];
     project.start(context, "run", "server.mjs", ...address, ...kept);
     const url = (await project.until("http://")).replace(
@@ -136,6 +137,9 @@ test("run serves HTTP with tokens and a store", { timeout }, async (context) => 
     const task = await session.start("steps", { file: project.root });
     assert.ok((await task.result()).text.endsWith("second in one"));
     await session.close();
+    const headers = { authorization: "Bearer secret" };
+    const metrics = await fetch(url.replace("/here", "/metrics"), { headers });
+    assert.match(await metrics.text(), /^segue_operations_tasks_total{.*} 1$/m);
     assert.ok(fs.existsSync(project.path("tasks.db")));
 });
 
@@ -215,6 +219,7 @@ test("run says what is wrong", { timeout }, async (context) => {
         [["x.mjs"], /^file:.*x\.mjs:2\nconst = 1\n/, "const a = 0;\nconst = 1\n"],
         [["x.mjs"], /Cannot find module .*none\.mjs/, 'import "./none.mjs";'],
         [["server.mjs", "--tokens", "t"], /--tokens needs --http/],
+        [["server.mjs", "--metrics-path", "/m"], /--metrics-path needs --http/],
         [["server.mjs", "--http", "nowhere"], /has to be host:port/],
         [["server.mjs", "--drain", "soon"], /'soon' is no number of seconds/],
         [["server.mjs", "--unknown"], /Unknown option '--unknown'/],

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ def test_over_http_with_tokens_and_a_store(file: Path) -> None:
     store = file.with_name("tasks.db")
     words = command(
         *(str(file), "--http", "127.0.0.1:0", "--path", "/here"),
+        *("--metrics-path", "/metrics"),
         *("--tokens", str(tokens), "--store", str(store)),
     )
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
@@ -92,6 +94,11 @@ def test_over_http_with_tokens_and_a_store(file: Path) -> None:
                 assert (await task.result()).text == "kept"
 
         within(talk())
+        wanted = urllib.request.Request(
+            url.replace("/here", "/metrics"), headers={"Authorization": "Bearer secret"}
+        )
+        with urllib.request.urlopen(wanted, None, DEADLINE) as answer:
+            assert "\nsegue_operations_tasks_total{" in answer.read().decode()
         server.send_signal(signal.SIGTERM)
         assert server.wait(DEADLINE) == 0
     assert store.exists()
@@ -117,6 +124,7 @@ TWO = "import segue\na = segue.Server()\nb = segue.Server()\n"
         ),
         ("x.py", "exit()", [], "x.py ended itself (sys.exit)"),
         ("x.py", SERVER, ["--tokens", "t"], "--tokens needs --http"),
+        ("x.py", SERVER, ["--metrics-path", "/m"], "--metrics-path needs --http"),
         ("x.py", SERVER, ["--http", "nowhere"], "has to be host:port"),
         (
             "x.py",

@@ -28,6 +28,8 @@ ${FILE}\
   --http HOST:PORT   Serve HTTP there; also unix:PATH. Default: standard input
                      and output.
 ${SERVED}\
+  --metrics-path PATH
+                     Path of the metrics for Prometheus. Default: none.
   --tokens FILE      Require a token of this file. A line is a principal and the
                      SHA-256 of its token.
   --host NAME        Allowed name in Host; may be repeated; * = any.

@@ -18,6 +18,7 @@ const OPTIONS: { readonly [command: string]: NonNullable<ParseArgsConfig["option
     run: {
         ...SERVED,
         http: text,
+        "metrics-path": text,
         tokens: text,
         host: many,
         origin: many,
@@ -41,6 +42,7 @@ interface Given {
     readonly path?: string;
     readonly drain?: string;
     readonly http?: string;
+    readonly "metrics-path"?: string;
     readonly tokens?: string;
     readonly host?: string[];
     readonly origin?: string[];
@@ -56,7 +58,15 @@ interface Given {
 }
 
 /** The options that need HTTP. */
-const OVER_HTTP = ["path", "host", "origin", "tokens", "cert", "key"] as const;
+const OVER_HTTP = [
+    "path",
+    "metrics-path",
+    "host",
+    "origin",
+    "tokens",
+    "cert",
+    "key",
+] as const;
 
 function wishOf(given: Given, http: string | undefined): Wish {
     const wrong =
@@ -69,6 +79,7 @@ function wishOf(given: Given, http: string | undefined): Wish {
     const options = {
         store: given.store,
         path: given.path,
+        metricsPath: given["metrics-path"],
         tokensFile: given.tokens,
         hosts: given.host,
         origins: given.origin,

@@ -701,6 +701,24 @@ export class Server<Life = any> {
         );
     }
 
+    /**
+     * Returns the metrics in the text format of Prometheus, version 0.0.4, for an app
+     * that serves them itself; `""` while nothing is served. A listener has the option
+     * `metricsPath`, which needs no code.
+     *
+     * @throws StateError: the server is served with several stores, or both over HTTP and
+     *     over standard input. Each then has metrics of its own: use `metricsPath`.
+     */
+    metrics(): string {
+        const [host, ...more] = this.#hosts;
+        if (more.length > 0)
+            throw new StateError(
+                `the server "${this.name}" is served in ${more.length + 1} ways that ` +
+                    "share no tasks, and each has metrics of its own: use metricsPath",
+            );
+        return host ? native.serverMetrics(host.handle) : "";
+    }
+
     // ---- for the other parts of the server
 
     /**

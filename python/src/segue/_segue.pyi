@@ -423,6 +423,7 @@ class ListenOptions(TypedDict, total=False):
     lenient_headers: bool | None
     tokens_file: str | None
     idle_drain_ms: int | None
+    metrics_path: str | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None
@@ -737,6 +738,7 @@ def item_check(item: int, json: Json, options: ItemOptions | None) -> str | None
 def server_remove(server: Server, item: int, name: str) -> None: ...
 def server_resource_updated(server: Server, uri: str) -> None: ...
 def server_stats(server: Server) -> bytes: ...
+def server_metrics(server: Server) -> str: ...
 def server_watch_clients(server: Server, handler: Handler) -> None:
     """Makes the handler receive CLIENT_OPEN and CLIENT_CLOSED. To be called before the
     server is served."""

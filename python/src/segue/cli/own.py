@@ -41,6 +41,14 @@ PathOption = Annotated[
     str | None,
     typer.Option("--path", metavar="PATH", help="Path of the endpoint. Default: /mcp."),
 ]
+MetricsPath = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics-path",
+        metavar="PATH",
+        help="Path of the metrics for Prometheus. Default: none.",
+    ),
+]
 Tokens = Annotated[
     Path | None,
     typer.Option(
@@ -104,6 +112,7 @@ def run_command(
     ] = None,
     store: Store = None,
     path: PathOption = None,
+    metrics_path: MetricsPath = None,
     tokens: Tokens = None,
     host: HostNames = None,
     origin: Origins = None,
@@ -118,6 +127,7 @@ def run_command(
         http,
         store=store,
         path=path,
+        metrics_path=metrics_path,
         tokens_file=_text(tokens),
         hosts=host,
         origins=origin,

@@ -26,6 +26,7 @@ __all__ = ["Wish", "check", "guarded", "quiet_output", "serve", "show_failure"]
 # The options of `Server.run` that need an address, and their words on the command line.
 _OVER_HTTP = {
     "path": "--path",
+    "metrics_path": "--metrics-path",
     "hosts": "--host",
     "origins": "--origin",
     "tokens_file": "--tokens",

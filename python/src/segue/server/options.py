@@ -75,6 +75,7 @@ class ServeOptions(TypedDict, total=False):
     store: StoreLike | None
     path: str | None
     health_path: str | None
+    metrics_path: str | None
     auth: BearerAuth | None
     cert_file: str | None
     key_file: str | None
@@ -93,6 +94,7 @@ class AsgiOptions(TypedDict, total=False):
     store: StoreLike | None
     path: str | None
     health_path: str | None
+    metrics_path: str | None
     auth: BearerAuth | None
     tokens_file: str | None
     hosts: Sequence[str] | str | None

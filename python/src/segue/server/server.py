@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from .. import _runtime, _segue
+from .. import _runtime, _segue, errors
 from .auth import Peer, principal_hook
 from .completion import Complete, Completer
 from .hosting import Hosting
@@ -559,6 +559,8 @@ class Server:
             store: where tasks are stored; default: the store of the server.
             path: the path of the endpoint; default "/mcp".
             health_path: a path where GET answers 200.
+            metrics_path: a path where GET answers with the metrics, in the text format of
+                Prometheus. Only callers on this machine and callers with a name get them.
             auth: a `BearerAuth` that checks the token of every caller.
             tokens_file: a file with the tokens of callers: a line has the name of a
                 principal, a blank, and the SHA-256 of its token.
@@ -601,9 +603,9 @@ class Server:
                 token, and the `principal` of the server does not run.
             path: the path of the endpoint below the place where the app is mounted;
                 default: every path.
-            store, health_path, auth, tokens_file, hosts, origins, cors, drain, options:
-                as in `serving`. With `auth`, name its `resource`, and mount the
-                application also at "/.well-known/oauth-protected-resource".
+            store, health_path, metrics_path, auth, tokens_file, hosts, origins, cors,
+                drain, options: as in `serving`. With `auth`, name its `resource`, and
+                mount the application also at "/.well-known/oauth-protected-resource".
         """
         from .asgi import Asgi
 
@@ -627,6 +629,24 @@ class Server:
         messages. Over HTTP the URL is printed to standard error.
         """
         run(self, self.serving(http, **options))
+
+    def metrics(self) -> str:
+        """Returns the metrics of this server in the text format of Prometheus, version
+        0.0.4, for an app that serves them itself; "" while nothing is served. `serving`
+        has `metrics_path`, which needs no code.
+
+        Raises:
+            StateError: The server is served with several stores, or both over HTTP and
+                over standard input, or in several event loops. Each then has metrics of
+                its own: use `metrics_path`.
+        """
+        hosts = [host for host in self._hosts.values() if not host.is_closed]
+        if len(hosts) > 1:
+            raise errors.StateError(
+                f"the server {self.name!r} is served in {len(hosts)} ways that share no "
+                "tasks, and each has metrics of its own: use metrics_path="
+            )
+        return _segue.server_metrics(hosts[0].handle) if hosts else ""
 
     async def _attach(self, transport: _segue.Transport) -> None:
         """Serves the client at the other end of a transport. The transport must belong to

@@ -34,7 +34,7 @@ _KNOWN = frozenset(ServeOptions.__annotations__)
 _OF_HTTP = sorted(_KNOWN - {"store", "drain"})
 _KNOWN_MOUNT = frozenset(AsgiOptions.__annotations__)
 _TEXTS = (
-    *("path", "health_path", "tokens_file"),
+    *("path", "health_path", "metrics_path", "tokens_file"),
     *("cert_file", "key_file", "client_ca_file"),
 )
 _MOST_PORT = 65535
@@ -102,6 +102,7 @@ def _made(made: dict[str, Any], options: ServeOptions) -> _segue.ListenOptions:
         for key in (
             "path",
             "health_path",
+            "metrics_path",
             "cert_file",
             "key_file",
             "client_ca_file",
