@@ -205,19 +205,33 @@ export function schemaOf(
     side: "input" | "output",
     what: string,
 ): Schema {
-    if (isStandard(given)) return standard(given, jsonOf(given, side, what));
+    if (isStandard(given)) return standard(given, jsonOf(given, side, what), what);
     if (typeof given !== "object" || given === null || Array.isArray(given)) {
         throw new TypeError(`${what}: a schema has to be an object`);
     }
-    if (isPair(given)) return standard(given.schema, given.jsonSchema);
+    if (isPair(given)) {
+        const { schema, jsonSchema } = given;
+        const where = `${what}, jsonSchema`;
+        const isObject = typeof jsonSchema === "object" && jsonSchema !== null;
+        if (!isObject || Array.isArray(jsonSchema) || isStandard(jsonSchema)) {
+            throw new TypeError(`${where}: has to be a JSON Schema, an object`);
+        }
+        soundJson(jsonSchema, where);
+        return standard(schema, jsonSchema, `${what}, schema`);
+    }
     if (isShape(given)) return shape(given, side, what);
-    assertJsonSchema(given as JsonSchema, what);
-    const checker = compile(given as JsonSchema);
+    return { json: given as JsonSchema, ...soundJson(given as JsonSchema, what) };
+}
+
+/** Returns what checks values. @throws TypeError when a JSON Schema is broken. */
+function soundJson(given: JsonSchema, what: string): ReturnType<typeof compile> {
+    assertJsonSchema(given, what);
+    const checker = compile(given);
     const fault = checker.fault();
     if (fault !== undefined) {
         throw new TypeError(`${what}: the JSON Schema is broken: ${fault}`);
     }
-    return { json: given as JsonSchema, ...checker };
+    return checker;
 }
 
 /**
@@ -320,8 +334,13 @@ const KEYWORD_NAMES = [
 ] as const;
 const KEYWORDS: ReadonlySet<string> = new Set(KEYWORD_NAMES);
 
-function standard(given: StandardSchema, json: JsonSchema): Schema {
+function standard(given: StandardSchema, json: JsonSchema, what: string): Schema {
     const { validate } = given["~standard"];
+    if (typeof validate !== "function") {
+        throw new TypeError(
+            `${what}: is no Standard Schema: it has no validate function`,
+        );
+    }
     return { json, check: (value) => validate(value) as Verdict<unknown> };
 }
 

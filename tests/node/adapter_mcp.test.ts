@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type * as Shared from "@modelcontextprotocol/sdk/shared/transport.js";
+import { Server } from "segue-mcp";
 import { SegueTransport, type SegueTransportOptions } from "segue-mcp/adapters/mcp";
 import { serverTest, worldTest } from "./client_worlds.js";
 import { CuttingProxy, serverCommand } from "./programs.js";
@@ -238,6 +239,31 @@ for (const sdk of await load()) {
             () => new SegueTransport(serverCommand(), options),
             /the option onLog is not allowed: the Client sets it/,
         );
+    });
+}
+
+// A transport of the official SDK has one connection to a server that is there already,
+// whose revision the session has chosen. To the Client it is a server of 2025-11-25.
+for (const era of ["modern", "legacy"] as const) {
+    test(`Client 2 chooses its revision (${era} server)`, async () => {
+        const { Client } = await import("@modelcontextprotocol/client");
+        const connecting = async (mode: unknown) => {
+            const versionNegotiation = { mode } as never;
+            const info = { name: "official", version: "1.0.0" };
+            const client = new Client(info, { capabilities: {}, versionNegotiation });
+            const server = new Server({ name: "pinned" });
+            server.tool("t", () => "t");
+            await client.connect(new SegueTransport(server, { era }) as never);
+            return client;
+        };
+        for (const mode of ["auto", "legacy", undefined]) {
+            const client = await connecting(mode);
+            assert.equal(client.getServerVersion()?.name, "pinned");
+            assert.equal(textOf(await client.callTool({ name: "t" })), "t");
+            await client.close();
+        }
+        const pinned = connecting({ pin: "2026-07-28" });
+        await assert.rejects(pinned, /did not offer pinned protocol version 2026-07-28/);
     });
 }
 

@@ -400,3 +400,29 @@ test("the schema of a member is moved, and its data is not", () => {
     for (const fit of [1, "text", data]) assert.equal(why(json, { m: fit }), "");
     assert.notEqual(why(json, { m: true }), "");
 });
+
+test("a pair of which one part is none is refused", () => {
+    const schema = z.object({ a: z.number() });
+    const wrong: [unknown, RegExp][] = [
+        [5, /^it, jsonSchema: has to be a JSON Schema, an object$/],
+        [undefined, /^it, jsonSchema: has to be/],
+        [null, /^it, jsonSchema: has to be/],
+        [[], /^it, jsonSchema: has to be/],
+        [schema, /^it, jsonSchema: has to be/],
+        [{ foo: 1 }, /^it, jsonSchema, foo: is no Standard Schema, and no keyword/],
+        [{ type: "strng" }, /^it, jsonSchema: the JSON Schema is broken: /],
+        [{ properties: { a: { $ref: "#/$defs/x" } } }, /^it, jsonSchema: the .* broken/],
+    ];
+    for (const [jsonSchema, message] of wrong)
+        for (const side of ["input", "output"] as const)
+            assert.throws(() => schemaOf({ schema, jsonSchema } as never, side, "it"), {
+                name: "TypeError",
+                message,
+            });
+    const empty = { "~standard": { version: 1, vendor: "x" } };
+    const pair = { schema: empty, jsonSchema: { type: "object" } };
+    assert.throws(
+        () => schemaOf(pair as never, "input", "it"),
+        /^TypeError: it, schema: is no Standard Schema: it has no validate function$/,
+    );
+});

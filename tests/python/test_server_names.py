@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from segue.server.names import nearest, unknown_names
+from segue.names import nearest, unknown_names
 
 KNOWN = ["color", "max_results", "to", "n"]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import types
 import typing
 from collections.abc import Iterator
 from typing import Any, TypeVar, get_args, get_origin
@@ -21,7 +22,7 @@ import msgspec
 
 from .hints import unnamed
 
-__all__ = ["uses_pydantic"]
+__all__ = ["classes_of", "uses_pydantic"]
 
 _OWNERS = {"pydantic", "pydantic_core", "pydantic_extra_types", "annotated_types"}
 _HOOKS = (
@@ -93,6 +94,12 @@ def _parts(tp: Any, seen: dict[int, Any]) -> Iterator[Any]:
         if _has_fields(tp):
             for one in _hints(tp).values():
                 yield from _parts(one, seen)
+
+
+def classes_of(tp: Any) -> list[type]:
+    """Returns the classes in a type, at any depth."""
+    parts = _parts(tp, {})
+    return [one for one in parts if isinstance(one, type) and one is not types.UnionType]
 
 
 def _has_fields(tp: type) -> bool:

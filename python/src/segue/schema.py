@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import json
 import math
+import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar, get_origin
@@ -22,7 +24,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from .readers import uses_pydantic
+from .readers import classes_of, uses_pydantic
 from .refine import refine
 
 __all__ = [
@@ -221,11 +223,37 @@ def encode(value: Any) -> bytes:
     """
     raw = _encode(value)
     if b"null" in raw:
-        _refuse_no_number(value)
+        refuse_no_number(value)
     return raw
 
 
-def _refuse_no_number(value: Any) -> None:
+def without_json(tp: Any) -> Any:
+    """Returns a class in a type whose objects cannot be encoded as JSON, or None if there
+    is no such class."""
+    for one in classes_of(tp):
+        try:
+            is_custom = isinstance(
+                msgspec.inspect.type_info(one), msgspec.inspect.CustomType
+            )
+        except (TypeError, ValueError, RuntimeError):
+            continue
+        if is_custom and not any(hasattr(one, name) for name in _ENCODED):
+            return one
+    return None
+
+
+# what makes objects of a class that msgspec does not know values of JSON: paths, and what
+# pydantic reads
+_ENCODED = (
+    "__fspath__",
+    "model_dump",
+    "__pydantic_serializer__",
+    "__get_pydantic_core_schema__",
+)
+
+
+def refuse_no_number(value: Any) -> None:
+    """Raises ValueError if a value has NaN or an infinity, at any depth."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -243,6 +271,8 @@ def _refuse_no_number(value: Any) -> None:
                 field.name for field in fields(one)
             ]
             waiting += [getattr(one, name, None) for name in names]
+        elif hasattr(one, "model_dump") or hasattr(one, "__pydantic_serializer__"):
+            waiting.append(_encode_other(one))
 
 
 def whole_numbers(raw: bytes) -> bytes | None:
@@ -292,6 +322,44 @@ def reason(error: Exception) -> str:
             parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
         return "; ".join(parts)
     return str(error)
+
+
+_NO_VALUE = re.compile(r"Invalid enum value .* - at `\$(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
+# the most values of an enum that an error lists
+_MOST_VALUES = 20
+
+
+def with_values(why: str, made: JsonSchema) -> str:
+    """Adds to the text of a wrong enum value the values that the schema has at its
+    place."""
+    found = _NO_VALUE.fullmatch(why)
+    values = list(_values_at(made, made, _STEP.findall(found[1]))) if found else []
+    if not values:
+        return why
+    shown = ", ".join(
+        json.dumps(one, ensure_ascii=False) for one in values[:_MOST_VALUES]
+    )
+    more = ", ..." if len(values) > _MOST_VALUES else ""
+    return f"{why}; it is one of {shown}{more}"
+
+
+def _values_at(top: JsonSchema, one: Any, steps: list[str]) -> Iterator[Any]:
+    """Yields the values of the enums at a place; a step "" is an item of an array or a
+    value of an object."""
+    if not isinstance(one, dict):
+        return
+    if "$ref" in one:
+        one = top.get("$defs", {}).get(one["$ref"].rpartition("/")[2], {})
+    for part in (*one.get("anyOf", ()), *one.get("oneOf", ())):
+        yield from _values_at(top, part, steps)
+    if not steps:
+        yield from [one["const"]] if "const" in one else one.get("enum", ())
+    elif steps[0]:
+        yield from _values_at(top, one.get("properties", {}).get(steps[0]), steps[1:])
+    else:
+        for name in ("items", "additionalProperties"):
+            yield from _values_at(top, one.get(name), steps[1:])
 
 
 # ---- schemas

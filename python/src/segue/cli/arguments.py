@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from segue.cli.codes import UsageError
+from segue.names import unknown_names
 from segue.schema import member_names
-from segue.server.names import unknown_names
 
 __all__ = ["build", "read_json", "value_of"]
 

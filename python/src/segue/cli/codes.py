@@ -22,7 +22,8 @@ class Exit(enum.IntEnum):
     SERVER = 3
     """The server answered with an error, or broke the protocol."""
     CONNECTION = 4
-    """The server cannot be reached or started, or the connection is lost."""
+    """The server cannot be reached or started, or the connection is lost, or what answers
+    refuses it: a redirect, another service, a certificate that is not trusted."""
     REFUSED = 5
     """The server requires authorization, or does not accept the one given."""
     TIMEOUT = 6
@@ -49,7 +50,6 @@ _BY_STATUS = {
     -14: Exit.SERVER,
     -15: Exit.TASK,
     -16: Exit.TIMEOUT,
-    -103: Exit.REFUSED,
     -104: Exit.REFUSED,
     -204: Exit.TASK,
     -205: Exit.TASK,

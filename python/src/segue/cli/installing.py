@@ -21,7 +21,7 @@ from segue.cli.jsontext import TextError, get_member, set_member
 from segue.cli.loading import LoadError, Source, load
 from segue.cli.screen import Screen
 from segue.cli.serving import quiet_output, show_failure
-from segue.server.names import nearest
+from segue.names import nearest
 
 __all__ = ["Wish", "install"]
 

@@ -15,8 +15,8 @@ from types import ModuleType, TracebackType
 
 import segue
 from segue.cli.codes import UsageError
+from segue.names import nearest
 from segue.server.mount import inside
-from segue.server.names import nearest
 from segue.server.running import Served, kept_from_serving
 
 __all__ = [

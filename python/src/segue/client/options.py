@@ -12,6 +12,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from .. import _segue
+from ..names import nearest
 from .auth import OAuth
 from .conversation import Log, Notified, Reconnecting, milliseconds
 from .modes import ResponseMode, response_modes
@@ -179,7 +180,9 @@ def check(o: ConnectOptions) -> None:
     """
     unknown = sorted(set(o) - _KNOWN)
     if unknown:
-        raise TypeError(f"connect() has no option {unknown[0]!r}")
+        meant = nearest(unknown[0], sorted(_KNOWN))
+        end = f", did you mean {meant!r}?" if meant else ""
+        raise TypeError(f"connect() has no option {unknown[0]!r}{end}")
     for name, given in o.items():
         if name.startswith("on_") and given is not None and not callable(given):
             raise TypeError(f"{name} has to be a function, not {given!r}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .. import _segue
 from ..content import Annotations, Icon
+from ..names import nearest
 
 if TYPE_CHECKING:
     from .auth import BearerAuth
@@ -19,6 +20,7 @@ __all__ = [
     "ResourceOptions",
     "ServeOptions",
     "ToolOptions",
+    "check_item_options",
 ]
 
 
@@ -102,3 +104,37 @@ class AsgiOptions(TypedDict, total=False):
     cors: bool
     drain: float
     options: _segue.ListenOptions | None
+
+
+_KNOWN: dict[str, Any] = {
+    "tool": ToolOptions,
+    "resource": ResourceOptions,
+    "prompt": PromptOptions,
+}
+# options of FastMCP, and what to write here
+_ADVICE = {
+    "tags": 'there are no tags: meta={"tags": [...]} passes them to clients, and scopes= '
+    "says who may call",
+    "enabled": "leave the decorator out, or call remove_tool",
+    "uri": "the URI comes first: resource(uri)",
+    "exclude_args": "give such a parameter the default segue.Depends(...)",
+    "timeout": "use asyncio.timeout in the function",
+    "run_in_thread": "it is named thread",
+}
+
+
+def check_item_options(what: str, options: Any) -> None:
+    """Refuses an option that does not exist where it is written.
+
+    Raises:
+        TypeError: an option is unknown. The message names the one that was probably
+            meant.
+    """
+    known = _KNOWN[what].__optional_keys__
+    for name in options:
+        if name in known:
+            continue
+        meant = nearest(name, sorted(known))
+        advice = _ADVICE.get(name)
+        end = f": {advice}" if advice else f", did you mean {meant!r}?" if meant else ""
+        raise TypeError(f"{what}() has no option {name!r}{end}")

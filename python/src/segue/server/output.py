@@ -160,6 +160,12 @@ class Output:
         is_text = _is_text(returns) and not (structured_default and _has_value(returns))
         if is_text or says_nothing(returns):
             return None
+        nothing = schema.without_json(returns)
+        if nothing is not None:
+            raise TypeError(
+                f"its return type has {named_type(nothing)}, which JSON does not have: "
+                "return a dataclass, a model, a dict or a text"
+            )
         try:
             return cls(returns)
         except (TypeError, ValueError, RuntimeError):
@@ -175,6 +181,8 @@ class Output:
             if self._by_json and not _has_class(value, self._type):
                 raise TypeError(f"an object is of another class: {value!r:.200}")
             raw = self._check(value)
+            if b"null" in raw:  # pydantic writes NaN so
+                schema.refuse_no_number(value)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise Unfit(
                 f"The result of {tool} does not fit its declared type {self._name}: "

@@ -19,6 +19,7 @@ from .layers import Layers, Method, Middleware
 from .lifespan import Life, Lifespan, Lives
 from .listed import Completing, Prompt, Resource
 from .mount import Mount, above, inside
+from .options import check_item_options
 from .pool import Pool
 from .running import let_serve, run
 from .serving import Serving
@@ -128,6 +129,7 @@ class Server:
         self.structured = structured
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
+        _segue.server_check(self._server_options())
         self._items: dict[tuple[int, str], Item] = {}
         self._threads = threads
         self._layers = Layers()
@@ -211,9 +213,15 @@ class Server:
         return self._decorate(
             function,
             lambda made: Tool(made, structured_default=self.structured, **options),
+            "tool",
+            options,
         )
 
-    def _decorate(self, function: Any, make: Callable[[Any], Item]) -> Any:
+    def _decorate(
+        self, function: Any, make: Callable[[Any], Item], what: str, options: Any
+    ) -> Any:
+        check_item_options(what, options)
+
         def decorate(made: F) -> F:
             item = make(made)
             item.check()
@@ -255,7 +263,9 @@ class Server:
                 "a resource needs its URI, or its template: write "
                 '@server.resource("data://notes"), not @server.resource'
             )
-        return self._decorate(None, lambda made: Resource(made, uri, **options))  # type: ignore[no-any-return]
+        return self._decorate(  # type: ignore[no-any-return]
+            None, lambda made: Resource(made, uri, **options), "resource", options
+        )
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -273,7 +283,9 @@ class Server:
             forbid_extra: whether unknown arguments are an error, except for a function
                 with `**kwargs`, which gets them. False: they are ignored.
         """
-        return self._decorate(function, lambda made: Prompt(made, **options))
+        return self._decorate(
+            function, lambda made: Prompt(made, **options), "prompt", options
+        )
 
     def completion(self, of: str, argument: str) -> Callable[[Completer], Completer]:
         """Makes a function suggest values for an argument.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _segue, errors
+from ..names import nearest
 from .auth import BearerAuth
 from .lifespan import Lives
 from .options import AsgiOptions, ServeOptions
@@ -47,8 +48,14 @@ def address_of(http: str | int) -> dict[str, Any]:
     "unix:/path", "systemd:name" or the URL of the endpoint.
 
     Raises:
+        TypeError: the address is neither a str nor a port.
         ValueError: the address has none of these forms.
     """
+    if isinstance(http, bool) or not isinstance(http, (int, str)):
+        raise TypeError(
+            'http is the address to listen on, such as "127.0.0.1:8000", or a port, not '
+            f"{http!r:.60}"
+        )
     if isinstance(http, int):
         return {"port": _port(http, http)}
     if http.startswith(("unix:", "systemd")):
@@ -146,9 +153,11 @@ def check_mount(options: AsgiOptions) -> None:
 def _check(name: str, known: frozenset[str], options: ServeOptions) -> None:
     unknown = sorted(set(options) - known)
     if unknown:
+        meant = nearest(unknown[0], sorted(known))
         raise TypeError(
-            f"{name}() has no option {unknown[0]!r}; pass members of "
-            "segue_listen_options as options={...}"
+            f"{name}() has no option {unknown[0]!r}"
+            + (f", did you mean {meant!r}?" if meant else "")
+            + "; pass members of segue_listen_options as options={...}"
         )
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):

@@ -21,10 +21,10 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from .. import schema
+from ..names import unknown_names
 from . import depends, docstring, models
 from .context import Context
 from .models import Models
-from .names import unknown_names
 
 __all__ = ["BadArguments", "Signature"]
 
@@ -218,6 +218,7 @@ class Signature:
             raise TypeError(f"{self.shown}: {self._place_of_misfit()}{error}") from error
         self.schema = models.add_schema(made, self.names)
         self._tell_defaults()
+        self._check_defaults()
         self.schema.pop("additionalProperties", None)
         if self._extra:
             self._tell_extra()
@@ -328,6 +329,22 @@ class Signature:
                     # JSON cannot represent this default, for example a sentinel object
                     pass
 
+    def _check_defaults(self) -> None:
+        """Refuses a default that a client could not send. A default that JSON does not
+        have, such as a sentinel object, is the function's own matter."""
+        for field in self._fields:
+            default = field.default
+            is_json = isinstance(default, (bool, int, float, str, list, dict))
+            if not is_json or isinstance(default, enum.Enum):
+                continue
+            try:
+                schema.checker(self.types[field.name])(default)
+            except (msgspec.ValidationError, TypeError, ValueError) as error:
+                raise TypeError(
+                    f"{self.shown}: the default {default!r:.60} of {field.name!r} "
+                    f"does not fit its type: {schema.reason(error)}"
+                ) from None
+
     def _tell_extra(self) -> None:
         """Adds the type of `**kwargs` to the schema."""
         told = schema.json_schema(self._extra_type, is_read=True)
@@ -374,7 +391,7 @@ class Signature:
                 text = unknown_names(unknown, known, what.partition(" ")[0])
                 return BadArguments(f"Invalid arguments for {what}: {text}")
         why = schema.reason(error).replace("$.arguments", "$")
-        why = why.removesuffix(" - at `$`")
+        why = schema.with_values(why.removesuffix(" - at `$`"), self.schema)
         if _MISSING.fullmatch(why):
             why = self._all_missing(params) or why
         return BadArguments(f"Invalid arguments for {what}: {why}")

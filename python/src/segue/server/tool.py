@@ -11,10 +11,10 @@ import msgspec
 from .. import _segue, schema
 from ..content import Icon, Result, Unknown
 from ..failures import PUBLIC, McpError, ToolError
+from ..names import unknown_names
 from ..schema import member_names
 from .context import Context
 from .item import Item, log, named, safe_text
-from .names import unknown_names
 from .output import Output, Unfit
 from .signature import BadArguments, unknown_arguments
 from .unstructured import Declared
@@ -125,7 +125,10 @@ class Tool(Item):
                 self.key,
             )
         self._known = _known_names(input_schema, forbid_extra)
-        self._output = Output.of(self._value_type(), structured, structured_default)
+        try:
+            self._output = Output.of(self._value_type(), structured, structured_default)
+        except TypeError as error:
+            raise TypeError(f"the tool {self.key!r}: {error}") from error
         if output_schema and structured is None and self._output and self._output.wraps:
             self._output = None  # the schema of the application does not say `result`
         self._declared = Declared(self._value_type(), structured, structured_default)
