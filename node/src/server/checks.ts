@@ -70,6 +70,7 @@ const OF_HANDLER: OptionTypes<HandlerOptions> = {
     ...OF_SERVE,
     path: "string",
     healthPath: "string",
+    metricsPath: "string",
     hosts: undefined,
     origins: undefined,
     cors: "boolean",
