@@ -347,6 +347,31 @@ test("tasks that wait for room are left to the next server", { timeout }, () =>
     }),
 );
 
+test("tasks that have not begun are not waited for", { timeout }, () =>
+    inDirectory(async (store) => {
+        const before = calls();
+        const tokens = await leaveFive(store);
+        const go = new Gate();
+        const full = taking(store, 2, go.opened);
+        await full.server.listenHttp({ drainMs: 3_600_000 });
+        await until(() => calls() === before + 5);
+        const closed = full.server.close();
+        await new Promise(setImmediate); // from here on no task begins
+        go.open();
+        await closed;
+        assert.equal(full.begun.length, 2);
+        assert.equal(calls(), before);
+
+        const { server, begun } = taking(store, 5, Promise.resolve());
+        const session = await open((await server.listenHttp()).url);
+        const results = tokens.map((token) => session.resume(token).result());
+        for (const { text } of await Promise.all(results)) assert.equal(text, "1 2");
+        assert.equal(begun.length, 3);
+        await session.close();
+        await server.close();
+    }),
+);
+
 test("while a store is closed a server is given another one", { timeout }, () =>
     inDirectory(async (name) => {
         const server = new Server({ name: "again", store: name });

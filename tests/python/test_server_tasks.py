@@ -413,6 +413,33 @@ def test_tasks_that_have_not_begun_are_left_to_the_next_server(
     run(work)
 
 
+@pytest.mark.parametrize("max_calls", [2, 5])
+def test_tasks_that_have_not_begun_are_not_waited_for(
+    nothing_left: None, tmp_path: Path, max_calls: int
+) -> None:
+    """A server that ends while it takes tasks over waits for those that it runs."""
+
+    async def work() -> None:
+        path = tmp_path / "tasks.db"
+        taking = _Taking(path, max_calls)
+        serving = taking.server.serving(http="127.0.0.1:0", drain=3600)
+        await serving.start()
+        (host,) = taking.server._hosts.values()
+        if max_calls == 5:
+            host.is_draining = True
+        tokens = await _leave_five(path)
+        await _until(lambda: len(host._waiting) + len(taking.begun) == 5)
+        taking.go.set()
+        await asyncio.wait_for(serving.aclose(), 60)
+        after = _Taking(path, 5)
+        after.go.set()
+        async with after.server.serving(http="127.0.0.1:0") as serving:
+            assert await _results(serving.url, tokens) == ["1 2"] * 5
+        assert len(after.begun) + len(taking.begun) == 5
+
+    run(work)
+
+
 WAYS = ["pair", "http"]
 
 

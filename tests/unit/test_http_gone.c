@@ -184,6 +184,63 @@ static void a_short_poll_interval_is_a_short_wait(void **state)
     end(&s);
 }
 
+/* ---- tasks that were taken over ---- */
+
+static void leave(void *user, segue_call *call)
+{
+    (void)user;
+    segue_call_free(call);
+}
+
+static void keep_call(void *user, segue_call *call)
+{
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
+    (void)user;
+    events.on_cancel = leave;
+    assert_int_equal(segue_call_watch(call, &events), SEGUE_OK);
+    away = call;
+}
+
+static void add_kept(segue_server *server)
+{
+    static const char json[] =
+        "{\"name\":\"kept\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    item.on_call = keep_call;
+    item.task = SEGUE_TASK_MUST;
+    item.flags = SEGUE_TOOL_RESTARTABLE;
+    assert_int_equal(
+        segue_server_add(server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &item, NULL),
+        SEGUE_OK);
+}
+
+/* The handler may not run yet, when many calls run. The next server can begin the task as
+ * well. Once the handler has sent something, its call is waited for. */
+static void a_task_that_was_taken_over_and_not_begun_is_not_waited_for(void **state)
+{
+    (void)state;
+    for (int begun = 0; begun < 2; begun++) {
+        http_stage first = {.add = add_kept}, next = {.add = add_kept};
+        char id[64];
+        begin(&first);
+        http_stage_start_task(&first, "kept", "{}", id);
+        http_stage_end(&first);
+        away = NULL;
+        idles = 0;
+        next.on_idle = count_idle;
+        next.listen.drain_ms = DRAIN_MS;
+        next.store = first.store;
+        http_stage_begin(&next);
+        http_stage_run(&next);
+        assert_non_null(away);
+        if (begun)
+            assert_int_equal(segue_call_send_text(away, "one", 3, NULL), SEGUE_OK);
+        http_stage_run(&next);
+        expect_close(&next, begun ? DRAIN_MS - 1000 : 0, begun ? DRAIN_MS + 1000 : 200);
+        end(&next);
+    }
+}
+
 /* ---- streams without a call ---- */
 
 static void a_get_stream_is_not_waited_for(void **state)
@@ -226,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_task_that_nobody_fetches_is_not_waited_for),
         cmocka_unit_test(a_client_that_polls_has_its_poll_interval),
         cmocka_unit_test(a_short_poll_interval_is_a_short_wait),
+        cmocka_unit_test(a_task_that_was_taken_over_and_not_begun_is_not_waited_for),
         cmocka_unit_test(a_get_stream_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     call->invoke_due = true;
     call->resumed = again;
     call->resumed_segment = op->head.next_seg - 1;
+    call->resumed_log = op->head.next_log;
     call->origin = op->served->origin;
     op->served->origin = NULL;
     TAILQ_INIT(&call->decoded);

@@ -56,6 +56,8 @@ struct segue_call {
      * if `has_text` is true */
     uint64_t text;
     uint64_t resumed_segment;
+    /* a resumed call: the position of the first entry that belongs to this server */
+    uint64_t resumed_log;
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
     /* what the handler learns of the HTTP request that made the call (origin.h), a

@@ -1,7 +1,9 @@
 /* Decides whether a server whose listener closes must still wait for clients to come
  * back. It waits for
  *   - a call that runs and whose client can come back with a resume token, a task id, an
- *     idempotency key or an event id, until the call has ended;
+ *     idempotency key or an event id, until the call has ended. A call that this server
+ *     has taken over counts as soon as it has made something here. Before that the next
+ *     server can begin it as well;
  *   - a client that reads the rest of a task, until the client has the end or has left;
  *   - a client that is away and does not have the end of its call, for the time after
  *     which it was asked to come back (the poll interval of a task, the retry time of a
@@ -16,13 +18,20 @@
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
 
+/* True for a call that was taken over from another server and has made nothing here. Its
+ * handler may not even run yet: in the SDKs it waits while many calls run. */
+static bool is_unbegun(const segue_call *call)
+{
+    return call->resumed && call->op->head.next_log == call->resumed_log;
+}
+
 /* True when the client of this call can come back. An operation has a call until the end
  * of the operation is stored. After that the client has the end, or finds the end in the
  * store. */
 static bool can_come_back(const segue_call *call)
 {
     const sgi_op *op = call->op;
-    return op->served->call == call &&
+    return op->served->call == call && !is_unbegun(call) &&
            (sgi_op_is_known(op) || (op->served->reply && op->served->reply->peer &&
                                     op->served->reply->peer->session));
 }

@@ -1096,7 +1096,9 @@ typedef struct segue_listen_options {
                                   event stream, so that proxies see data; default 200 */
     /* The longest time that the end takes after segue_listener_close; default 10000. The
      * listener ends earlier when nobody is left to wait for. It waits for
-     * - calls that run, as long as their client is connected or can come back;
+     * - calls that run, as long as their client is connected or can come back. A call
+     *   that was taken over from another server counts once its handler has sent
+     *   something: before that the next server can begin it as well;
      * - a client that is connected and has not received all of its answer or stream;
      * - a client that is away, if only this process has the end of its call: the store
      *   ends with the process, or the call is a plain call of a session that began with
