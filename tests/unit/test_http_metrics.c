@@ -221,6 +221,40 @@ static void the_path_is_checked(void **state)
     http_stage_end(&s);
 }
 
+/* Returns the status of the answer when one allocation fails; 0 = the connection has
+ * ended without an answer. */
+static int status_without(http_stage *s, size_t at)
+{
+    http_caller c;
+    http_caller_open(s, &c);
+    test_mem_rearm(&s->mem);
+    s->mem.fail_at = at;
+    http_caller_say(&c, GET "\r\n");
+    http_stage_run(s);
+    http_caller_look(&c);
+    int status = c.len ? atoi(c.in + strlen("HTTP/1.1 ")) : 0;
+    http_caller_close(&c);
+    return status;
+}
+
+static void without_memory_a_request_is_refused(void **state)
+{
+    http_stage s = {0};
+    int refused = 0, status;
+    size_t at = 0;
+    (void)state;
+    begin(&s);
+    do {
+        status = status_without(&s, ++at);
+        refused += status == 503;
+        assert_true(status == 200 || status == 503 || status == 0);
+    } while (s.mem.failed);
+    assert_int_equal(status, 200);
+    assert_true(refused > 0);
+    test_mem_rearm(&s.mem);
+    http_stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_caller_that_the_application_refuses_gets_nothing),
         cmocka_unit_test(all_servers_of_the_listener_are_there),
         cmocka_unit_test(the_path_is_checked),
+        cmocka_unit_test(without_memory_a_request_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,6 +355,25 @@ static void the_function_checks_its_arguments(void **state)
     http_stage_end(&s);
 }
 
+static void without_memory_there_is_no_text(void **state)
+{
+    http_stage s = {0};
+    size_t len = 0, at = 0;
+    segue_status status;
+    (void)state;
+    http_stage_begin(&s);
+    ask(&s, http_call("1", "greet", "{\"name\":\"Ada\"}"));
+    do {
+        test_mem_rearm(&s.mem);
+        s.mem.fail_at = ++at;
+        status = segue_server_metrics(s.server, NULL, &len);
+        assert_int_equal(status, s.mem.failed ? SEGUE_E_NOMEM : SEGUE_OK);
+    } while (status != SEGUE_OK);
+    assert_true(at > 3);
+    test_mem_rearm(&s.mem);
+    http_stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +387,7 @@ int main(void)
         cmocka_unit_test(streams_and_limits_are_counted),
         cmocka_unit_test(segments_and_commits_are_counted),
         cmocka_unit_test(the_function_checks_its_arguments),
+        cmocka_unit_test(without_memory_there_is_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
