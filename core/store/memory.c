@@ -136,6 +136,20 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return SEGUE_OK;
 }
 
+static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+{
+    sgi_memory_store *store = self;
+    struct sgi_memory_list *const lists[] = {&store->live, &store->loose, &store->ended};
+    const sgi_memory_operation *op;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        TAILQ_FOREACH(op, lists[i], link) {
+            segue_store_record record = record_of(op);
+            if (fn(user, &record))
+                return SEGUE_OK;
+        }
+    return SEGUE_OK;
+}
+
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     sgi_memory_store *store = self;
@@ -214,6 +228,7 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
                                               .purge = purge,
                                               .free = free_store,
                                               .list = list,
+                                              .scan = scan,
                                               .stats = tell_stats};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;

@@ -226,6 +226,7 @@ segue_status sgi_store_postgres_new(const char *url, const segue_store_options *
                                               .purge = sgi_pg_purge,
                                               .free = free_store,
                                               .list = sgi_pg_list,
+                                              .scan = sgi_pg_scan,
                                               .set_wake = sgi_pg_set_wake,
                                               .follow = sgi_pg_follow,
                                               .post = sgi_pg_post_command,

@@ -122,6 +122,9 @@ static const char LIST_BEHIND[] =
     "SELECT " SGI_PG_RECORD " FROM @.operation WHERE principal = $1"
     " AND (created, task_id) < ($3, $4) ORDER BY created DESC, task_id DESC LIMIT $2";
 
+static const char SCAN[] = "SELECT " SGI_PG_RECORD " FROM @.operation WHERE task_id > $1"
+                           " ORDER BY task_id LIMIT $2";
+
 /* Passes the records of a page to fn. *last receives the last passed record. *more
  * becomes true when another page can follow. */
 static segue_status show_list(const PGresult *result, segue_store_record *last,
@@ -140,22 +143,40 @@ static segue_status show_list(const PGresult *result, segue_store_record *last,
     return SEGUE_OK;
 }
 
-segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_ms,
-                         const char *task_id, segue_store_record_fn fn, void *user)
+/* Begins the call that fetches the page behind `last`. */
+static void begin_list(sgi_pg_store *store, const uint8_t *principal,
+                       const segue_store_record *last)
 {
-    sgi_pg_store *store = self;
-    segue_store_record last = {.task_id = task_id, .created_ms = created_ms};
+    sgi_pg_begin_call(store, last->task_id ? LIST_BEHIND : LIST);
+    sgi_pg_arg_bytes(&store->call, principal, SEGUE_STORE_HASH_SIZE);
+    sgi_pg_arg_int64(&store->call, LIST_PAGE);
+    if (last->task_id) {
+        sgi_pg_arg_int64(&store->call, last->created_ms);
+        sgi_pg_arg_bytes(&store->call, last->task_id, strlen(last->task_id));
+    }
+}
+
+static void begin_scan(sgi_pg_store *store, const segue_store_record *last)
+{
+    sgi_pg_begin_call(store, SCAN);
+    sgi_pg_arg_bytes(&store->call, last->task_id ? last->task_id : "",
+                     last->task_id ? strlen(last->task_id) : 0);
+    sgi_pg_arg_int64(&store->call, LIST_PAGE);
+}
+
+/* principal: NULL = the operations of all principals, by task id. */
+static segue_status show_pages(sgi_pg_store *store, const uint8_t *principal,
+                               segue_store_record last, segue_store_record_fn fn,
+                               void *user)
+{
     char text[SGI_STORE_TASK_MAX + 1];
     segue_status status = SEGUE_OK;
     for (bool more = true; more && !status;) {
         PGresult *result;
-        sgi_pg_begin_call(store, last.task_id ? LIST_BEHIND : LIST);
-        sgi_pg_arg_bytes(&store->call, principal, SEGUE_STORE_HASH_SIZE);
-        sgi_pg_arg_int64(&store->call, LIST_PAGE);
-        if (last.task_id) {
-            sgi_pg_arg_int64(&store->call, last.created_ms);
-            sgi_pg_arg_bytes(&store->call, last.task_id, strlen(last.task_id));
-        }
+        if (principal)
+            begin_list(store, principal, &last);
+        else
+            begin_scan(store, &last);
         status = sgi_pg_execute(store, &result, NULL);
         if (status)
             break;
@@ -163,4 +184,16 @@ segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_m
         sgi_pq.PQclear(result);
     }
     return status;
+}
+
+segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user)
+{
+    segue_store_record last = {.task_id = task_id, .created_ms = created_ms};
+    return show_pages(self, principal, last, fn, user);
+}
+
+segue_status sgi_pg_scan(void *self, segue_store_record_fn fn, void *user)
+{
+    return show_pages(self, NULL, (segue_store_record){0}, fn, user);
 }

@@ -240,6 +240,7 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
                                               .purge = sgi_redis_purge,
                                               .free = free_store,
                                               .list = sgi_redis_list,
+                                              .scan = sgi_redis_scan,
                                               .set_wake = sgi_redis_set_wake_callback,
                                               .follow = sgi_redis_follow,
                                               .post = sgi_redis_post_command,

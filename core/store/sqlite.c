@@ -299,6 +299,7 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .purge = sgi_sqlite_purge,
                                               .free = free_store,
                                               .list = sgi_sqlite_list,
+                                              .scan = sgi_sqlite_scan,
                                               .set_wake = sgi_sqlite_set_wake_callback,
                                               .follow = sgi_sqlite_follow_log,
                                               .post = sgi_sqlite_post_command,

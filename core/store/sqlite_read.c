@@ -163,3 +163,12 @@ segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t creat
     sqlite3_reset(statement);
     return status;
 }
+
+segue_status sgi_sqlite_scan(void *self, segue_store_record_fn fn, void *user)
+{
+    sgi_sqlite_store *store = self;
+    sqlite3_stmt *statement = store->statements[SGI_SQLITE_SCAN];
+    segue_status status = show_records(store, statement, fn, user);
+    sqlite3_reset(statement);
+    return status;
+}

@@ -44,6 +44,7 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_LIST_BEHIND] = RECORD "WHERE principal = ?1"
                                       " AND (created, task_id) < (?2, ?3)"
                                       " ORDER BY created DESC, task_id DESC",
+    [SGI_SQLITE_SCAN] = RECORD "ORDER BY op",
     [SGI_SQLITE_OTHER_OWNER] =
         "SELECT owner FROM operation WHERE ended = 0 AND owner > ?1"
         " ORDER BY owner LIMIT 1",

@@ -25,6 +25,7 @@ typedef enum sgi_sqlite_statement {
     SGI_SQLITE_READ,
     SGI_SQLITE_LIST,
     SGI_SQLITE_LIST_BEHIND,
+    SGI_SQLITE_SCAN,
     SGI_SQLITE_OTHER_OWNER,
     SGI_SQLITE_ORPHANS,
     SGI_SQLITE_SET_OWNER,
@@ -195,6 +196,7 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
                              segue_store_entry_fn fn, void *user);
 segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t created_ms,
                              const char *task_id, segue_store_record_fn fn, void *user);
+segue_status sgi_sqlite_scan(void *self, segue_store_record_fn fn, void *user);
 
 /* Removes an operation: its row at once, and as many of its log rows as one step allows.
  * Returns SQLite's code. */

@@ -233,6 +233,16 @@ segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
     return status;
 }
 
+segue_status sgi_store_scan(segue_store *store, segue_store_record_fn fn, void *user)
+{
+    if (!store->vtable.scan)
+        return SEGUE_E_UNSUPPORTED;
+    pthread_mutex_lock(&store->lock);
+    segue_status status = store->vtable.scan(store->self, fn, user);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
 void sgi_store_stats(segue_store *store, segue_store_stats *stats)
 {
     if (!store->vtable.stats)

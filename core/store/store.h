@@ -32,7 +32,7 @@ int32_t sgi_store_records(const segue_store *store);
 /* True when the store can list operations. */
 bool sgi_store_can_list(const segue_store *store);
 
-/* The callbacks of find, read, claim and list run under the mutex, so they must not call
+/* The callbacks of find, read, claim, list and scan run under the mutex, so they must not call
  * the store.
  *
  * sgi_store_commit returns SEGUE_E_STATE when an APPEND would repeat a number or leave a
@@ -56,6 +56,9 @@ segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void 
 segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
                             int64_t created_ms, const char *task_id,
                             segue_store_record_fn fn, void *user);
+/* Calls fn for all operations, in any order, perhaps for one twice. Returns
+ * SEGUE_E_UNSUPPORTED when the store cannot do this. */
+segue_status sgi_store_scan(segue_store *store, segue_store_record_fn fn, void *user);
 /* Purges operations in one bounded step. *next_ms receives the time of the next call:
  * now_ms when more operations are already due, and INT64_MAX when no operation will ever
  * be due. */

@@ -251,6 +251,12 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
                    : sgi_store_list(f->inner, principal, created_ms, task_id, fn, user);
 }
 
+static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+{
+    fault_store *f = self;
+    return f->dead ? SEGUE_E_STORE : sgi_store_scan(f->inner, fn, user);
+}
+
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     fault_store *f = self;
@@ -306,6 +312,7 @@ static fault_store *make(const char *path, int32_t blocking, segue_store **handl
     vtable.purge = purge;
     vtable.free = free_store;
     vtable.list = list;
+    vtable.scan = scan;
     vtable.records = records;
     f->records = SGI_RECORDS;
     if (segue_store_custom(&vtable, f, NULL, handle) != SEGUE_OK)

@@ -162,6 +162,18 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return leave(s, status);
 }
 
+static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+{
+    shared_store *s = self;
+    segue_status status = enter(s);
+    int stop = status != SEGUE_OK;
+    for (size_t b = 0; !stop && b < SHARED_BUCKETS; b++)
+        for (shared_op *o = s->place->buckets[SHARED_BY_ID][b]; o && !stop;
+             o = o->next[SHARED_BY_ID])
+            stop = fn(user, &o->record) != 0;
+    return leave(s, status);
+}
+
 /* ---- the change feed ---- */
 
 static void set_wake(void *self, void (*wake)(void *user), void *user)
@@ -395,6 +407,7 @@ segue_status shared_store_new(shared_place *place, const shared_options *options
     table.purge = purge;
     table.free = free_store;
     table.list = list;
+    table.scan = scan;
     table.set_wake = set_wake;
     table.follow = follow_log;
     table.post = post;

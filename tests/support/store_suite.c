@@ -578,6 +578,49 @@ static void list_shows_what_a_principal_has(void **state)
     sgi_store_unref(store);
 }
 
+typedef struct scanning {
+    bool found[200]; /* by the number of the operation */
+    int passed;
+    int left; /* number of operations to pass before the callback stops the scan */
+} scanning;
+
+static int32_t take_scanned(void *user, const segue_store_record *record)
+{
+    scanning *s = user;
+    for (uint32_t n = 0; n < sizeof s->found; n++) {
+        test_record r;
+        test_record_init(&r, n);
+        if (strcmp(r.record.task_id, record->task_id) != 0)
+            continue;
+        assert_memory_equal(record->id, r.record.id, sizeof r.record.id);
+        assert_int_equal(record->data_len, r.record.data_len);
+        assert_memory_equal(record->data, r.record.data, r.record.data_len);
+        assert_int_equal(record->ended, n == 3);
+        s->found[n] = true;
+    }
+    s->passed++;
+    return --s->left == 0;
+}
+
+static void a_scan_shows_what_all_principals_have(void **state)
+{
+    segue_store *store = store_suite_open_empty(state, NULL);
+    scanning s = {.left = 1};
+    assert_int_equal(sgi_store_scan(store, take_scanned, &s), SEGUE_OK);
+    assert_int_equal(s.passed, 0);
+    for (uint32_t n = 0; n < 150; n++) /* more than a page of any store */
+        must_create_of(store, n, (int)(n % 11), 1000 - (int64_t)(n * 7 % 20));
+    assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
+    s = (scanning){.left = 1000};
+    assert_int_equal(sgi_store_scan(store, take_scanned, &s), SEGUE_OK);
+    for (uint32_t n = 0; n < 150; n++)
+        assert_true(s.found[n]);
+    s = (scanning){.left = 7};
+    assert_int_equal(sgi_store_scan(store, take_scanned, &s), SEGUE_OK);
+    assert_int_equal(s.passed, 7);
+    sgi_store_unref(store);
+}
+
 /* Checks that pages show each operation once, even if the operation at the start of a
  * page was deleted. */
 static void list_goes_on_while_operations_come_and_go(void **state)
@@ -655,6 +698,7 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(claim_stopped_early_leaves_the_rest),
         cmocka_unit_test(list_shows_what_a_principal_has),
         cmocka_unit_test(list_goes_on_while_operations_come_and_go),
+        cmocka_unit_test(a_scan_shows_what_all_principals_have),
         cmocka_unit_test(store_suite_many_operations),
         cmocka_unit_test(store_suite_threads_share_a_store),
         cmocka_unit_test(store_suite_random_batches_match_a_model),

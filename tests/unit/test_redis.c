@@ -18,7 +18,7 @@ static const char *const rules[] = {
     "on >word ~{segue}:* resetchannels &{segue}:* -@all",
     "+evalsha +script|load +info +config|get +ping +select +subscribe +publish +time",
     "+get +set +getrange +del +unlink +exists +incr +pexpire",
-    "+hget +hmget +hset +hdel +hlen +hgetall +hexists +hincrby",
+    "+hget +hmget +hset +hdel +hlen +hgetall +hscan +hexists +hincrby",
     "+sadd +srem +smove +scard +smembers +srandmember +rpush +lrange +llen +ltrim",
     "+zadd +zrem +zcard +zrange +zrangebylex +zrevrangebylex",
     "+xadd +xlen +xrange +xdel",

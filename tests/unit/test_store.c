@@ -97,6 +97,11 @@ static segue_status outside_list(void *self, const uint8_t *principal, int64_t c
                           user);
 }
 
+static segue_status outside_scan(void *self, segue_store_record_fn fn, void *user)
+{
+    return sgi_store_scan(((outside *)self)->inner, fn, user);
+}
+
 static void outside_free(void *self)
 {
     sgi_store_unref(((outside *)self)->inner);
@@ -110,7 +115,8 @@ static const segue_store_vtable outside_vtable = {.struct_size = sizeof outside_
                                                   .claim = outside_claim,
                                                   .purge = outside_purge,
                                                   .free = outside_free,
-                                                  .list = outside_list};
+                                                  .list = outside_list,
+                                                  .scan = outside_scan};
 
 static segue_status open_outside(const segue_store_options *options, segue_store **out)
 {

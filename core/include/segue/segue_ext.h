@@ -707,6 +707,10 @@ typedef struct segue_store_vtable {
      * Optional: without this function a server has no tasks/list. */
     segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
                          const char *task_id, segue_store_record_fn fn, void *user);
+    /* Passes all operations of all principals to fn, in any order. An operation that is
+     * made or deleted meanwhile may be missing, and an operation may be passed twice.
+     * Optional: without this function the tools for stores cannot list. */
+    segue_status (*scan)(void *self, segue_store_record_fn fn, void *user);
 
     /* The next four functions are for a store to which other processes write too. Set
      * all four or none. */

@@ -1,0 +1,109 @@
+/* Shows all operations of a Redis store. The hash from task ids to ids is read in steps of
+ * HSCAN, and the operations of a step are found together. HSCAN may return a task id
+ * twice. */
+#include "store/redis_store.h"
+
+#include "base/thresholds.h"
+
+#define STEP SGI_THRESHOLD(redis_scan_step)
+#define CURSOR_MAX 24
+#define FOUND_MAX 64 /* operations that are found with one exchange */
+
+typedef struct scan {
+    sgi_redis_store *store;
+    segue_store_record_fn fn;
+    void *user;
+    char cursor[CURSOR_MAX]; /* decimal; "0" = the scan is at its beginning, or over */
+    bool stop;
+} scan;
+
+static segue_status read_step(scan *s, redisReply **step)
+{
+    sgi_redis_store *store = s->store;
+    sgi_buf *commands = &store->commands;
+    sgi_buf_reset(commands, SIZE_MAX);
+    sgi_redis_command_begin(commands, 5);
+    sgi_redis_arg_text(commands, "HSCAN");
+    sgi_redis_arg_key(store, commands, "task", NULL);
+    sgi_redis_arg_text(commands, s->cursor);
+    sgi_redis_arg_text(commands, "COUNT");
+    sgi_redis_arg_int(commands, STEP);
+    segue_status status = sgi_redis_execute(store, 1, step);
+    if (status)
+        return status;
+    const redisReply *reply = *step;
+    if (sgi_redis_is_array(reply, 2) && sgi_redis_is_text(reply->element[0]) &&
+        reply->element[0]->len < sizeof s->cursor &&
+        sgi_redis_is_array(reply->element[1], 0)) {
+        memcpy(s->cursor, reply->element[0]->str, reply->element[0]->len + 1);
+        return SEGUE_OK;
+    }
+    freeReplyObject(*step);
+    return SEGUE_E_STORE_CORRUPT;
+}
+
+/* Passes a record to the callback. An operation that is gone meanwhile is left out. */
+static segue_status show(scan *s, const redisReply *found)
+{
+    segue_store_record record;
+    char text[SGI_STORE_TASK_MAX + 1];
+    if (found->type == REDIS_REPLY_INTEGER)
+        return found->integer == SEGUE_E_NOT_FOUND ? SEGUE_OK
+                                                   : (segue_status)found->integer;
+    if (!sgi_redis_is_array(found, 4) ||
+        !sgi_redis_fill_record(found->element, &record, text))
+        return SEGUE_E_STORE_CORRUPT;
+    s->stop = s->stop || s->fn(s->user, &record) != 0;
+    return SEGUE_OK;
+}
+
+/* Finds up to `count` operations, whose task ids are each second element of `names`. */
+static segue_status show_some(scan *s, redisReply *const *names, size_t count)
+{
+    redisReply *found[FOUND_MAX];
+    sgi_redis_store *store = s->store;
+    sgi_buf_reset(&store->commands, SIZE_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!sgi_redis_is_text(names[2 * i]))
+            return SEGUE_E_STORE_CORRUPT;
+        sgi_redis_begin_script(store, SGI_REDIS_FIND, 2);
+        sgi_redis_arg_text(&store->commands, "task");
+        sgi_redis_arg(&store->commands, names[2 * i]->str, names[2 * i]->len);
+    }
+    segue_status status = sgi_redis_execute(store, count, found);
+    if (status)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        if (!status && !s->stop)
+            status = show(s, found[i]);
+        freeReplyObject(found[i]);
+    }
+    return status;
+}
+
+static segue_status show_step(scan *s, const redisReply *names)
+{
+    segue_status status = SEGUE_OK;
+    size_t count = names->elements / 2;
+    for (size_t at = 0; at < count && !status && !s->stop;) {
+        size_t some = count - at < FOUND_MAX ? count - at : FOUND_MAX;
+        status = show_some(s, names->element + 2 * at, some);
+        at += some;
+    }
+    return status;
+}
+
+segue_status sgi_redis_scan(void *self, segue_store_record_fn fn, void *user)
+{
+    scan s = {.store = self, .fn = fn, .user = user, .cursor = "0"};
+    segue_status status;
+    do {
+        redisReply *step;
+        status = read_step(&s, &step);
+        if (status)
+            break;
+        status = show_step(&s, step->element[1]);
+        freeReplyObject(step);
+    } while (!status && !s.stop && strcmp(s.cursor, "0") != 0);
+    return status;
+}
