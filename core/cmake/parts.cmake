@@ -37,7 +37,8 @@ endmacro()
 file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
     core/engine/*/*/*.c
-    core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c core/easy/*.c)
+    core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c core/easy/*.c
+    core/inspect/*.c)
 list(FILTER segue_sources EXCLUDE REGEX "/absent_[a-z]+[.]c$")
 if(SEGUE_BUNDLED)
     list(APPEND segue_sources ${bundled_sources})

@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include "guard.h"
+#include "look.h"
 #include "options.h"
 #include "peek.h"
 #include "service.h"
@@ -120,6 +121,8 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     if (argc > 1 && !strcmp(argv[1], "--guard"))
         return guard_run_arguments(argc - 2, argv + 2);
+    if (argc > 1 && !strcmp(argv[1], "store"))
+        return look_run(argc - 1, argv + 1);
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;

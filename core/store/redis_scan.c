@@ -1,19 +1,18 @@
-/* Shows all operations of a Redis store. The hash from task ids to ids is read in steps of
- * HSCAN, and the operations of a step are found together. HSCAN may return a task id
+/* Shows all operations of a Redis store. The hash from task ids to ids is read in steps
+ * of HSCAN, and the operations of a step are found together. HSCAN may return a task id
  * twice. */
 #include "store/redis_store.h"
 
 #include "base/thresholds.h"
 
 #define STEP SGI_THRESHOLD(redis_scan_step)
-#define CURSOR_MAX 24
-#define FOUND_MAX 64 /* operations that are found with one exchange */
+#define AT_ONCE 64 /* operations that are found with one exchange */
 
 typedef struct scan {
     sgi_redis_store *store;
     segue_store_record_fn fn;
     void *user;
-    char cursor[CURSOR_MAX]; /* decimal; "0" = the scan is at its beginning, or over */
+    char cursor[24]; /* decimal; "0" = the scan is at its beginning, or over */
     bool stop;
 } scan;
 
@@ -60,7 +59,7 @@ static segue_status show(scan *s, const redisReply *found)
 /* Finds up to `count` operations, whose task ids are each second element of `names`. */
 static segue_status show_some(scan *s, redisReply *const *names, size_t count)
 {
-    redisReply *found[FOUND_MAX];
+    redisReply *found[AT_ONCE];
     sgi_redis_store *store = s->store;
     sgi_buf_reset(&store->commands, SIZE_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -86,7 +85,7 @@ static segue_status show_step(scan *s, const redisReply *names)
     segue_status status = SEGUE_OK;
     size_t count = names->elements / 2;
     for (size_t at = 0; at < count && !status && !s->stop;) {
-        size_t some = count - at < FOUND_MAX ? count - at : FOUND_MAX;
+        size_t some = count - at < AT_ONCE ? count - at : AT_ONCE;
         status = show_some(s, names->element + 2 * at, some);
         at += some;
     }

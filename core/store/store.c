@@ -215,6 +215,11 @@ segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void 
     return status;
 }
 
+const sgi_mem *sgi_store_mem(const segue_store *store)
+{
+    return &store->mem;
+}
+
 bool sgi_store_can_list(const segue_store *store)
 {
     return store->vtable.list != NULL;
@@ -328,10 +333,9 @@ void sgi_store_unlisten(sgi_store_listener *listener)
     sgi_listeners_remove(&store->listeners, listener);
 }
 
-segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
-                                    const char *data, size_t len)
+segue_status sgi_store_post(segue_store *store, const uint8_t *id, const char *data,
+                            size_t len)
 {
-    segue_store *store = sgi_listeners_store(by);
     pthread_mutex_lock(&store->lock);
     segue_status status = store->vtable.post
                               ? store->vtable.post(store->self, id, data, len)
@@ -340,6 +344,12 @@ segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
     return status || store->vtable.post
                ? status
                : sgi_listeners_post_command(&store->listeners, id, data, len);
+}
+
+segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
+                                    const char *data, size_t len)
+{
+    return sgi_store_post(sgi_listeners_store(by), id, data, len);
 }
 
 typedef struct asking {

@@ -29,11 +29,14 @@ bool sgi_store_is_volatile(const segue_store *store);
  * (core/docs/upgrades.md); at most SGI_RECORDS. */
 int32_t sgi_store_records(const segue_store *store);
 
+/* The memory functions of the store. */
+const sgi_mem *sgi_store_mem(const segue_store *store);
+
 /* True when the store can list operations. */
 bool sgi_store_can_list(const segue_store *store);
 
-/* The callbacks of find, read, claim, list and scan run under the mutex, so they must not call
- * the store.
+/* The callbacks of find, read, claim, list and scan run under the mutex, so they must not
+ * call the store.
  *
  * sgi_store_commit returns SEGUE_E_STATE when an APPEND would repeat a number or leave a
  * hole, and SEGUE_E_NOT_FOUND for an APPEND to, or the END of, an unknown operation. A
@@ -108,6 +111,9 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
  * listener of this handle follows. */
 segue_status sgi_store_post_command(sgi_store_listener *by, const uint8_t *id,
                                     const char *data, size_t len);
+/* The same without a listener, for a tool. */
+segue_status sgi_store_post(segue_store *store, const uint8_t *id, const char *data,
+                            size_t len);
 /* Delivers the listener's news (changes that others made) to fn. fn runs under a lock:
  * it must neither call the store nor wait. *within_ms receives the time in ms after
  * which the listener has to ask again: -1 = only after a wake-up call; 0 = at once,

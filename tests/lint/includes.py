@@ -27,7 +27,8 @@ ROOMS = {
     "store": {"base", "engine", "store"},
     "runtime": {"base", "wire", "engine", "store", "runtime"},
     "transport": {"base", "wire", "runtime", "transport"},
-    "api": {"base", "wire", "engine", "store", "runtime", "transport", "api"},
+    "inspect": {"base", "wire", "engine", "store", "inspect"},
+    "api": {"base", "wire", "engine", "store", "runtime", "transport", "inspect", "api"},
 }
 
 # The rooms that a room of the engine may use, besides itself and the files at engine's

@@ -40,6 +40,11 @@ const ELSEWHERE: Record<string, string> = {
     errorRead: "ErrorInfo",
     errorCopy: "an ErrorInfo is a copy",
     errorFree: "an ErrorInfo is a value",
+    storeList: "the command segue-mcp store",
+    storeShow: "the command segue-mcp store",
+    storeCommand: "the command segue-mcp store",
+    storeRemove: "the command segue-mcp store",
+    storeReadStats: "the command segue-mcp store",
     // A custom store's functions are called on a thread that waits for their answer, and
     // the thread of JavaScript may be waiting for that thread to end. The guide says so.
     storeCustom: "stores of the library: memory, SQLite, Redis",

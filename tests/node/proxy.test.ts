@@ -32,6 +32,13 @@ test("its options and its exit status are those of the program", () => {
     assert.equal(finish("proxy", "--", "/nowhere/program")[0], 3);
 });
 
+test("segue-mcp store is a command of the program", () => {
+    assert.match(finish("store", "--help")[1], /^usage: segue-proxy store ls STORE/);
+    const [status, , told] = finish("store", "ls", "/nowhere/tasks.db");
+    assert.equal(status, 1);
+    assert.match(told, /nowhere.*No such file/);
+});
+
 test("the command says what it can do", () => {
     assert.match(finish()[2], /^usage: segue-mcp run .*^ +segue-mcp proxy /ms);
     assert.equal(finish("tools")[0], 2);

@@ -36,6 +36,11 @@ ELSEWHERE = {
     "error_read": "ErrorInfo",
     "error_copy": "an ErrorInfo is a copy",
     "error_free": "an ErrorInfo is a tuple",
+    "store_list": "the command segue store",
+    "store_show": "the command segue store",
+    "store_command": "the command segue store",
+    "store_remove": "the command segue store",
+    "store_read_stats": "the command segue store",
 }
 # Functions that only the module has: its own, or two steps in one.
 OWN = {

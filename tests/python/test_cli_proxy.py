@@ -63,6 +63,17 @@ def test_a_call_passes() -> None:
     run(work)
 
 
+def test_store_is_a_command_of_the_program() -> None:
+    """It needs no further package, as the proxy."""
+    for command in ([sys.executable, "-m", "segue.cli"], [sys.executable, "-c", BARE]):
+        told = finish(*command, "store", "--help")
+        assert told.stdout.startswith("usage: segue-proxy store ls STORE"), told.stderr
+        told = finish(*command, "store", "ls", "/nowhere/tasks.db")
+        assert told.returncode == 1
+        assert "No such file" in told.stderr
+    assert "store" in finish(sys.executable, "-m", "segue.cli", "--help").stdout
+
+
 def test_the_process_becomes_the_proxy() -> None:
     """No process of Python stays between the caller and the proxy."""
     listen = ["--listen", "127.0.0.1:0", "--"]

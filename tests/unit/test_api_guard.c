@@ -368,6 +368,11 @@ STATUS(segue_transport_feed, segue_transport_feed(h, "x", 1))
 STATUS(segue_transport_writable, segue_transport_writable(h))
 STATUS(segue_transport_closed, segue_transport_closed(h))
 STATUS(segue_store_custom, segue_store_custom(h, NULL, NULL, NULL))
+STATUS(segue_store_list, segue_store_list(h, NULL, NULL, NULL))
+STATUS(segue_store_show, segue_store_show(h, NULL, 0, NULL, NULL, NULL))
+STATUS(segue_store_command, segue_store_command(h, NULL, "{}", 2, NULL))
+STATUS(segue_store_remove, segue_store_remove(h, NULL, NULL))
+STATUS(segue_store_read_stats, segue_store_read_stats(h, NULL))
 
 /* Reads the kind of the handle from the name: segue_<kind>_... */
 static enum kind kind_of(const char *name)

@@ -649,6 +649,7 @@ typedef struct segue_store_stats {
     int64_t purged;     /* number of operations that were removed after their purge_ms,
                            since the store was opened */
 } segue_store_stats;
+#define SEGUE_STORE_STATS_INIT SEGUE_INIT(segue_store_stats)
 
 /* The functions of a store. Calls come one at a time. A blocking store is called on a
  * separate thread. A non-blocking store is called under the library's lock: it must not
@@ -762,6 +763,66 @@ typedef struct segue_store_vtable {
 SEGUE_API segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
                                           const segue_store_options *options,
                                           segue_store **out);
+
+/* ---- looking into a store ----
+ *
+ * For tools: the operations of a store as JSON texts. The servers of the store may run or
+ * not. These functions claim nothing, so interrupted operations stay for the next server.
+ * They use the store at once, on the calling thread, and may block. Operations that
+ * servers keep for themselves, such as a kept seal_key, are not shown. */
+
+/* Receives one JSON object, valid during the call. Must not use the same store. Returns 0
+ * to continue, 1 to stop. */
+typedef int32_t (*segue_store_json_fn)(void *user, const char *json, size_t len);
+
+/* Shows a summary of each operation, the newest first: {"taskId","kind","tool","by",
+ * "dialect","status","statusMessage","isError","createdAt","lastUpdatedAt",
+ * "deletedAfter","keyed","entries","segments","bytes","restarts","checkpointBytes",
+ * "questions","unreadable"}. Times are those of MCP (ISO 8601). kind: "task" or "call".
+ * by: the name of the principal. status: as of a task of 2026-07-28. bytes: of the data
+ * of all entries of the log. questions: the open ones, at most 16,
+ * {"key","method","params"}. tool, by, dialect, statusMessage and deletedAfter may be
+ * missing. unreadable: true when a part is not what a server writes, else missing.
+ *
+ * Cost      reads the log of each operation that is shown.
+ * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_NOMEM; a status of
+ *           the store. */
+SEGUE_API segue_status segue_store_list(segue_store *store, segue_store_json_fn fn,
+                                        void *user, segue_error **error);
+
+/* Shows one operation: its summary with "params", the parameters of the call, and then
+ * each entry of its log with a number above `after`, in order: {"seq","kind","at",
+ * "segment","data"}. kind: segment, fields, replace, status, question, answer,
+ * checkpoint, result, error, cancelled, expired, notification, presence, restart, task.
+ * data: JSON; bytes that are no JSON are in "base64" instead.
+ *
+ * Returns   SEGUE_E_NOT_FOUND without such an operation; a status of the store. */
+SEGUE_API segue_status segue_store_show(segue_store *store, const char *task_id,
+                                        uint64_t after, segue_store_json_fn fn,
+                                        void *user, segue_error **error);
+
+/* Sends a command to the server that runs an operation, or to the next one that takes it
+ * over: {"cancel":1}, or {"answer":{"key":KEY,"response":RESULT}} for an open question.
+ *
+ * Returns   SEGUE_OK when the store keeps the command; SEGUE_E_INVALID for another text;
+ *           SEGUE_E_NOT_FOUND; SEGUE_E_TERMINAL when the operation has ended;
+ *           SEGUE_E_LIMIT when 64 commands wait for it; a status of the store. */
+SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_id,
+                                           const char *json, size_t len,
+                                           segue_error **error);
+
+/* Deletes an operation that has ended. Servers that have it in memory may show it until
+ * they restart.
+ *
+ * Returns   SEGUE_E_NOT_FOUND; SEGUE_E_STATE when the operation has not ended; a status
+ *           of the store. */
+SEGUE_API segue_status segue_store_remove(segue_store *store, const char *task_id,
+                                          segue_error **error);
+
+/* Gives the statistics of the store; members that it does not know are -1. stats: set
+ * struct_size (SEGUE_STORE_STATS_INIT). */
+SEGUE_API segue_status segue_store_read_stats(segue_store *store,
+                                              segue_store_stats *stats);
 
 #ifdef __cplusplus
 }

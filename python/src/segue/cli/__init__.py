@@ -1,7 +1,8 @@
 """The command ``segue``: inspects MCP servers, calls their tools and resumes their tasks.
 
 The command needs typer and rich, and ``import segue`` does not. `segue.cli.codes` lists
-the exit codes. ``segue proxy`` needs neither: it becomes the program segue-proxy.
+the exit codes. ``segue proxy`` and ``segue store`` need neither: they become the program
+segue-proxy.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """Runs the command with the arguments of the process, then ends the process."""
-    if sys.argv[1:2] == ["proxy"]:
+    if sys.argv[1:2] in (["proxy"], ["store"]):
         from segue.cli.proxy import become_proxy
 
-        become_proxy(sys.argv[2:])
+        become_proxy(sys.argv[2 if sys.argv[1] == "proxy" else 1 :])
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

@@ -350,6 +350,21 @@ def proxy_command(
     become_proxy(options or [])
 
 
+@app.command(
+    "store",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+def store_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND...", help="Those of segue store --help."),
+    ] = None,
+) -> None:
+    """Look into a store: its tasks, their logs, cancel, answer, verify."""
+    become_proxy(["store", *(words or [])])
+
+
 @task_app.command("ls")
 def task_ls_command(
     refresh: Annotated[

@@ -1,0 +1,320 @@
+#include "inspect/inspect.h"
+
+#include "base/crypto.h"
+#include "engine/error.h"
+#include "inspect/summary.h"
+#include "engine/log/op.h"
+
+#include <stdlib.h>
+
+#define INTERNAL "\"dev.segue/" /* how the tool of an operation of the server begins */
+
+void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
+                          segue_store_json_fn fn, void *user)
+{
+    *inspection = (sgi_inspection){.store = store, .fn = fn, .user = user};
+    /* the reader's seed is secret, because clients have chosen the keys in a store */
+    inspection->hooks.random = sgi_crypto_random;
+    inspection->env = (sgi_env){sgi_store_mem(store), &inspection->hooks};
+    sgi_json_reader_init(&inspection->reader, &inspection->env, SGI_JSON_MAX_BYTES,
+                         SGI_INSPECT_DEPTH);
+    sgi_buf_init(&inspection->json, inspection->env.mem);
+}
+
+void sgi_inspection_end(sgi_inspection *inspection)
+{
+    sgi_json_reader_free(&inspection->reader);
+    sgi_buf_free(&inspection->json);
+}
+
+bool sgi_inspection_accepts(sgi_inspection *inspection, sgi_str text)
+{
+    return sgi_json_read(&inspection->reader, text, NULL, 0, NULL, NULL);
+}
+
+segue_status sgi_inspection_pass(sgi_inspection *inspection)
+{
+    sgi_buf *json = &inspection->json;
+    segue_status status = json->failed ? SEGUE_E_NOMEM : SEGUE_OK;
+    if (status == SEGUE_OK)
+        inspection->stop = inspection->fn(inspection->user, json->p, json->len) != 0;
+    sgi_buf_reset(json, SGI_INSPECT_KEEP);
+    return status;
+}
+
+/* ---- records ---- */
+
+static int32_t copy_record(void *user, const segue_store_record *record)
+{
+    sgi_inspected_record *copy = user;
+    size_t task_len = strlen(record->task_id) + 1;
+    sgi_buf_add(&copy->bytes, record->task_id, task_len);
+    sgi_buf_add(&copy->bytes, record->data, record->data_len);
+    copy->head = *record;
+    copy->head.task_id = copy->bytes.p;
+    copy->head.data = copy->bytes.p + task_len;
+    return 1;
+}
+
+static bool is_internal(const segue_store_record *record)
+{
+    sgi_json tool = sgi_json_get((sgi_json){record->data, record->data_len}, "tool");
+    return sgi_str_begins(tool, SGI_STR(INTERNAL));
+}
+
+segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
+                                 sgi_inspected_record *record)
+{
+    sgi_buf_init(&record->bytes, inspection->env.mem);
+    segue_status status =
+        sgi_store_find(inspection->store, task_id, NULL, copy_record, record);
+    if (status == SEGUE_OK && record->bytes.failed)
+        status = SEGUE_E_NOMEM;
+    if (status == SEGUE_OK && is_internal(&record->head))
+        status = SEGUE_E_NOT_FOUND;
+    if (status != SEGUE_OK)
+        sgi_buf_free(&record->bytes);
+    return status;
+}
+
+/* The data of the record when it is an object, else nothing. */
+static sgi_json data_of(sgi_inspection *inspection, const segue_store_record *record)
+{
+    sgi_str text = {record->data, record->data_len};
+    sgi_json data = sgi_json_trim(text);
+    return sgi_inspection_accepts(inspection, text) &&
+                   sgi_json_kind_of(data) == SGI_JSON_OBJECT
+               ? data
+               : (sgi_json){0};
+}
+
+/* ---- summaries ---- */
+
+typedef struct folding {
+    sgi_inspection *inspection;
+    sgi_summary *summary;
+} folding;
+
+static int32_t fold_entry(void *user, const segue_store_entry *entry)
+{
+    folding *f = user;
+    sgi_summary_add(f->summary, f->inspection, entry);
+    return 0;
+}
+
+/* params: true = the summary has the parameters of the call, too. */
+static segue_status pass_summary(sgi_inspection *inspection,
+                                 const segue_store_record *record, bool params)
+{
+    sgi_summary summary;
+    folding f = {inspection, &summary};
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_json data = data_of(inspection, record);
+    sgi_summary_init(&summary, inspection->env.mem);
+    segue_status status =
+        sgi_store_read(inspection->store, record->id, 0, fold_entry, &f);
+    if (status == SEGUE_OK) {
+        sgi_jw_open(&w, '{');
+        sgi_summary_write(&summary, &w, record, data);
+        if (params && sgi_json_get(data, "params").n)
+            sgi_jw_member_raw(&w, "params", sgi_json_get(data, "params"));
+        sgi_jw_close(&w, '}');
+        status = sgi_inspection_pass(inspection);
+    }
+    sgi_summary_free(&summary);
+    return status;
+}
+
+/* ---- all operations ---- */
+
+/* An operation of the list, until its turn has come. */
+typedef struct place {
+    int64_t created_ms;
+    char *task_id;
+} place;
+
+typedef struct places {
+    const sgi_mem *mem;
+    place *all;
+    size_t count, cap;
+    bool failed;
+} places;
+
+static bool grow(places *p)
+{
+    size_t cap = p->cap ? 2 * p->cap : 256;
+    place *more = sgi_realloc(p->mem, p->all, p->cap * sizeof *more, cap * sizeof *more);
+    if (!more)
+        return false;
+    p->all = more;
+    p->cap = cap;
+    return true;
+}
+
+static int32_t note_place(void *user, const segue_store_record *record)
+{
+    places *p = user;
+    p->failed = p->failed || (p->count == p->cap && !grow(p));
+    char *task_id = p->failed ? NULL : sgi_text_dup(p->mem, sgi_str_of(record->task_id));
+    p->failed = !task_id;
+    if (task_id)
+        p->all[p->count++] = (place){record->created_ms, task_id};
+    return p->failed;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->created_ms != y->created_ms)
+        return x->created_ms < y->created_ms ? 1 : -1;
+    return strcmp(y->task_id, x->task_id);
+}
+
+/* An operation that is gone meanwhile, or that the server itself uses, is left out. */
+static segue_status pass_place(sgi_inspection *inspection, const place *at)
+{
+    sgi_inspected_record record;
+    segue_status status = sgi_inspection_find(inspection, at->task_id, &record);
+    if (status == SEGUE_OK) {
+        status = pass_summary(inspection, &record.head, false);
+        sgi_buf_free(&record.bytes);
+    }
+    return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
+}
+
+segue_status sgi_inspect_all(sgi_inspection *inspection)
+{
+    places p = {.mem = inspection->env.mem};
+    segue_status status = sgi_store_scan(inspection->store, note_place, &p);
+    if (status == SEGUE_OK && p.failed)
+        status = SEGUE_E_NOMEM;
+    if (p.count)
+        qsort(p.all, p.count, sizeof *p.all, newest_first);
+    for (size_t i = 0; i < p.count && status == SEGUE_OK && !inspection->stop; i++)
+        if (!i || newest_first(&p.all[i - 1], &p.all[i]) != 0)
+            status = pass_place(inspection, &p.all[i]);
+    for (size_t i = 0; i < p.count; i++)
+        sgi_text_free(p.mem, p.all[i].task_id);
+    sgi_free(p.mem, p.all, p.cap * sizeof *p.all);
+    return status;
+}
+
+/* ---- one operation ---- */
+
+static const char *kind_name(int32_t kind)
+{
+    static const char *const names[] = {[SGI_ENTRY_SEGMENT] = "segment",
+                                        [SGI_ENTRY_FIELDS] = "fields",
+                                        [SGI_ENTRY_REPLACE] = "replace",
+                                        [SGI_ENTRY_STATUS] = "status",
+                                        [SGI_ENTRY_INPUT_ASK] = "question",
+                                        [SGI_ENTRY_INPUT_ANSWER] = "answer",
+                                        [SGI_ENTRY_CHECKPOINT] = "checkpoint",
+                                        [SGI_ENTRY_RESULT] = "result",
+                                        [SGI_ENTRY_ERROR] = "error",
+                                        [SGI_ENTRY_CANCELLED] = "cancelled",
+                                        [SGI_ENTRY_EXPIRED] = "expired",
+                                        [SGI_ENTRY_NOTIFY] = "notification",
+                                        [SGI_ENTRY_PRESENCE] = "presence",
+                                        [SGI_ENTRY_ANEW] = "restart",
+                                        [SGI_ENTRY_TASK] = "task"};
+    return sgi_entry_is_known(kind) ? names[kind] : "unknown";
+}
+
+/* Writes the data of an entry: as JSON, or in base64 when it is none. */
+static void write_data(sgi_inspection *inspection, sgi_jw *w,
+                       const segue_store_entry *entry)
+{
+    sgi_str data = {entry->data, entry->data_len};
+    sgi_buf members; /* a notification is stored without its brackets */
+    sgi_buf_init(&members, inspection->env.mem);
+    if (entry->kind == SGI_ENTRY_NOTIFY) {
+        sgi_buf_add_char(&members, '{');
+        sgi_buf_add_str(&members, data);
+        sgi_buf_add_char(&members, '}');
+        data = sgi_buf_str(&members);
+    }
+    if (entry->kind != SGI_ENTRY_CHECKPOINT && sgi_inspection_accepts(inspection, data)) {
+        sgi_jw_member_raw(w, "data", sgi_json_trim(data));
+    } else {
+        sgi_jw_key(w, "base64");
+        sgi_buf_add_char(w->buf, '"');
+        sgi_buf_add_base64(w->buf, entry->data, entry->data_len, false);
+        sgi_buf_add_char(w->buf, '"');
+        w->comma = true;
+    }
+    w->buf->failed = w->buf->failed || members.failed;
+    sgi_buf_free(&members);
+}
+
+typedef struct showing {
+    sgi_inspection *inspection;
+    segue_status status;
+} showing;
+
+/* Runs under the lock of the store. */
+static int32_t show_entry(void *user, const segue_store_entry *entry)
+{
+    showing *s = user;
+    sgi_inspection *inspection = s->inspection;
+    char stamp[SGI_STAMP_SIZE];
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_timestamp_write(entry->at_ms, stamp);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "seq", (int64_t)entry->seq);
+    sgi_jw_member_string(&w, "kind", sgi_str_of(kind_name(entry->kind)));
+    sgi_jw_member_string(&w, "at", sgi_str_of(stamp));
+    if (entry->segment && entry->kind == SGI_ENTRY_SEGMENT)
+        sgi_jw_member_int(&w, "segment", (int64_t)entry->segment);
+    write_data(inspection, &w, entry);
+    sgi_jw_close(&w, '}');
+    s->status = sgi_inspection_pass(inspection);
+    return s->status != SEGUE_OK || inspection->stop;
+}
+
+segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id,
+                             uint64_t after)
+{
+    sgi_inspected_record record;
+    showing s = {.inspection = inspection};
+    segue_status status = sgi_inspection_find(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status;
+    status = pass_summary(inspection, &record.head, true);
+    if (status == SEGUE_OK && !inspection->stop)
+        status = sgi_store_read(inspection->store, record.head.id, after, show_entry, &s);
+    sgi_buf_free(&record.bytes);
+    return status != SEGUE_OK ? status : s.status;
+}
+
+/* ---- acts ---- */
+
+segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,
+                                 sgi_str command)
+{
+    sgi_inspected_record record;
+    if (!sgi_inspection_accepts(inspection, command))
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_inspection_find(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status;
+    status = record.head.ended ? SEGUE_E_TERMINAL
+                               : sgi_store_post(inspection->store, record.head.id,
+                                                command.p, command.n);
+    sgi_buf_free(&record.bytes);
+    return status;
+}
+
+segue_status sgi_inspect_remove(sgi_inspection *inspection, const char *task_id)
+{
+    sgi_inspected_record record;
+    segue_store_write write = {.kind = SEGUE_STORE_DELETE};
+    segue_status status = sgi_inspection_find(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status;
+    memcpy(write.id, record.head.id, sizeof write.id);
+    status = record.head.ended ? sgi_store_commit(inspection->store, &write, 1)
+                               : SEGUE_E_STATE;
+    sgi_buf_free(&record.bytes);
+    return status;
+}

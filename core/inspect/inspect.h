@@ -1,0 +1,59 @@
+/* Looking into a store: operations as JSON texts for tools and people. The store is all
+ * that is read: no runtime, no server and no claim is needed, so the servers of the store
+ * may run or not. Each function may block, and may be called on any thread. */
+#ifndef SGI_INSPECT_H
+#define SGI_INSPECT_H
+
+#include "engine/engine.h"
+#include "store/store.h"
+
+#define SGI_INSPECT_DEPTH 100000 /* deeper than any server allows */
+/* at most this much memory stays allocated between two texts */
+#define SGI_INSPECT_KEEP ((size_t)64 * 1024)
+
+/* The memory and the reader of one look into a store. */
+typedef struct sgi_inspection {
+    segue_store *store;
+    segue_hooks hooks; /* only random is set */
+    sgi_env env;
+    sgi_json_reader reader;
+    sgi_buf json; /* the text that the callback gets */
+    segue_store_json_fn fn;
+    void *user;
+    bool stop; /* the callback has asked for no more */
+} sgi_inspection;
+
+void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
+                          segue_store_json_fn fn, void *user);
+void sgi_inspection_end(sgi_inspection *inspection);
+
+/* Passes a summary of each operation to the callback, the newest first. Operations of
+ * which the server makes use itself are left out. */
+segue_status sgi_inspect_all(sgi_inspection *inspection);
+/* Passes the summary of one operation with its parameters, and then each entry of its log
+ * with a number above `after`. SEGUE_E_NOT_FOUND without such an operation. */
+segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id,
+                             uint64_t after);
+/* Sends a command to the owner of an operation: {"cancel":1} or {"answer":{...}}. */
+segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,
+                                 sgi_str command);
+/* Deletes an operation that has ended. SEGUE_E_STATE when it has not. */
+segue_status sgi_inspect_remove(sgi_inspection *inspection, const char *task_id);
+
+/* ---- shared by the files of this folder ---- */
+
+/* A copy of a record that outlives the callback of the store. */
+typedef struct sgi_inspected_record {
+    segue_store_record head; /* its pointers point into `bytes` */
+    sgi_buf bytes;
+} sgi_inspected_record;
+
+/* Finds the record of an operation that people may see. */
+segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
+                                 sgi_inspected_record *record);
+/* Calls the callback with `json`, and empties it. */
+segue_status sgi_inspection_pass(sgi_inspection *inspection);
+/* True when the text is JSON that the library accepts. */
+bool sgi_inspection_accepts(sgi_inspection *inspection, sgi_str text);
+
+#endif

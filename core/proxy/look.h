@@ -1,0 +1,63 @@
+/* The commands of segue-proxy that look into a store: `segue-proxy store ...`. They use
+ * the store alone, and its servers may run or not. look.c reads the arguments,
+ * look_acts.c runs the commands, and look_print.c prints. */
+#ifndef PROXY_LOOK_H
+#define PROXY_LOOK_H
+
+#include <segue/segue_ext.h>
+
+#include "text.h"
+
+/* The exit statuses. */
+enum {
+    LOOK_OK,
+    LOOK_FAILED, /* the store fails, or lacks the task */
+    LOOK_WRONG,  /* the arguments are wrong */
+    LOOK_FAULTY  /* `verify` has found a fault */
+};
+
+/* The words of a status. */
+#define LOOK_STATUSES 5
+extern const char *const look_statuses[LOOK_STATUSES];
+
+/* The arguments of a command, and what it has seen. */
+typedef struct look {
+    segue_store *store;
+    const char *task, *key, *result; /* NULL = not given */
+    const char *status, *tool;       /* what `ls` shows; NULL = all */
+    long long limit;                 /* of `ls`; 0 = none */
+    unsigned long long after;        /* number of the last entry that was shown */
+    bool json;
+    long long shown;
+    bool has_ended; /* the last entry that was seen is a final one */
+    struct {
+        long long tasks, calls, by_status[LOOK_STATUSES], segments, bytes, unreadable;
+    } sums;
+    unsigned long long last; /* of `verify`: number of the last entry */
+    bool is_faulty;
+} look;
+
+/* Runs the command of argv[1]; argv[0] is "store". Returns the exit status. */
+int look_run(int argc, char **argv);
+
+/* ---- the commands ---- */
+
+int look_ls(look *l);
+int look_stats(look *l);
+int look_show(look *l);
+int look_watch(look *l);
+int look_cancel(look *l);
+int look_answer(look *l);
+int look_rm(look *l);
+int look_verify(look *l);
+
+/* ---- shared by the files ---- */
+
+/* Says on standard error what has failed and why, and frees the error. Returns
+ * LOOK_FAILED. */
+int look_fail(const char *what, segue_status status, segue_error *error);
+void look_print_line(const char *line, size_t len);
+void look_print_summary(json task);
+void look_print_entry(json entry);
+
+#endif

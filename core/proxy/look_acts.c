@@ -1,0 +1,237 @@
+#include "look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WATCH_PAUSE_MS 200
+
+/* ---- ls, stats ---- */
+
+static bool is_wanted(const look *l, json task)
+{
+    return (!l->status || json_is(json_get(task, "status"), l->status)) &&
+           (!l->tool || json_is(json_get(task, "tool"), l->tool));
+}
+
+static int32_t list_one(void *user, const char *line, size_t len)
+{
+    look *l = user;
+    json task = {line, len};
+    if (!is_wanted(l, task))
+        return 0;
+    if (l->json)
+        look_print_line(line, len);
+    else
+        look_print_summary(task);
+    return ++l->shown == l->limit;
+}
+
+static long long number_of(json object, const char *name)
+{
+    json value = json_get(object, name);
+    return value.n ? strtoll(value.p, NULL, 10) : 0;
+}
+
+static int32_t add_one(void *user, const char *line, size_t len)
+{
+    look *l = user;
+    json task = {line, len};
+    bool is_task = json_is(json_get(task, "kind"), "task");
+    l->sums.tasks += is_task;
+    l->sums.calls += !is_task;
+    for (size_t i = 0; i < LOOK_STATUSES; i++)
+        l->sums.by_status[i] += json_is(json_get(task, "status"), look_statuses[i]);
+    l->sums.segments += number_of(task, "segments");
+    l->sums.bytes += number_of(task, "bytes");
+    l->sums.unreadable += json_is_true(json_get(task, "unreadable"));
+    return 0;
+}
+
+static int list(look *l, segue_store_json_fn fn)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_store_list(l->store, fn, l, &error);
+    return status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+}
+
+int look_ls(look *l)
+{
+    return list(l, list_one);
+}
+
+int look_stats(look *l)
+{
+    segue_store_stats stats = SEGUE_STORE_STATS_INIT;
+    int failed = list(l, add_one);
+    segue_status status = segue_store_read_stats(l->store, &stats);
+    if (failed || status != SEGUE_OK)
+        return failed ? failed : look_fail("the store", status, NULL);
+    const char *form = l->json ? "\"%s\":%lld," : "%s %lld\n";
+    if (l->json)
+        putchar('{');
+    printf(form, "tasks", l->sums.tasks);
+    printf(form, "calls", l->sums.calls);
+    for (size_t i = 0; i < LOOK_STATUSES; i++)
+        printf(form, look_statuses[i], l->sums.by_status[i]);
+    printf(form, "segments", l->sums.segments);
+    printf(form, "logBytes", l->sums.bytes);
+    printf(form, "unreadable", l->sums.unreadable);
+    printf(l->json ? "\"%s\":%lld}\n" : form, "storeBytes", (long long)stats.bytes);
+    return LOOK_OK;
+}
+
+/* ---- show, watch ---- */
+
+static bool is_final(json entry)
+{
+    static const char *const kinds[] = {"result", "error", "cancelled", "expired"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (json_is(json_get(entry, "kind"), kinds[i]))
+            return true;
+    return false;
+}
+
+/* The first object is the summary. `watch` shows it once. */
+static int32_t show_one(void *user, const char *line, size_t len)
+{
+    look *l = user;
+    json part = {line, len};
+    if (json_get(part, "taskId").n) {
+        if (l->shown++)
+            return 0;
+    } else {
+        l->after = (unsigned long long)number_of(part, "seq");
+        l->has_ended = is_final(part);
+    }
+    if (l->json)
+        look_print_line(line, len);
+    else if (json_get(part, "taskId").n)
+        look_print_summary(part);
+    else
+        look_print_entry(part);
+    return 0;
+}
+
+int look_show(look *l)
+{
+    segue_error *error = NULL;
+    segue_status status =
+        segue_store_show(l->store, l->task, l->after, show_one, l, &error);
+    fflush(stdout);
+    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
+}
+
+/* Ends with the task, or when the reader of the output has gone. */
+int look_watch(look *l)
+{
+    const struct timespec pause = {.tv_nsec = WATCH_PAUSE_MS * 1000000L};
+    int failed = look_show(l);
+    while (!failed && !l->has_ended && !ferror(stdout)) {
+        nanosleep(&pause, NULL);
+        failed = look_show(l);
+    }
+    return failed;
+}
+
+/* ---- cancel, answer, rm ---- */
+
+static int command(look *l, const char *line)
+{
+    segue_error *error = NULL;
+    segue_status status =
+        segue_store_command(l->store, l->task, line, SEGUE_TO_NUL, &error);
+    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
+}
+
+int look_cancel(look *l)
+{
+    return command(l, "{\"cancel\":1}");
+}
+
+int look_answer(look *l)
+{
+    text line = {.p = NULL};
+    text_add_str(&line, "{\"answer\":{\"key\":");
+    text_add_quoted(&line, l->key, strlen(l->key));
+    text_add_str(&line, ",\"response\":");
+    text_add_str(&line, l->result);
+    text_add_str(&line, "}}");
+    int status = line.failed ? LOOK_FAILED : command(l, line.p);
+    text_free(&line);
+    return status;
+}
+
+int look_rm(look *l)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_store_remove(l->store, l->task, &error);
+    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
+}
+
+/* ---- verify ---- */
+
+static int32_t verify_entry(void *user, const char *line, size_t len)
+{
+    look *l = user;
+    json part = {line, len};
+    if (json_get(part, "taskId").n)
+        return 0;
+    unsigned long long seq = (unsigned long long)number_of(part, "seq");
+    l->is_faulty = l->is_faulty || seq <= l->last || l->has_ended;
+    l->last = seq;
+    l->has_ended = is_final(part);
+    return 0;
+}
+
+/* The tasks are noted first, because a store must not be used inside its callbacks. */
+static int32_t note_task(void *user, const char *line, size_t len)
+{
+    text *tasks = user;
+    text_add(tasks, line, len);
+    text_add(tasks, "", 1);
+    return 0;
+}
+
+static int verify_task(look *l, json task)
+{
+    char *id = json_string(json_get(task, "taskId"));
+    segue_error *error = NULL;
+    l->last = 0;
+    l->has_ended = false;
+    l->is_faulty = json_is_true(json_get(task, "unreadable"));
+    segue_status status =
+        id ? segue_store_show(l->store, id, 0, verify_entry, l, &error) : SEGUE_E_NOMEM;
+    bool says_end = !json_is(json_get(task, "status"), "working") &&
+                    !json_is(json_get(task, "status"), "input_required");
+    if (status == SEGUE_OK && (l->is_faulty || (says_end && !l->has_ended))) {
+        printf("%s: the log is not what a server writes\n", id);
+        l->sums.unreadable++;
+    }
+    free(id);
+    if (status == SEGUE_E_NOT_FOUND) { /* it is gone meanwhile */
+        segue_error_free(error);
+        return LOOK_OK;
+    }
+    return status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+}
+
+int look_verify(look *l)
+{
+    text tasks = {.p = NULL};
+    segue_error *error = NULL;
+    segue_status status = segue_store_list(l->store, note_task, &tasks, &error);
+    int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    if (!failed && tasks.failed)
+        failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
+    for (size_t at = 0; !failed && at < tasks.len; l->shown++) {
+        json task = {tasks.p + at, strlen(tasks.p + at)};
+        failed = verify_task(l, task);
+        at += task.n + 1;
+    }
+    if (!failed)
+        printf("%lld operations, %lld faulty\n", l->shown, l->sums.unreadable);
+    text_free(&tasks);
+    return failed ? failed : l->sums.unreadable ? LOOK_FAULTY : LOOK_OK;
+}

@@ -1,0 +1,65 @@
+#include "look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Prints the text of a JSON string without its control characters: a task may have any
+ * name, and a terminal obeys control characters. */
+static void print_string(json value)
+{
+    char *string = json_string(value);
+    for (const char *c = string ? string : "-"; *c; c++)
+        putchar((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c);
+    free(string);
+}
+
+static void print_number(json object, const char *name)
+{
+    json value = json_get(object, name);
+    printf("%.*s", (int)value.n, value.n ? value.p : "");
+}
+
+void look_print_line(const char *line, size_t len)
+{
+    fwrite(line, 1, len, stdout);
+    putchar('\n');
+}
+
+void look_print_summary(json task)
+{
+    print_string(json_get(task, "taskId"));
+    printf("  ");
+    print_string(json_get(task, "status"));
+    printf("  ");
+    print_string(json_get(task, "tool"));
+    printf("  ");
+    print_string(json_get(task, "createdAt"));
+    printf("  ");
+    print_number(task, "segments");
+    printf(" segments  ");
+    print_number(task, "bytes");
+    printf(" bytes");
+    if (json_get(task, "by").n) {
+        printf("  by ");
+        print_string(json_get(task, "by"));
+    }
+    if (json_get(task, "statusMessage").n) {
+        printf("  ");
+        print_string(json_get(task, "statusMessage"));
+    }
+    putchar('\n');
+}
+
+void look_print_entry(json entry)
+{
+    json data = json_get(entry, "data");
+    print_number(entry, "seq");
+    printf("  ");
+    print_string(json_get(entry, "at"));
+    printf("  ");
+    print_string(json_get(entry, "kind"));
+    printf("  ");
+    if (!data.n)
+        data = json_get(entry, "base64");
+    look_print_line(data.p, data.n);
+}

@@ -1,0 +1,139 @@
+"""`segue-proxy store`: looks into the store of a proxy, which may run or be gone."""
+
+import json
+import subprocess
+
+import peers
+import stage
+import web
+from stage import text_of
+
+
+class Store(stage.Stage):
+    def setUp(self):
+        super().setUp()
+        self.where = self.store()
+
+    def store(self):
+        return str(self.place / "tasks.db")
+
+    def look(self, verb, *words, status=0):
+        """Runs a command; returns what it prints."""
+        done = subprocess.run([peers.PROXY, "store", verb, self.where, *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done.stdout if status in (0, 3) else done.stderr
+
+    def objects(self, verb, *words):
+        return [json.loads(line)
+                for line in self.look(verb, *words, "--json").splitlines()]
+
+    def begin(self):
+        """Starts a proxy and a task that waits; returns the client and the task's id."""
+        self.proxy = self.listen("--store", self.where, "--task-after", "0")
+        client = web.Web(self.proxy.url)
+        return client, client.tool("later", {"go": self.go.path},
+                                   task={})["result"]["task"]["taskId"]
+
+    def wait_status(self, client, task, status):
+        found = None
+        while found != status:
+            found = client.call("tasks/get", {"taskId": task})["result"]["status"]
+
+    def test_a_task_is_listed_shown_and_watched(self):
+        client, task = self.begin()
+        listed, = self.objects("ls")
+        self.assertEqual((listed["taskId"], listed["tool"], listed["status"]),
+                         (task, "later", "working"))
+        self.assertNotIn("params", listed)
+        self.assertIn("later", self.look("ls"))
+        self.assertEqual(self.objects("ls", "--status", "completed"), [])
+        self.assertEqual(self.objects("ls", "--tool", "other"), [])
+        with subprocess.Popen([peers.PROXY, "store", "watch", self.where, task, "--json"],
+                              stdout=subprocess.PIPE, text=True) as watch:
+            first = json.loads(watch.stdout.readline())
+            self.assertEqual(first["params"]["arguments"], {"go": self.go.path})
+            self.go.let()
+            text_of(client.call("tasks/result", {"taskId": task}))
+            kinds = [json.loads(line)["kind"] for line in watch.stdout]
+            self.assertEqual(kinds[-1], "result")
+            self.assertIn("segment", kinds)
+        self.assertEqual(watch.returncode, 0)
+        summary, *entries = self.objects("show", task)
+        self.assertEqual(summary["status"], "completed")
+        self.assertEqual([entry["kind"] for entry in entries][-len(kinds):], kinds)
+        last = self.objects("show", task, "--after", str(entries[-2]["seq"]))
+        self.assertEqual([part["kind"] for part in last], ["task", "result"])
+
+    def test_a_task_is_cancelled_and_removed(self):
+        client, task = self.begin()
+        self.assertIn("has not ended", self.look("rm", task, status=1))
+        self.look("cancel", task)
+        self.wait_status(client, task, "cancelled")
+        self.assertIn("has ended", self.look("cancel", task, status=1))
+        self.look("rm", task)
+        self.assertIn("no operation", self.look("rm", task, status=1))
+        self.assertIn("no operation", self.look("show", task, status=1))
+        self.assertEqual(self.objects("ls"), [])
+
+    def test_what_a_dead_proxy_left_is_there(self):
+        _, task = self.begin()
+        self.proxy.process.kill()
+        self.proxy.process.wait()
+        self.assertEqual(self.objects("ls")[0]["taskId"], task)
+        stats, = self.objects("stats")
+        counts = [stats[name] for name in ("tasks", "working", "unreadable")]
+        self.assertEqual(counts, [1, 1, 0])
+        self.assertIn("tasks 1\n", self.look("stats"))
+        self.assertEqual(self.look("verify"), "1 operations, 0 faulty\n")
+
+    def test_a_look_takes_nothing_over(self):
+        _, task = self.begin()
+        self.proxy.process.kill()
+        self.proxy.process.wait()
+        for _ in range(3):
+            self.assertEqual(self.objects("show", task)[0]["status"], "working")
+        proxy = self.listen("--store", self.where, "--task-after", "0")
+        while self.objects("ls")[0]["status"] == "working":
+            self.assertIsNone(proxy.process.poll())
+
+
+class Redis(Store):
+    def store(self):
+        redis = stage.start_redis(self)
+        return f"redis://127.0.0.1:{redis.port}"
+
+
+class Postgres(Store):
+    def store(self):
+        return stage.Database.url()
+
+
+class Arguments(stage.Stage):
+    def refuse(self, *words, status=2):
+        done = subprocess.run([peers.PROXY, "store", *words], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_wrong_arguments_are_named(self):
+        file = str(self.place / "none.db")
+        for words in ((), ("other",), ("ls",), ("ls", file, "more"), ("show", file),
+                      ("ls", file, "--status", "done"), ("ls", file, "--limit", "-1"),
+                      ("ls", file, "--limit"), ("ls", file, "--colour", "no"),
+                      ("answer", file, "task", "key"),
+                      ("show", file, "a", "b", "c", "d")):
+            self.assertIn("usage:", self.refuse(*words), words)
+
+    def test_a_file_that_is_not_there_is_not_made(self):
+        file = self.place / "none.db"
+        self.assertIn("No such file", self.refuse("ls", str(file), status=1))
+        self.assertFalse(file.exists())
+        file.write_text("no store")
+        self.assertIn(str(file), self.refuse("ls", str(file), status=1))
+
+    def test_help_shows_the_commands(self):
+        done = subprocess.run([peers.PROXY, "store", "--help"], capture_output=True,
+                              text=True, timeout=60, check=True)
+        self.assertIn("segue-proxy store ls STORE", done.stdout)
