@@ -77,6 +77,11 @@ bench: build-release
 	@.ci/node ready
 	@. .ci/path && python3 -B tests/bench/run.py
 
+# The echo calls and the reports of progress beside other SDKs.
+bench-peers: build-release
+	@.ci/setup-peers packages servers bench
+	@. .ci/path && python3 -B tests/bench/run.py --only peers
+
 # FUZZ_SECONDS per target, 30 by default.
 fuzz: build-fuzz
 	@.ci/fuzz
@@ -146,4 +151,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench bench-peers fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

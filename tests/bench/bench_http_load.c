@@ -6,6 +6,7 @@
  *                   [--keyed 1] COMMAND...
  *   bench_http_load [--cpu N] idle COUNT COMMAND...
  *   bench_http_load [--cpu N] drain SEGMENTS BYTES COMMAND...
+ *   bench_http_load [--cpu N] reports COUNT CALLS COMMAND...
  *
  * calls: each connection always has one call of echo under way. All requests have the
  * same bytes, so all answers have one length; length and status of each are checked. An
@@ -16,7 +17,8 @@
  * calls do not count (200 ms). --keyed 1: each call has an idempotency key of its own.
  * idle: the cost of this many connections that have been
  * used once. drain: how fast events of a task come out of the server when their reader
- * ignores them.
+ * ignores them. reports: the same for the reports of progress of a plain call; the median
+ * of so many calls after as many that do not count.
  *
  * The command prints its port first. It may be bench_raw, which answers anything. */
 #include <errno.h>
@@ -394,6 +396,58 @@ static void run_drain(load *l, long long segments, long long bytes, char **comma
     bench_child_end(&l->server);
 }
 
+/* ---- reports ---- */
+
+typedef struct reported {
+    int64_t events; /* with the answer */
+    int64_t ns;
+    int64_t cpu_ns;
+} reported;
+
+static reported call_report(const load *l)
+{
+    int64_t cpu = bench_cpu_ns(l->server.pid);
+    int64_t begin = bench_now_ns();
+    int fd = http_connect(l->server.port);
+    http_send(fd, &l->request);
+    reported found = {.events = http_drain_events(fd)};
+    found.ns = bench_now_ns() - begin;
+    found.cpu_ns = bench_cpu_ns(l->server.pid) - cpu;
+    close(fd);
+    return found;
+}
+
+static int faster(const void *a, const void *b)
+{
+    double x = (double)((const reported *)a)->events / (double)((const reported *)a)->ns;
+    double y = (double)((const reported *)b)->events / (double)((const reported *)b)->ns;
+    return (x > y) - (x < y);
+}
+
+static void run_reports(load *l, long long count, size_t calls, char **command)
+{
+    char members[256];
+    reported *found = calloc(calls, sizeof *found);
+    if (!found || !calls)
+        bench_fail("no calls");
+    bench_child_start(&l->server, command);
+    snprintf(members, sizeof members, "\"name\":\"report\",\"arguments\":{\"n\":%lld},",
+             count);
+    http_write_request(&l->request, l->server.port, "tools/call", "report", members,
+                       "\"progressToken\":\"p\",");
+    for (size_t i = 0; i < calls; i++)
+        call_report(l);
+    for (size_t i = 0; i < calls; i++)
+        found[i] = call_report(l);
+    qsort(found, calls, sizeof *found, faster);
+    reported median = found[calls / 2];
+    free(found);
+    bench_say("events_per_s", (double)median.events * 1e9 / (double)median.ns);
+    bench_say("server_cpu_us", (double)median.cpu_ns / (double)median.events / 1000);
+    bench_say("arrived", (double)(median.events - 1) / (double)count);
+    bench_child_end(&l->server);
+}
+
 int main(int argc, char **argv)
 {
     static load l;
@@ -405,7 +459,9 @@ int main(int argc, char **argv)
         run_idle(&l, (size_t)atoll(argv[2]), argv + 3);
     else if (argc > 4 && strcmp(argv[1], "drain") == 0)
         run_drain(&l, atoll(argv[2]), atoll(argv[3]), argv + 4);
+    else if (argc > 4 && strcmp(argv[1], "reports") == 0)
+        run_reports(&l, atoll(argv[2]), (size_t)atoll(argv[3]), argv + 4);
     else
-        bench_fail("calls, idle or drain, and a command");
+        bench_fail("calls, idle, drain or reports, and a command");
     return 0;
 }

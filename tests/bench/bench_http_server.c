@@ -1,11 +1,12 @@
 /* The server under load over HTTP, as a user would write it: inline runtimes, public API,
  * all checks of heads on. Its tools are those of tools.h.
  *
- *   bench_http_server [--cpu N] [--runtimes N | --sqlite FILE PORT]
+ *   bench_http_server [--cpu N] [--runtimes N | --sqlite FILE PORT | --queue BYTES]
  *
  * It prints its port, and on a second line the time in ns (CLOCK_MONOTONIC) at which it
  * listened. --runtimes: this many runtimes share the port, each on a thread with its own
  * server and store. --sqlite: the store is a file, and the port is given; 0 = a free one.
+ * --queue: so many bytes may wait for a client, so that no report is replaced by the next.
  * It ends when it is killed. */
 #include "bench.h"
 
@@ -30,14 +31,16 @@ static segue_status open_store(const char *path, segue_store **store)
                 : segue_store_memory(&room, store);
 }
 
-/* path: a SQLite file; NULL = a store in memory */
+/* path: a SQLite file; NULL = a store in memory. queue: 0 = as without the option. */
 static void open_server(http_server *s, const segue_listen_options *listen,
-                        const char *path)
+                        const char *path, int64_t queue)
 {
+    segue_runtime_options runtime = SEGUE_RUNTIME_OPTIONS_INIT;
     segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_server *server;
     bench_tools_set_limits(&options);
-    if (segue_runtime_new(NULL, &s->runtime, NULL) != SEGUE_OK ||
+    runtime.max_queue_bytes = queue;
+    if (segue_runtime_new(&runtime, &s->runtime, NULL) != SEGUE_OK ||
         open_store(path, &options.store) != SEGUE_OK ||
         segue_server_new(s->runtime, &options, &server, NULL) != SEGUE_OK)
         bench_fail("the server cannot be made");
@@ -65,10 +68,13 @@ int main(int argc, char **argv)
     static http_server servers[MAX_RUNTIMES];
     segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
     const char *path = NULL;
+    int64_t queue = 0;
     size_t count = 1;
     bench_pin(&argc, &argv);
     if (argc == 3 && strcmp(argv[1], "--runtimes") == 0)
         count = (size_t)atoi(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--queue") == 0)
+        queue = atoll(argv[2]);
     if (argc == 4 && strcmp(argv[1], "--sqlite") == 0) {
         path = argv[2];
         listen.port = atoi(argv[3]);
@@ -79,7 +85,7 @@ int main(int argc, char **argv)
     listen.reuse_port = count > 1;
     listen.max_streams = MAX_STREAMS;
     for (size_t i = 0; i < count; i++) {
-        open_server(&servers[i], &listen, path);
+        open_server(&servers[i], &listen, path, queue);
         listen.port = port_of(&servers[0]);
     }
     printf("%d\n%lld\n", listen.port, (long long)bench_now_ns());

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -121,27 +120,21 @@ void http_read_event(int fd)
 int64_t http_drain_events(int fd)
 {
     static char room[256 * 1024];
-    static const char last[] = "\r\n0\r\n\r\n";
+    static const char last[] = "\r\n0\r\n\r\n", event[] = "data:";
     const size_t keep = sizeof last - 1; /* finds the end also when it is split */
     size_t len = 0;
     int64_t events = 0;
-    bool line_ended = false;
     do {
         size_t kept = len < keep ? len : keep;
         memmove(room, room + len - kept, kept);
         size_t got = read_some(fd, room + kept, sizeof room - kept);
         len = kept + got;
-        const char *end = room + len;
-        for (const char *at = room + kept; at < end; at++) {
-            if (*at != '\n') {
-                line_ended = false;
-                at = memchr(at, '\n', (size_t)(end - at));
-                if (!at)
-                    break;
-            }
-            events += line_ended;
-            line_ended = true;
-        }
+        /* an event that was counted has all its bytes among the kept ones */
+        size_t seen = kept < sizeof event - 2 ? 0 : kept - (sizeof event - 2);
+        for (const char *at = room + seen, *end = room + len;
+             (at = memmem(at, (size_t)(end - at), event, sizeof event - 1));
+             at += sizeof event - 1)
+            events++;
     } while (len < keep || memcmp(room + len - keep, last, keep) != 0);
     return events;
 }

@@ -16,6 +16,7 @@ import json_figures
 import mounted_figures
 import node_figures
 import parked_figures
+import peer_figures
 import proxy_figures
 import python_figures
 from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
@@ -161,9 +162,10 @@ def main():
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
-    parser.add_argument("--only", help="measure these alone",
+    parser.add_argument("--only", help="measure these alone; peers are measured only "
+                        "when they are asked for",
                         choices=("json", "http", "others", "durable", "parked", "python",
-                                 "node", "mounted", "proxy"))
+                                 "node", "mounted", "proxy", "peers"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--proxy", help="the segue-proxy to measure, for example that of "
@@ -194,6 +196,8 @@ def main():
         mounted_figures.measure(programs, report, plan)
     if options.only in (None, "proxy"):
         proxy_figures.measure(programs, report, plan, options.proxy)
+    if options.only == "peers":
+        peer_figures.measure(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

@@ -38,6 +38,17 @@ static void run_work(void *user, segue_call *call)
     run_echo(user, call);
 }
 
+/* Sends all reports before it returns; the limits of these servers leave room for them. */
+static void run_report(void *user, segue_call *call)
+{
+    int64_t n = 0;
+    segue_call_argument_int(call, "n", &n);
+    for (int64_t at = 1; at <= n; at++)
+        if (segue_call_progress(call, (double)at, (double)n, NULL, NULL) != SEGUE_OK)
+            bench_fail("segue_call_progress");
+    bench_tools_answer(user, call, "done", 4);
+}
+
 static void run_park(void *user, segue_call *call)
 {
     (void)user;
@@ -153,6 +164,7 @@ void bench_tools_add(segue_runtime *runtime, segue_server *server)
 {
     bench_tools_add_one(server, "echo", run_echo, SEGUE_TASK_NEVER, runtime);
     bench_tools_add_one(server, "work", run_work, SEGUE_TASK_NEVER, runtime);
+    bench_tools_add_one(server, "report", run_report, SEGUE_TASK_NEVER, runtime);
     bench_tools_add_one(server, "stream", run_stream, SEGUE_TASK_MUST, NULL);
     bench_tools_add_one(server, "tick", run_tick, SEGUE_TASK_MUST, NULL);
     bench_tools_add_one(server, "park", run_park, SEGUE_TASK_MUST, NULL);

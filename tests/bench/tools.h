@@ -3,6 +3,7 @@
  *
  *   echo    answers at once with its argument `text`
  *   work    the same, after `us` microseconds of computing
+ *   report  answers at once, after `n` reports of progress
  *   stream  a task: `n` text segments of `bytes` bytes, as fast as they are taken
  *   tick    a task that never ends: a segment every `us` microseconds, from a thread. The
  *           text has the number of the process. It goes on when the server was killed

@@ -228,6 +228,7 @@ static void hostile_names_stay_in_their_label(void **state)
     http_stage_end(&s);
 }
 
+#ifdef SGI_KNOBS
 static void the_number_and_length_of_names_are_limited(void **state)
 {
     http_stage s = {0};
@@ -262,6 +263,7 @@ static void the_number_and_length_of_names_are_limited(void **state)
     http_stage_end(&s);
     sgi_thresholds.metric_items = items;
 }
+#endif
 
 /* ---- requests, limits, segments, streams ---- */
 
@@ -382,7 +384,9 @@ int main(void)
         cmocka_unit_test(a_value_is_in_the_bucket_that_it_fits),
         cmocka_unit_test(any_text_can_be_a_label),
         cmocka_unit_test(hostile_names_stay_in_their_label),
+#ifdef SGI_KNOBS
         cmocka_unit_test(the_number_and_length_of_names_are_limited),
+#endif
         cmocka_unit_test(requests_are_counted_by_method_and_era),
         cmocka_unit_test(streams_and_limits_are_counted),
         cmocka_unit_test(segments_and_commits_are_counted),
