@@ -28,7 +28,8 @@ def lack_of(command):
                if word.startswith(DEPS) and not os.path.exists(word)]
     if not missing:
         return None
-    reason = os.path.join(DEPS, os.path.relpath(missing[0], DEPS).split("/")[0], "missing")
+    place = os.path.relpath(missing[0], DEPS).split("/")[0]
+    reason = os.path.join(DEPS, place, "missing")
     if os.path.exists(reason):
         with open(reason, encoding="utf-8") as file:
             return file.read().strip()

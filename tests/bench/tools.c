@@ -38,7 +38,7 @@ static void run_work(void *user, segue_call *call)
     run_echo(user, call);
 }
 
-/* Sends all reports before it returns; the limits of these servers leave room for them. */
+/* Sends all reports before it returns; the limits of these servers leave room. */
 static void run_report(void *user, segue_call *call)
 {
     int64_t n = 0;
