@@ -100,7 +100,7 @@ static void the_newest_comes_first(world *w)
     wire *a = world_connect(w, "Ada");
     const char *ids[3];
     for (int i = 0; i < 3; i++) {
-        char number[8];
+        char number[16];
         snprintf(number, sizeof number, "%d", i + 1);
         ids[i] = wire_make_task(a, number, "hang", NULL, NULL);
         world_advance(w, 10);
@@ -122,7 +122,7 @@ static void a_task_is_shown_entry_by_entry(world *w)
     assert_at(s.texts[0], "params.arguments.n", "3");
     int segments = 0;
     for (int i = 1; i < s.count; i++) {
-        char seq[8];
+        char seq[16];
         snprintf(seq, sizeof seq, "%d", i);
         assert_at(s.texts[i], "seq", seq);
         segments += !strcmp(json_at(s.texts[i], "kind"), "\"segment\"");
