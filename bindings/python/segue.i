@@ -354,8 +354,9 @@ PyObject *sgpy_option_names(void);
 %ignore segue_call_runtime; /* the host of a handle knows its runtime */
 %ignore segue_session_runtime;
 %ignore segue_status_text;
-%ignore segue_store_list; /* for the command segue store, as the next four */
+%ignore segue_store_list; /* for the command segue store, as the next five */
 %ignore segue_store_show;
+%ignore segue_store_entries;
 %ignore segue_store_command;
 %ignore segue_store_remove;
 %ignore segue_store_read_stats;

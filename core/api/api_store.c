@@ -3,11 +3,13 @@
 #include "engine/error.h"
 #include "inspect/inspect.h"
 
-/* Returns the error of a status that is not SEGUE_OK. */
+/* Makes the error of a status that is not SEGUE_OK. */
 static segue_status finish(sgi_inspection *inspection, segue_status status,
                            const char *task_id, segue_error **error)
 {
     const sgi_mem *mem = inspection->env.mem;
+    if (status == SEGUE_OK && inspection->failed)
+        status = SEGUE_E_NOMEM;
     if (status == SEGUE_E_NOT_FOUND)
         sgi_error_return(error, mem, status, "the store has no operation %s", task_id);
     else if (status == SEGUE_E_STATE)
@@ -27,47 +29,81 @@ segue_status segue_store_list(segue_store *store, segue_store_json_fn fn, void *
 {
     sgi_inspection inspection;
     if (!store || !fn)
-        return SEGUE_E_INVALID;
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     sgi_inspection_begin(&inspection, store, fn, user);
     return finish(&inspection, sgi_inspect_all(&inspection), "", error);
 }
 
-segue_status segue_store_show(segue_store *store, const char *task_id, uint64_t after,
+segue_status segue_store_show(segue_store *store, const char *task_id,
                               segue_store_json_fn fn, void *user, segue_error **error)
 {
     sgi_inspection inspection;
     if (!store || !task_id || !fn)
-        return SEGUE_E_INVALID;
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     sgi_inspection_begin(&inspection, store, fn, user);
-    return finish(&inspection, sgi_inspect_one(&inspection, task_id, after), task_id,
-                  error);
+    return finish(&inspection, sgi_inspect_one(&inspection, task_id), task_id, error);
 }
 
-/* True for {"cancel":1} and {"answer":{"key":...,"response":...}}. */
-static bool is_command(sgi_inspection *inspection, sgi_str text)
+segue_status segue_store_entries(segue_store *store, const char *task_id, uint64_t after,
+                                 segue_store_json_fn fn, void *user, int32_t *ended,
+                                 segue_error **error)
+{
+    sgi_inspection inspection;
+    int32_t none;
+    if (!store || !task_id || !fn)
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    sgi_inspection_begin(&inspection, store, fn, user);
+    segue_status status =
+        sgi_inspect_entries(&inspection, task_id, after, ended ? ended : &none);
+    return finish(&inspection, status, task_id, error);
+}
+
+/* Writes the command anew, so that the owner of the operation gets nothing else. *key
+ * receives the key of the question that the command answers. Returns false for a text
+ * that is no command. */
+static bool write_command(sgi_inspection *inspection, sgi_str text, sgi_str *key)
 {
     int64_t cancel = 0;
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    *key = (sgi_str){0};
     if (!sgi_inspection_accepts(inspection, text))
         return false;
-    sgi_json command = sgi_json_trim(text);
-    sgi_json answer = sgi_json_get(command, "answer");
-    if (sgi_json_read_int(sgi_json_get(command, "cancel"), &cancel))
-        return cancel == 1;
-    return sgi_json_kind_of(sgi_json_get(answer, "key")) == SGI_JSON_STRING &&
-           sgi_json_kind_of(sgi_json_get(answer, "response")) == SGI_JSON_OBJECT;
+    sgi_json answer = sgi_json_get(sgi_json_trim(text), "answer");
+    sgi_json response = sgi_json_get(answer, "response");
+    bool cancels =
+        sgi_json_read_int(sgi_json_get(sgi_json_trim(text), "cancel"), &cancel);
+    if (cancels) {
+        sgi_buf_add_lit(&inspection->json, "{\"cancel\":1}");
+        return cancel == 1 && !answer.n;
+    }
+    if (!sgi_json_plain_string(sgi_json_get(answer, "key"), key) || !key->n ||
+        sgi_json_kind_of(response) != SGI_JSON_OBJECT)
+        return false;
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "answer");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "key", *key);
+    sgi_jw_member_raw(&w, "response", response);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    return true;
 }
 
 segue_status segue_store_command(segue_store *store, const char *task_id,
                                  const char *json, size_t len, segue_error **error)
 {
     sgi_inspection inspection;
+    sgi_str key;
     if (!store || !task_id || !json)
-        return SEGUE_E_INVALID;
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     sgi_str text = {json, sgi_given_len(json, len)};
     sgi_inspection_begin(&inspection, store, NULL, NULL);
-    segue_status status = is_command(&inspection, text)
-                              ? sgi_inspect_command(&inspection, task_id, text)
-                              : SEGUE_E_INVALID;
+    segue_status status = SEGUE_E_INVALID;
+    if (write_command(&inspection, text, &key))
+        status = inspection.json.failed
+                     ? SEGUE_E_NOMEM
+                     : sgi_inspect_command(&inspection, task_id,
+                                           sgi_buf_str(&inspection.json), key);
     return finish(&inspection, status, task_id, error);
 }
 
@@ -76,16 +112,19 @@ segue_status segue_store_remove(segue_store *store, const char *task_id,
 {
     sgi_inspection inspection;
     if (!store || !task_id)
-        return SEGUE_E_INVALID;
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     sgi_inspection_begin(&inspection, store, NULL, NULL);
     return finish(&inspection, sgi_inspect_remove(&inspection, task_id), task_id, error);
 }
 
 segue_status segue_store_read_stats(segue_store *store, segue_store_stats *stats)
 {
-    if (!store || !stats || stats->struct_size != sizeof *stats)
+    segue_store_stats full = {sizeof full, -1, -1, -1, -1};
+    if (!store || !stats || stats->struct_size < sizeof stats->struct_size ||
+        stats->struct_size > sizeof full)
         return SEGUE_E_INVALID;
-    *stats = (segue_store_stats){sizeof *stats, -1, -1, -1, -1};
-    sgi_store_stats(store, stats);
+    sgi_store_stats(store, &full);
+    full.struct_size = stats->struct_size; /* that of the application, perhaps an older */
+    memcpy(stats, &full, full.struct_size);
     return SEGUE_OK;
 }

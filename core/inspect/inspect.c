@@ -1,13 +1,11 @@
 #include "inspect/inspect.h"
 
 #include "base/crypto.h"
-#include "engine/error.h"
+#include "engine/conversation/sending.h"
 #include "inspect/summary.h"
 #include "engine/log/op.h"
 
 #include <stdlib.h>
-
-#define INTERNAL "\"dev.segue/" /* how the tool of an operation of the server begins */
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
                           segue_store_json_fn fn, void *user)
@@ -29,15 +27,20 @@ void sgi_inspection_end(sgi_inspection *inspection)
 
 bool sgi_inspection_accepts(sgi_inspection *inspection, sgi_str text)
 {
-    return sgi_json_read(&inspection->reader, text, NULL, 0, NULL, NULL);
+    sgi_json_error error = {SGI_JSON_OK, 0};
+    bool ok = sgi_json_read(&inspection->reader, text, NULL, 0, NULL, &error);
+    inspection->failed = inspection->failed || error.fault == SGI_JSON_NOMEM;
+    return ok;
 }
 
 segue_status sgi_inspection_pass(sgi_inspection *inspection)
 {
     sgi_buf *json = &inspection->json;
-    segue_status status = json->failed ? SEGUE_E_NOMEM : SEGUE_OK;
-    if (status == SEGUE_OK)
+    segue_status status = json->failed || inspection->failed ? SEGUE_E_NOMEM : SEGUE_OK;
+    if (status == SEGUE_OK) {
+        sgi_frame_blank_line_ends(json, 0);
         inspection->stop = inspection->fn(inspection->user, json->p, json->len) != 0;
+    }
     sgi_buf_reset(json, SGI_INSPECT_KEEP);
     return status;
 }
@@ -56,10 +59,14 @@ static int32_t copy_record(void *user, const segue_store_record *record)
     return 1;
 }
 
+/* True for an operation that a server keeps for itself. No client has its principal: each
+ * byte of the digest is 0xff (mailbox.c) or 0xfe (kept_key.c). */
 static bool is_internal(const segue_store_record *record)
 {
-    sgi_json tool = sgi_json_get((sgi_json){record->data, record->data_len}, "tool");
-    return sgi_str_begins(tool, SGI_STR(INTERNAL));
+    for (size_t i = 1; i < sizeof record->principal; i++)
+        if (record->principal[i] != record->principal[0])
+            return false;
+    return record->principal[0] >= 0xfe;
 }
 
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
@@ -102,17 +109,30 @@ static int32_t fold_entry(void *user, const segue_store_entry *entry)
     return 0;
 }
 
+/* Makes the summary of an operation, which the caller frees. */
+static segue_status make_summary(sgi_inspection *inspection,
+                                 const segue_store_record *record, sgi_summary *summary)
+{
+    folding f = {inspection, summary};
+    sgi_summary_init(summary, inspection->env.mem);
+    segue_status status =
+        sgi_store_read(inspection->store, record->id, 0, fold_entry, &f);
+    inspection->failed = inspection->failed || sgi_summary_has_failed(summary);
+    return status;
+}
+
 /* params: true = the summary has the parameters of the call, too. */
 static segue_status pass_summary(sgi_inspection *inspection,
                                  const segue_store_record *record, bool params)
 {
     sgi_summary summary;
-    folding f = {inspection, &summary};
     sgi_jw w = sgi_jw_to(&inspection->json);
     sgi_json data = data_of(inspection, record);
-    sgi_summary_init(&summary, inspection->env.mem);
-    segue_status status =
-        sgi_store_read(inspection->store, record->id, 0, fold_entry, &f);
+    segue_status status = make_summary(inspection, record, &summary);
+    if (status == SEGUE_E_STORE_CORRUPT) {
+        summary.unreadable = true;
+        status = SEGUE_OK;
+    }
     if (status == SEGUE_OK) {
         sgi_jw_open(&w, '{');
         sgi_summary_write(&summary, &w, record, data);
@@ -201,6 +221,19 @@ segue_status sgi_inspect_all(sgi_inspection *inspection)
 
 /* ---- one operation ---- */
 
+segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id)
+{
+    sgi_inspected_record record;
+    segue_status status = sgi_inspection_find(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status;
+    status = pass_summary(inspection, &record.head, true);
+    sgi_buf_free(&record.bytes);
+    return status;
+}
+
+/* ---- entries ---- */
+
 static const char *kind_name(int32_t kind)
 {
     static const char *const names[] = {[SGI_ENTRY_SEGMENT] = "segment",
@@ -216,7 +249,7 @@ static const char *kind_name(int32_t kind)
                                         [SGI_ENTRY_EXPIRED] = "expired",
                                         [SGI_ENTRY_NOTIFY] = "notification",
                                         [SGI_ENTRY_PRESENCE] = "presence",
-                                        [SGI_ENTRY_ANEW] = "restart",
+                                        [SGI_ENTRY_ANEW] = "anew",
                                         [SGI_ENTRY_TASK] = "task"};
     return sgi_entry_is_known(kind) ? names[kind] : "unknown";
 }
@@ -247,60 +280,106 @@ static void write_data(sgi_inspection *inspection, sgi_jw *w,
     sgi_buf_free(&members);
 }
 
-typedef struct showing {
+/* A page of entries: their texts, each with a line end behind it. */
+typedef struct page {
     sgi_inspection *inspection;
-    segue_status status;
-} showing;
+    sgi_buf lines;
+    uint64_t last; /* number of the last entry of the page */
+    bool is_full;
+} page;
 
-/* Runs under the lock of the store. */
-static int32_t show_entry(void *user, const segue_store_entry *entry)
+static void write_entry(sgi_inspection *inspection, sgi_jw *w,
+                        const segue_store_entry *entry)
 {
-    showing *s = user;
-    sgi_inspection *inspection = s->inspection;
     char stamp[SGI_STAMP_SIZE];
-    sgi_jw w = sgi_jw_to(&inspection->json);
     sgi_timestamp_write(entry->at_ms, stamp);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_int(&w, "seq", (int64_t)entry->seq);
-    sgi_jw_member_string(&w, "kind", sgi_str_of(kind_name(entry->kind)));
-    sgi_jw_member_string(&w, "at", sgi_str_of(stamp));
+    sgi_jw_open(w, '{');
+    sgi_jw_member_int(w, "seq", (int64_t)entry->seq);
+    sgi_jw_member_string(w, "kind", sgi_str_of(kind_name(entry->kind)));
+    sgi_jw_member_string(w, "at", sgi_str_of(stamp));
     if (entry->segment && entry->kind == SGI_ENTRY_SEGMENT)
-        sgi_jw_member_int(&w, "segment", (int64_t)entry->segment);
-    write_data(inspection, &w, entry);
-    sgi_jw_close(&w, '}');
-    s->status = sgi_inspection_pass(inspection);
-    return s->status != SEGUE_OK || inspection->stop;
+        sgi_jw_member_int(w, "segment", (int64_t)entry->segment);
+    write_data(inspection, w, entry);
+    sgi_jw_close(w, '}');
 }
 
-segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id,
-                             uint64_t after)
+/* Runs under the lock of the store. */
+static int32_t add_entry(void *user, const segue_store_entry *entry)
+{
+    page *p = user;
+    size_t from = p->lines.len;
+    sgi_jw w = sgi_jw_to(&p->lines);
+    write_entry(p->inspection, &w, entry);
+    sgi_frame_blank_line_ends(&p->lines, from);
+    sgi_buf_add_char(&p->lines, '\n');
+    p->last = entry->seq;
+    p->is_full = p->lines.len >= SGI_INSPECT_PAGE || p->lines.failed;
+    return p->is_full;
+}
+
+static segue_status pass_page(page *p)
+{
+    sgi_inspection *inspection = p->inspection;
+    segue_status status =
+        p->lines.failed || inspection->failed ? SEGUE_E_NOMEM : SEGUE_OK;
+    for (size_t at = 0; status == SEGUE_OK && at < p->lines.len && !inspection->stop;) {
+        const char *line = p->lines.p + at, *end = memchr(line, '\n', p->lines.len - at);
+        sgi_buf_add(&inspection->json, line, (size_t)(end - line));
+        status = sgi_inspection_pass(inspection);
+        at = (size_t)(end + 1 - p->lines.p);
+    }
+    sgi_buf_reset(&p->lines, SGI_INSPECT_PAGE);
+    return status;
+}
+
+segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id,
+                                 uint64_t after, int32_t *ended)
 {
     sgi_inspected_record record;
-    showing s = {.inspection = inspection};
+    page p = {.inspection = inspection, .last = after};
     segue_status status = sgi_inspection_find(inspection, task_id, &record);
     if (status != SEGUE_OK)
         return status;
-    status = pass_summary(inspection, &record.head, true);
-    if (status == SEGUE_OK && !inspection->stop)
-        status = sgi_store_read(inspection->store, record.head.id, after, show_entry, &s);
+    *ended = record.head.ended != SEGUE_STORE_LIVE;
+    sgi_buf_init(&p.lines, inspection->env.mem);
+    do {
+        p.is_full = false;
+        status = sgi_store_read(inspection->store, record.head.id, p.last, add_entry, &p);
+        if (status == SEGUE_OK)
+            status = pass_page(&p);
+    } while (status == SEGUE_OK && p.is_full && !inspection->stop);
+    sgi_buf_free(&p.lines);
     sgi_buf_free(&record.bytes);
-    return status != SEGUE_OK ? status : s.status;
+    return status;
 }
 
 /* ---- acts ---- */
 
+/* SEGUE_E_NOT_FOUND when the operation has no such open question. */
+static segue_status check_key(sgi_inspection *inspection,
+                              const segue_store_record *record, sgi_str key)
+{
+    sgi_summary summary;
+    segue_status status = make_summary(inspection, record, &summary);
+    if (status == SEGUE_OK && !sgi_summary_has_question(&summary, key))
+        status = inspection->failed ? SEGUE_E_NOMEM : SEGUE_E_NOT_FOUND;
+    sgi_summary_free(&summary);
+    return status;
+}
+
 segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,
-                                 sgi_str command)
+                                 sgi_str command, sgi_str key)
 {
     sgi_inspected_record record;
-    if (!sgi_inspection_accepts(inspection, command))
-        return SEGUE_E_INVALID;
     segue_status status = sgi_inspection_find(inspection, task_id, &record);
     if (status != SEGUE_OK)
         return status;
-    status = record.head.ended ? SEGUE_E_TERMINAL
-                               : sgi_store_post(inspection->store, record.head.id,
-                                                command.p, command.n);
+    if (record.head.ended)
+        status = SEGUE_E_TERMINAL;
+    else if (key.n)
+        status = check_key(inspection, &record.head, key);
+    if (status == SEGUE_OK)
+        status = sgi_store_post(inspection->store, record.head.id, command.p, command.n);
     sgi_buf_free(&record.bytes);
     return status;
 }

@@ -10,8 +10,12 @@
 #define SGI_INSPECT_DEPTH 100000 /* deeper than any server allows */
 /* at most this much memory stays allocated between two texts */
 #define SGI_INSPECT_KEEP ((size_t)64 * 1024)
+/* this many bytes of entries are read before the callback gets them; one more entry may
+ * follow */
+#define SGI_INSPECT_PAGE ((size_t)256 * 1024)
 
-/* The memory and the reader of one look into a store. */
+/* The memory and the reader of one look into a store. The callback never runs under the
+ * lock of the store. */
 typedef struct sgi_inspection {
     segue_store *store;
     segue_hooks hooks; /* only random is set */
@@ -20,7 +24,8 @@ typedef struct sgi_inspection {
     sgi_buf json; /* the text that the callback gets */
     segue_store_json_fn fn;
     void *user;
-    bool stop; /* the callback has asked for no more */
+    bool stop;   /* the callback has asked for no more */
+    bool failed; /* memory ran out, so a text may lack a part */
 } sgi_inspection;
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
@@ -30,13 +35,18 @@ void sgi_inspection_end(sgi_inspection *inspection);
 /* Passes a summary of each operation to the callback, the newest first. Operations of
  * which the server makes use itself are left out. */
 segue_status sgi_inspect_all(sgi_inspection *inspection);
-/* Passes the summary of one operation with its parameters, and then each entry of its log
- * with a number above `after`. SEGUE_E_NOT_FOUND without such an operation. */
-segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id,
-                             uint64_t after);
-/* Sends a command to the owner of an operation: {"cancel":1} or {"answer":{...}}. */
+/* Passes the summary of one operation, with its parameters. SEGUE_E_NOT_FOUND without
+ * such an operation. */
+segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id);
+/* Passes each entry of an operation's log with a number above `after`. *ended becomes 1
+ * when the operation had ended before its log was read. */
+segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id,
+                                 uint64_t after, int32_t *ended);
+/* Sends a command to the owner of an operation: {"cancel":1} or {"answer":{...}}. key:
+ * the key of the question that the command answers, which must be open; empty = the
+ * command is no answer. */
 segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,
-                                 sgi_str command);
+                                 sgi_str command, sgi_str key);
 /* Deletes an operation that has ended. SEGUE_E_STATE when it has not. */
 segue_status sgi_inspect_remove(sgi_inspection *inspection, const char *task_id);
 
@@ -51,7 +61,7 @@ typedef struct sgi_inspected_record {
 /* Finds the record of an operation that people may see. */
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
                                  sgi_inspected_record *record);
-/* Calls the callback with `json`, and empties it. */
+/* Calls the callback with `json`, which becomes one line, and empties it. */
 segue_status sgi_inspection_pass(sgi_inspection *inspection);
 /* True when the text is JSON that the library accepts. */
 bool sgi_inspection_accepts(sgi_inspection *inspection, sgi_str text);

@@ -27,6 +27,7 @@ static void keep(sgi_buf *buf, sgi_str text)
 
 static void ask(sgi_summary *summary, sgi_json question)
 {
+    summary->asked++;
     for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++)
         if (!summary->questions[i].len) {
             keep(&summary->questions[i], question);
@@ -36,6 +37,7 @@ static void ask(sgi_summary *summary, sgi_json question)
 
 static void answer(sgi_summary *summary, sgi_json key)
 {
+    summary->answered++;
     for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++) {
         sgi_buf *question = &summary->questions[i];
         if (question->len && sgi_str_eq(sgi_json_get(sgi_buf_str(question), "key"), key))
@@ -73,15 +75,14 @@ void sgi_summary_add(sgi_summary *summary, sgi_inspection *inspection,
     sgi_str data = {entry->data, entry->data_len};
     summary->entries++;
     summary->bytes += entry->data_len;
+    if (summary->final)
+        return; /* nothing changes the first end */
     summary->updated_ms = entry->at_ms;
     if (sgi_entry_is_final(entry->kind))
         summary->final = entry->kind;
     switch (entry->kind) {
     case SGI_ENTRY_SEGMENT:
         summary->segments++;
-        break;
-    case SGI_ENTRY_ANEW:
-        summary->restarts++;
         break;
     case SGI_ENTRY_CHECKPOINT:
         summary->checkpoint_bytes = entry->data_len;
@@ -107,11 +108,21 @@ void sgi_summary_add(sgi_summary *summary, sgi_inspection *inspection,
 
 /* ---- writing ---- */
 
-static bool has_questions(const sgi_summary *summary)
+bool sgi_summary_has_failed(const sgi_summary *summary)
 {
+    bool failed = summary->message.failed;
     for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++)
-        if (summary->questions[i].len)
-            return true;
+        failed = failed || summary->questions[i].failed;
+    return failed;
+}
+
+bool sgi_summary_has_question(const sgi_summary *summary, sgi_str key)
+{
+    for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++) {
+        sgi_str question = sgi_buf_str(&summary->questions[i]);
+        if (question.n && sgi_json_string_is(sgi_json_get(question, "key"), key))
+            return !summary->final;
+    }
     return false;
 }
 
@@ -119,7 +130,7 @@ static const char *status_of(const sgi_summary *summary)
 {
     switch (summary->final) {
     case 0:
-        return has_questions(summary) ? "input_required" : "working";
+        return summary->asked > summary->answered ? "input_required" : "working";
     case SGI_ENTRY_RESULT:
         return "completed";
     case SGI_ENTRY_CANCELLED:
@@ -141,7 +152,7 @@ static void write_questions(const sgi_summary *summary, sgi_jw *w)
     sgi_jw_key(w, "questions");
     sgi_jw_open(w, '[');
     for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++)
-        if (summary->questions[i].len)
+        if (summary->questions[i].len && !summary->final)
             sgi_jw_raw(w, sgi_buf_str(&summary->questions[i]));
     sgi_jw_close(w, ']');
 }
@@ -165,7 +176,6 @@ static void write_counts(const sgi_summary *summary, sgi_jw *w)
     sgi_jw_member_int(w, "entries", (int64_t)summary->entries);
     sgi_jw_member_int(w, "segments", (int64_t)summary->segments);
     sgi_jw_member_int(w, "bytes", (int64_t)summary->bytes);
-    sgi_jw_member_int(w, "restarts", (int64_t)summary->restarts);
     sgi_jw_member_int(w, "checkpointBytes", (int64_t)summary->checkpoint_bytes);
 }
 

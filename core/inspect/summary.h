@@ -5,16 +5,18 @@
 
 #include "inspect/inspect.h"
 
-/* a summary shows at most this many open questions */
-#define SGI_SUMMARY_QUESTIONS 16
+/* a summary keeps at most this many open questions; servers allow 64 unless told else */
+#define SGI_SUMMARY_QUESTIONS 64
 
 typedef struct sgi_summary {
-    int32_t final; /* the kind of the final entry; 0 = the operation has not ended */
+    /* the kind of the first final entry, which is the end; 0 = no end. A server that did
+     * not hear of a commit may have written another one behind it */
+    int32_t final;
     bool is_error; /* the result says that the tool has failed */
     int64_t updated_ms;
     uint64_t entries, segments;
-    uint64_t bytes;    /* of the data of all entries */
-    uint64_t restarts; /* how often the handler began anew */
+    uint64_t bytes;           /* of the data of all entries */
+    uint64_t asked, answered; /* numbers of questions */
     uint64_t checkpoint_bytes;
     bool became_task;
     bool unreadable; /* the data of an entry is not what a server writes */
@@ -27,6 +29,9 @@ void sgi_summary_init(sgi_summary *summary, const sgi_mem *mem);
 void sgi_summary_free(sgi_summary *summary);
 void sgi_summary_add(sgi_summary *summary, sgi_inspection *inspection,
                      const segue_store_entry *entry);
+bool sgi_summary_has_failed(const sgi_summary *summary); /* memory ran out */
+/* True when the question with this key is open. */
+bool sgi_summary_has_question(const sgi_summary *summary, sgi_str key);
 /* Writes the members of the summary into an open object. data: the data of the record, an
  * object; empty = unreadable. */
 void sgi_summary_write(const sgi_summary *summary, sgi_jw *w,

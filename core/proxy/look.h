@@ -29,11 +29,13 @@ typedef struct look {
     unsigned long long after;        /* number of the last entry that was shown */
     bool json;
     long long shown;
-    bool has_ended; /* the last entry that was seen is a final one */
+    int32_t ended; /* 1 = the task had ended before its log was read */
     struct {
         long long tasks, calls, by_status[LOOK_STATUSES], segments, bytes, unreadable;
     } sums;
-    unsigned long long last; /* of `verify`: number of the last entry */
+    /* of `verify`: number of the last entry, and whether an end was seen */
+    unsigned long long last;
+    bool has_end;
     bool is_faulty;
 } look;
 

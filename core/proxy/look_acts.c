@@ -84,43 +84,44 @@ int look_stats(look *l)
 
 /* ---- show, watch ---- */
 
-static bool is_final(json entry)
+static int32_t show_summary(void *user, const char *line, size_t len)
 {
-    static const char *const kinds[] = {"result", "error", "cancelled", "expired"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (json_is(json_get(entry, "kind"), kinds[i]))
-            return true;
-    return false;
-}
-
-/* The first object is the summary. `watch` shows it once. */
-static int32_t show_one(void *user, const char *line, size_t len)
-{
-    look *l = user;
-    json part = {line, len};
-    if (json_get(part, "taskId").n) {
-        if (l->shown++)
-            return 0;
-    } else {
-        l->after = (unsigned long long)number_of(part, "seq");
-        l->has_ended = is_final(part);
-    }
+    const look *l = user;
+    json task = {line, len};
     if (l->json)
         look_print_line(line, len);
-    else if (json_get(part, "taskId").n)
-        look_print_summary(part);
     else
-        look_print_entry(part);
+        look_print_summary(task);
     return 0;
+}
+
+static int32_t show_entry(void *user, const char *line, size_t len)
+{
+    look *l = user;
+    json entry = {line, len};
+    l->after = (unsigned long long)number_of(entry, "seq");
+    if (l->json)
+        look_print_line(line, len);
+    else
+        look_print_entry(entry);
+    return 0;
+}
+
+/* Shows the entries behind the last one. */
+static int show_entries(look *l)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_store_entries(l->store, l->task, l->after, show_entry, l,
+                                              &l->ended, &error);
+    fflush(stdout);
+    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
 }
 
 int look_show(look *l)
 {
     segue_error *error = NULL;
-    segue_status status =
-        segue_store_show(l->store, l->task, l->after, show_one, l, &error);
-    fflush(stdout);
-    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
+    segue_status status = segue_store_show(l->store, l->task, show_summary, l, &error);
+    return status == SEGUE_OK ? show_entries(l) : look_fail(l->task, status, error);
 }
 
 /* Ends with the task, or when the reader of the output has gone. */
@@ -128,9 +129,9 @@ int look_watch(look *l)
 {
     const struct timespec pause = {.tv_nsec = WATCH_PAUSE_MS * 1000000L};
     int failed = look_show(l);
-    while (!failed && !l->has_ended && !ferror(stdout)) {
+    while (!failed && !l->ended && !ferror(stdout)) {
         nanosleep(&pause, NULL);
-        failed = look_show(l);
+        failed = show_entries(l);
     }
     return failed;
 }
@@ -172,20 +173,29 @@ int look_rm(look *l)
 
 /* ---- verify ---- */
 
+static bool is_final(json entry)
+{
+    static const char *const kinds[] = {"result", "error", "cancelled", "expired"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (json_is(json_get(entry, "kind"), kinds[i]))
+            return true;
+    return false;
+}
+
+/* A server that did not hear of a commit may write a second end. Nothing else follows an
+ * end. */
 static int32_t verify_entry(void *user, const char *line, size_t len)
 {
     look *l = user;
-    json part = {line, len};
-    if (json_get(part, "taskId").n)
-        return 0;
-    unsigned long long seq = (unsigned long long)number_of(part, "seq");
-    l->is_faulty = l->is_faulty || seq <= l->last || l->has_ended;
+    json entry = {line, len};
+    unsigned long long seq = (unsigned long long)number_of(entry, "seq");
+    bool is_end = is_final(entry);
+    l->is_faulty = l->is_faulty || seq <= l->last || (l->has_end && !is_end);
     l->last = seq;
-    l->has_ended = is_final(part);
+    l->has_end = l->has_end || is_end;
     return 0;
 }
 
-/* The tasks are noted first, because a store must not be used inside its callbacks. */
 static int32_t note_task(void *user, const char *line, size_t len)
 {
     text *tasks = user;
@@ -194,27 +204,31 @@ static int32_t note_task(void *user, const char *line, size_t len)
     return 0;
 }
 
+/* task: its summary. */
 static int verify_task(look *l, json task)
 {
     char *id = json_string(json_get(task, "taskId"));
     segue_error *error = NULL;
     l->last = 0;
-    l->has_ended = false;
+    l->has_end = false;
     l->is_faulty = json_is_true(json_get(task, "unreadable"));
     segue_status status =
-        id ? segue_store_show(l->store, id, 0, verify_entry, l, &error) : SEGUE_E_NOMEM;
-    bool says_end = !json_is(json_get(task, "status"), "working") &&
-                    !json_is(json_get(task, "status"), "input_required");
-    if (status == SEGUE_OK && (l->is_faulty || (says_end && !l->has_ended))) {
+        id ? segue_store_entries(l->store, id, 0, verify_entry, l, &l->ended, &error)
+           : SEGUE_E_NOMEM;
+    if (status == SEGUE_E_STORE_CORRUPT)
+        l->is_faulty = true;
+    bool is_over = status == SEGUE_OK || status == SEGUE_E_STORE_CORRUPT ||
+                   status == SEGUE_E_NOT_FOUND; /* it is gone meanwhile */
+    if (is_over && status != SEGUE_E_NOT_FOUND &&
+        (l->is_faulty || (l->ended && !l->has_end))) {
         printf("%s: the log is not what a server writes\n", id);
         l->sums.unreadable++;
     }
     free(id);
-    if (status == SEGUE_E_NOT_FOUND) { /* it is gone meanwhile */
-        segue_error_free(error);
-        return LOOK_OK;
-    }
-    return status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    if (!is_over)
+        return look_fail("the store", status, error);
+    segue_error_free(error);
+    return LOOK_OK;
 }
 
 int look_verify(look *l)

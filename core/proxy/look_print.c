@@ -2,14 +2,24 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Prints the text of a JSON string without its control characters: a task may have any
- * name, and a terminal obeys control characters. */
+/* Prints a text without its control characters, those of C1 (U+0080 to U+009F) included:
+ * a task may have any name and content, and a terminal obeys control characters. */
+static void print_safely(const char *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)p[i];
+        bool is_c1 = c == 0xc2 && i + 1 < len && (unsigned char)p[i + 1] < 0xa0;
+        putchar(c < ' ' || c == 0x7f || is_c1 ? ' ' : c);
+        i += is_c1;
+    }
+}
+
 static void print_string(json value)
 {
     char *string = json_string(value);
-    for (const char *c = string ? string : "-"; *c; c++)
-        putchar((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c);
+    print_safely(string ? string : "-", string ? strlen(string) : 1);
     free(string);
 }
 
@@ -61,5 +71,6 @@ void look_print_entry(json entry)
     printf("  ");
     if (!data.n)
         data = json_get(entry, "base64");
-    look_print_line(data.p, data.n);
+    print_safely(data.p, data.n);
+    putchar('\n');
 }

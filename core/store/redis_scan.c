@@ -6,7 +6,7 @@
 #include "base/thresholds.h"
 
 #define STEP SGI_THRESHOLD(redis_scan_step)
-#define AT_ONCE 64 /* operations that are found with one exchange */
+#define AT_ONCE 16 /* operations that are found with one exchange */
 
 typedef struct scan {
     sgi_redis_store *store;

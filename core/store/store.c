@@ -2,8 +2,8 @@
  *
  * The application holds one reference, and each server holds one more. Dropping the last
  * reference frees the store. The mutex serialises calls from all threads; it is held
- * while the callbacks of find, read, claim and list run. The store has its own copy of
- * the allocator, because the store can outlive every runtime that used it.
+ * while the callbacks of find, read, claim, list and scan run. The store has its own copy
+ * of the allocator, because the store can outlive every runtime that used it.
  *
  * listeners.c has the listeners. A store whose vtable has the function `news` reports
  * what other processes wrote. The first listener that asks takes this news from the

@@ -42,6 +42,7 @@ const ELSEWHERE: Record<string, string> = {
     errorFree: "an ErrorInfo is a value",
     storeList: "the command segue-mcp store",
     storeShow: "the command segue-mcp store",
+    storeEntries: "the command segue-mcp store",
     storeCommand: "the command segue-mcp store",
     storeRemove: "the command segue-mcp store",
     storeReadStats: "the command segue-mcp store",

@@ -62,6 +62,8 @@ class Store(stage.Stage):
         summary, *entries = self.objects("show", task)
         self.assertEqual(summary["status"], "completed")
         self.assertEqual([entry["kind"] for entry in entries][-len(kinds):], kinds)
+        behind = str(entries[-1]["seq"] + 9)
+        self.assertEqual(len(self.objects("watch", task, "--after", behind)), 1)
         last = self.objects("show", task, "--after", str(entries[-2]["seq"]))
         self.assertEqual([part["kind"] for part in last], ["task", "result"])
 

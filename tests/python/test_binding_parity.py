@@ -38,6 +38,7 @@ ELSEWHERE = {
     "error_free": "an ErrorInfo is a tuple",
     "store_list": "the command segue store",
     "store_show": "the command segue store",
+    "store_entries": "the command segue store",
     "store_command": "the command segue store",
     "store_remove": "the command segue store",
     "store_read_stats": "the command segue store",

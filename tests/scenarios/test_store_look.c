@@ -12,6 +12,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "store/store.h"
+
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define SEEN_MAX 64
 
@@ -43,10 +45,16 @@ static void list(world *w, seen *s)
     assert_int_equal(segue_store_list(w->store, take, s, NULL), SEGUE_OK);
 }
 
-static void show(world *w, seen *s, const char *id, uint64_t after)
+/* Takes the summary of a task, and the entries behind a position. Returns whether the
+ * task had ended. */
+static int32_t show(world *w, seen *s, const char *id, uint64_t after)
 {
+    int32_t ended = -1;
     forget(s);
-    assert_int_equal(segue_store_show(w->store, id, after, take, s, NULL), SEGUE_OK);
+    assert_int_equal(segue_store_show(w->store, id, take, s, NULL), SEGUE_OK);
+    assert_int_equal(segue_store_entries(w->store, id, after, take, s, &ended, NULL),
+                     SEGUE_OK);
+    return ended;
 }
 
 /* The summary of a task in a list. */
@@ -118,7 +126,7 @@ static void a_task_is_shown_entry_by_entry(world *w)
     wire *a = world_connect(w, "Ada");
     const char *id = wire_make_task(a, "1", "story", "\"n\":3,\"delayMs\":10", NULL);
     wire_get_until(a, id, "completed", CAPS_TASKS);
-    show(w, &s, id, 0);
+    assert_int_equal(show(w, &s, id, 0), 1);
     assert_at(s.texts[0], "params.arguments.n", "3");
     int segments = 0;
     for (int i = 1; i < s.count; i++) {
@@ -133,9 +141,11 @@ static void a_task_is_shown_entry_by_entry(world *w)
     show(w, &s, id, (uint64_t)last - 1);
     assert_int_equal(s.count, 2); /* the summary, and the entry behind the position */
     assert_at(s.texts[1], "kind", "\"result\"");
+    assert_int_equal(show(w, &s, id, 999), 1); /* nothing is behind the end */
+    assert_int_equal(s.count, 1);
     forget(&s);
     segue_error *error = NULL;
-    assert_int_equal(segue_store_show(w->store, "none", 0, take, &s, &error),
+    assert_int_equal(segue_store_show(w->store, "none", take, &s, &error),
                      SEGUE_E_NOT_FOUND);
     assert_non_null(strstr(segue_error_read(error)->message, "none"));
     segue_error_free(error);
@@ -147,7 +157,7 @@ static void a_checkpoint_is_shown_in_base64(world *w)
     wire *a = world_connect(w, "Ada");
     const char *id = wire_make_task(a, "1", "checkpoint", NULL, NULL);
     wire_get_until_says(a, id, "marked");
-    show(w, &s, id, 0);
+    assert_int_equal(show(w, &s, id, 0), 0);
     bool found = false;
     for (int i = 1; i < s.count; i++)
         if (!strcmp(json_at(s.texts[i], "kind"), "\"checkpoint\"")) {
@@ -189,6 +199,8 @@ static void a_command_answers_a_question(world *w)
     const char *id = wire_make_task(a, "1", "confirm_delete", NULL, CAPS_ALL);
     wire_get_until(a, id, "input_required", CAPS_ALL);
     list(w, &s);
+    assert_int_equal(command(w, id, "{\"answer\":{\"key\":\"none\",\"response\":{}}}"),
+                     SEGUE_E_NOT_FOUND);
     snprintf(json, sizeof json, "{\"answer\":{\"key\":%s,\"response\":" ACCEPT "}}",
              json_at(of(&s, id), "questions.0.key"));
     assert_int_equal(command(w, id, json), SEGUE_OK);
@@ -200,20 +212,85 @@ static void a_command_answers_a_question(world *w)
 
 static void other_texts_are_no_commands(world *w)
 {
-    static const char *const texts[] = {"",
-                                        "{}",
-                                        "[]",
-                                        "1",
-                                        "{\"cancel\":2}",
-                                        "{\"cancel\":1",
-                                        "{\"away\":1}",
-                                        "{\"answer\":{\"key\":1,\"response\":{}}}",
-                                        "{\"answer\":{\"key\":\"a\",\"error\":{}}}"};
+    static const char *const texts[] = {
+        "",
+        "{}",
+        "[]",
+        "1",
+        "{\"cancel\":2}",
+        "{\"cancel\":1",
+        "{\"away\":1}",
+        "{\"answer\":{\"key\":1,\"response\":{}}}",
+        "{\"answer\":{\"key\":\"a\",\"error\":{}}}",
+        "{\"cancel\":\"x\",\"answer\":{\"key\":1}}",
+        "{\"cancel\":1,\"answer\":{\"key\":\"a\",\"response\":{}}}"};
     wire *a = world_connect(w, "Ada");
     const char *id = wire_make_task(a, "1", "hang", NULL, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_int_equal(command(w, id, texts[i]), SEGUE_E_INVALID);
     wire_get_until(a, id, "working", CAPS_TASKS);
+}
+
+/* Clients may write line ends between the members of their arguments. */
+static void each_text_is_one_line(world *w)
+{
+    seen s = {0};
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(
+        a, "1", "hang", "\"a\":[\r\r{\"seq\":9,\"kind\":\"result\"}\r]", NULL);
+    show(w, &s, id, 0);
+    for (int i = 0; i < s.count; i++)
+        assert_null(strpbrk(s.texts[i], "\r\n"));
+    assert_at(s.texts[0], "params.arguments.a.0.seq", "9");
+    forget(&s);
+}
+
+static int32_t look_again(void *user, const char *json, size_t len)
+{
+    world *w = user;
+    seen s = {0};
+    (void)json;
+    (void)len;
+    list(w, &s); /* the callback runs without the lock of the store */
+    forget(&s);
+    return 0;
+}
+
+static void a_callback_may_use_the_store(world *w)
+{
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(a, "1", "story", "\"n\":3,\"delayMs\":10", NULL);
+    wire_get_until(a, id, "completed", CAPS_TASKS);
+    assert_int_equal(segue_store_list(w->store, look_again, w, NULL), SEGUE_OK);
+    assert_int_equal(segue_store_entries(w->store, id, 0, look_again, w, NULL, NULL),
+                     SEGUE_OK);
+}
+
+/* A server that did not hear of a commit may write a second end. The first one stands. */
+static void the_first_end_stands(world *w)
+{
+    seen s = {0};
+    segue_store_record record = {.task_id = "twice",
+                                 .data = "{\"tool\":\"t\"}",
+                                 .data_len = 12,
+                                 .purge_ms = INT64_MAX};
+    segue_store_write writes[4] = {{.kind = SEGUE_STORE_CREATE, .record = &record},
+                                   {.kind = SEGUE_STORE_APPEND},
+                                   {.kind = SEGUE_STORE_APPEND},
+                                   {.kind = SEGUE_STORE_END, .purge_ms = INT64_MAX}};
+    memset(record.principal, 7, sizeof record.principal);
+    memset(record.id, 9, sizeof record.id);
+    for (size_t i = 0; i < 4; i++)
+        memset(writes[i].id, 9, sizeof writes[i].id);
+    writes[1].entry =
+        (segue_store_entry){.seq = 1, .kind = 8, .data = "{}", .data_len = 2};
+    writes[2].entry = (segue_store_entry){
+        .seq = 2, .kind = 9, .data = "{\"code\":1,\"message\":\"m\"}", .data_len = 24};
+    assert_int_equal(sgi_store_commit(w->store, writes, 4), SEGUE_OK);
+    list(w, &s);
+    assert_at(of(&s, "twice"), "status", "\"completed\"");
+    assert_at(of(&s, "twice"), "statusMessage", "");
+    forget(&s);
 }
 
 static void only_what_has_ended_is_removed(world *w)
@@ -247,6 +324,9 @@ int main(void)
         {"a command answers a question", a_command_answers_a_question, FLAGS, NULL},
         {"other texts are no commands", other_texts_are_no_commands, FLAGS, NULL},
         {"only what has ended is removed", only_what_has_ended_is_removed, FLAGS, NULL},
+        {"each text is one line", each_text_is_one_line, FLAGS, NULL},
+        {"a callback may use the store", a_callback_may_use_the_store, FLAGS, NULL},
+        {"the first end stands", the_first_end_stands, FLAGS, NULL},
     };
     return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
 }

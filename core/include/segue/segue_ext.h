@@ -653,7 +653,7 @@ typedef struct segue_store_stats {
 
 /* The functions of a store. Calls come one at a time. A blocking store is called on a
  * separate thread. A non-blocking store is called under the library's lock: it must not
- * call the library. */
+ * call the library. The functions that look into a store call it without that lock. */
 typedef struct segue_store_vtable {
     size_t struct_size;
     /* 1 = calls may take long, so the store is called on a separate thread. */
@@ -708,10 +708,6 @@ typedef struct segue_store_vtable {
      * Optional: without this function a server has no tasks/list. */
     segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
                          const char *task_id, segue_store_record_fn fn, void *user);
-    /* Passes all operations of all principals to fn, in any order. An operation that is
-     * made or deleted meanwhile may be missing, and an operation may be passed twice.
-     * Optional: without this function the tools for stores cannot list. */
-    segue_status (*scan)(void *self, segue_store_record_fn fn, void *user);
 
     /* The next four functions are for a store to which other processes write too. Set
      * all four or none. */
@@ -750,6 +746,10 @@ typedef struct segue_store_vtable {
      * any time from any thread, and must return at once. Optional: without this function
      * servers write the newest format that they know. */
     int32_t (*records)(void *self);
+    /* Passes all operations of all principals to fn, in any order. An operation that is
+     * made or deleted meanwhile may be missing, and an operation may be passed twice.
+     * Optional: without this function the tools for stores cannot list. */
+    segue_status (*scan)(void *self, segue_store_record_fn fn, void *user);
 } segue_store_vtable;
 #define SEGUE_STORE_VTABLE_INIT SEGUE_INIT(segue_store_vtable)
 
@@ -771,18 +771,18 @@ SEGUE_API segue_status segue_store_custom(const segue_store_vtable *vtable, void
  * They use the store at once, on the calling thread, and may block. Operations that
  * servers keep for themselves, such as a kept seal_key, are not shown. */
 
-/* Receives one JSON object, valid during the call. Must not use the same store. Returns 0
- * to continue, 1 to stop. */
+/* Receives one JSON object on one line, valid during the call. May call the library.
+ * Returns 0 to continue, 1 to stop. */
 typedef int32_t (*segue_store_json_fn)(void *user, const char *json, size_t len);
 
 /* Shows a summary of each operation, the newest first: {"taskId","kind","tool","by",
  * "dialect","status","statusMessage","isError","createdAt","lastUpdatedAt",
- * "deletedAfter","keyed","entries","segments","bytes","restarts","checkpointBytes",
- * "questions","unreadable"}. Times are those of MCP (ISO 8601). kind: "task" or "call".
- * by: the name of the principal. status: as of a task of 2026-07-28. bytes: of the data
- * of all entries of the log. questions: the open ones, at most 16,
- * {"key","method","params"}. tool, by, dialect, statusMessage and deletedAfter may be
- * missing. unreadable: true when a part is not what a server writes, else missing.
+ * "deletedAfter","keyed","entries","segments","bytes","checkpointBytes","questions",
+ * "unreadable"}. Times are those of MCP (ISO 8601). kind: "task" or "call". by: the name
+ * of the principal. status: as of a task of 2026-07-28. bytes: of the data of all entries
+ * of the log. questions: the open ones, {"key","method","params"}. tool, by, dialect,
+ * statusMessage and deletedAfter may be missing. unreadable: true when a part is not what
+ * a server writes, else missing.
  *
  * Cost      reads the log of each operation that is shown.
  * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_NOMEM; a status of
@@ -790,23 +790,34 @@ typedef int32_t (*segue_store_json_fn)(void *user, const char *json, size_t len)
 SEGUE_API segue_status segue_store_list(segue_store *store, segue_store_json_fn fn,
                                         void *user, segue_error **error);
 
-/* Shows one operation: its summary with "params", the parameters of the call, and then
- * each entry of its log with a number above `after`, in order: {"seq","kind","at",
- * "segment","data"}. kind: segment, fields, replace, status, question, answer,
- * checkpoint, result, error, cancelled, expired, notification, presence, restart, task.
- * data: JSON; bytes that are no JSON are in "base64" instead.
+/* Shows the summary of one operation, with "params", the parameters of the call.
  *
  * Returns   SEGUE_E_NOT_FOUND without such an operation; a status of the store. */
 SEGUE_API segue_status segue_store_show(segue_store *store, const char *task_id,
-                                        uint64_t after, segue_store_json_fn fn,
-                                        void *user, segue_error **error);
+                                        segue_store_json_fn fn, void *user,
+                                        segue_error **error);
+
+/* Shows each entry of the log of one operation with a number above `after`, in order:
+ * {"seq","kind","at","segment","data"}. kind: segment, fields, replace, status, question,
+ * answer, checkpoint, result, error, cancelled, expired, notification, presence, anew
+ * (the handler began its blocks anew), task. data: JSON; bytes that are no JSON are in
+ * "base64" instead.
+ *
+ * ended     receives 1 when the operation had ended before its log was read, so that
+ *           nothing follows; may be NULL.
+ * Returns   SEGUE_E_NOT_FOUND without such an operation; a status of the store. */
+SEGUE_API segue_status segue_store_entries(segue_store *store, const char *task_id,
+                                           uint64_t after, segue_store_json_fn fn,
+                                           void *user, int32_t *ended,
+                                           segue_error **error);
 
 /* Sends a command to the server that runs an operation, or to the next one that takes it
  * over: {"cancel":1}, or {"answer":{"key":KEY,"response":RESULT}} for an open question.
  *
  * Returns   SEGUE_OK when the store keeps the command; SEGUE_E_INVALID for another text;
- *           SEGUE_E_NOT_FOUND; SEGUE_E_TERMINAL when the operation has ended;
- *           SEGUE_E_LIMIT when 64 commands wait for it; a status of the store. */
+ *           SEGUE_E_NOT_FOUND without such an operation or open question;
+ *           SEGUE_E_TERMINAL when the operation has ended; SEGUE_E_LIMIT when 64 commands
+ *           wait for it; a status of the store. */
 SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_id,
                                            const char *json, size_t len,
                                            segue_error **error);
@@ -819,8 +830,10 @@ SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_
 SEGUE_API segue_status segue_store_remove(segue_store *store, const char *task_id,
                                           segue_error **error);
 
-/* Gives the statistics of the store; members that it does not know are -1. stats: set
- * struct_size (SEGUE_STORE_STATS_INIT). */
+/* Gives the statistics of the store; members that it does not know are -1.
+ *
+ * stats     begins as SEGUE_STORE_STATS_INIT.
+ * Returns   SEGUE_E_INVALID for a struct_size that the library does not know. */
 SEGUE_API segue_status segue_store_read_stats(segue_store *store,
                                               segue_store_stats *stats);
 
