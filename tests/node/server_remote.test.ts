@@ -144,6 +144,10 @@ for (const era of ["modern", "legacy"] as const) {
                 await turn();
             }
         });
+        inner.tool("must", { task: "must" }, function* () {
+            yield "one";
+            yield "two";
+        });
         const { url } = await inner.listenHttp({ port: 0 });
         const { outer, remote } = await before(url, { era });
         for (const tasks of [true, false]) {
@@ -158,6 +162,12 @@ for (const era of ["modern", "legacy"] as const) {
                     },
                 );
                 assert.equal(result.text, "page 1page 2page 3");
+                const onProgress = (): void => undefined;
+                for (let i = 0; i < 2; i++) {
+                    // The second call knows that it must be a task.
+                    const told = await session.call("app_far_must", {}, { onProgress });
+                    assert.equal(told.text, "onetwo");
+                }
             };
             await serve(world, outer, work, { tasks, logLevel: "info" });
             // A task of 2026-07-28 has no progress.

@@ -165,6 +165,11 @@ def test_progress_of_a_tool_that_may_be_a_task(
             yield f"page {step}"
             await asyncio.sleep(0)
 
+    @inner.tool(task="must")
+    async def must() -> AsyncIterator[str]:
+        yield "one"
+        yield "two"
+
     async def work() -> None:
         seen: list[Any] = []
         async with inner.serving(http="127.0.0.1:0", drain=0) as serving:
@@ -176,6 +181,11 @@ def test_progress_of_a_tool_that_may_be_a_task(
                     on_log=lambda message: seen.append(message.data),
                 )
                 assert result.text == "page 1page 2page 3"
+                for _ in range(2):  # the second call knows that it must be a task
+                    told = await session.call(
+                        "app_far_must", on_progress=lambda *_: None
+                    )
+                    assert told.text == "onetwo"
         # A task of 2026-07-28 has no progress.
         is_task = world.era == "modern" and tasks
         assert seen == ([] if is_task else [1, "log 1", 2, "log 2", 3, "log 3"])

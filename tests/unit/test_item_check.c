@@ -155,8 +155,15 @@ static void checks_options_of_servers(void **state)
                         "the server option max_tasks is -5: it has to be at least 0");
     segue_error_free(error);
     assert_int_equal(segue_server_check(&options, NULL), SEGUE_E_INVALID);
-    options.struct_size = 1 << 20;
-    assert_int_equal(segue_server_check(&options, NULL), SEGUE_E_VERSION);
+    /* a member of a later version that the application has set */
+    struct {
+        segue_server_options known;
+        char later[16];
+    } newer = {.known = SEGUE_SERVER_OPTIONS_INIT};
+    newer.known.struct_size = sizeof newer;
+    assert_int_equal(segue_server_check(&newer.known, NULL), SEGUE_OK);
+    newer.later[3] = 1;
+    assert_int_equal(segue_server_check(&newer.known, NULL), SEGUE_E_VERSION);
 }
 
 int main(void)

@@ -45,6 +45,7 @@ import type { CloseOptions } from "./serving.js";
 import { jsonText } from "./values.js";
 
 const METHOD_NOT_FOUND = -32601;
+const MISSING_CAPABILITY = -32021;
 const PROTOCOL = "io.modelcontextprotocol/";
 
 /** The options of {@link Remote.connect}. */
@@ -356,11 +357,12 @@ class RemoteSuggestions extends Suggestions {
 function toolOf({ session, asks }: Link, given: Told): Relay {
     const { execution, ...told } = given;
     const support = execution?.taskSupport ?? "forbidden";
-    async function* call(args: Record<string, unknown>, ctx: Context) {
+    // What is known of tasks: 2026-07-28 does not tell it before a call.
+    let mustBeTask = support === "required";
+    async function* run(args: Record<string, unknown>, ctx: Context, noTask: boolean) {
         const { answers, ...passed } = passing(ctx);
         asks.add(answers);
         try {
-            const noTask = isHeard(ctx) && support !== "required";
             const stream = session.streamWith({ noTask }, told.name, args, {
                 ...passed,
                 onInput: answers,
@@ -383,10 +385,26 @@ function toolOf({ session, asks }: Link, given: Told): Relay {
             }
             const { structured, isError, meta } = stream.result;
             yield new Result([], { structured, isError, meta });
-        } catch (error) {
-            answering(error);
         } finally {
             asks.delete(answers);
+        }
+    }
+    async function* call(args: Record<string, unknown>, ctx: Context) {
+        const noTask = isHeard(ctx) && !mustBeTask;
+        try {
+            yield* run(args, ctx, noTask);
+            return;
+        } catch (error) {
+            // The tool has not run: it must be a task, which reports no progress.
+            const isRefused =
+                error instanceof RemoteError && error.rpcCode === MISSING_CAPABILITY;
+            if (!noTask || !isRefused) answering(error);
+        }
+        mustBeTask = true;
+        try {
+            yield* run(args, ctx, false);
+        } catch (error) {
+            answering(error);
         }
     }
     return new Relay(told.name, call, {

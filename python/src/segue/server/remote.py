@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Remote"]
 
 _PROTOCOL = "io.modelcontextprotocol/"
+_MISSING_CAPABILITY = -32021
 # What a server may offer: the methods that list it, the members of their answers, and the
 # kinds of items.
 _LISTS = {
@@ -322,7 +323,12 @@ class _RemoteTool(Tool):
         name: str = told["name"]
         support = told.pop("execution", {}).get("taskSupport", "forbidden")
 
-        async def call(context: Context, given: dict[str, Any]) -> AsyncIterator[Any]:
+        # What is known of tasks: 2026-07-28 does not tell it before a call.
+        must_be_task = support == "required"
+
+        async def run(
+            context: Context, given: dict[str, Any], no_task: bool
+        ) -> AsyncIterator[Any]:
             session: Session = context.lifespan
             with _callbacks(remote, context) as passed:
                 stream = session.stream(
@@ -334,7 +340,7 @@ class _RemoteTool(Tool):
                     meta=_meta_of(context),
                     raise_on_error=False,
                     collect=False,
-                    _no_task=_is_heard(context) and support != "required",
+                    _no_task=no_task,
                 )
                 async with stream:
                     blocks = 0
@@ -349,6 +355,21 @@ class _RemoteTool(Tool):
                             blocks += 1
                     ended = stream.result
             yield Result([], ended.structured, ended.is_error, _passing(ended.meta))
+
+        async def call(context: Context, given: dict[str, Any]) -> AsyncIterator[Any]:
+            nonlocal must_be_task
+            no_task = _is_heard(context) and not must_be_task
+            try:
+                async for part in run(context, given, no_task):
+                    yield part
+                return
+            except errors.RemoteError as error:
+                # The tool has not run: it must be a task, which reports no progress.
+                if not no_task or error.code != _MISSING_CAPABILITY:
+                    raise
+            must_be_task = True
+            async for part in run(context, given, False):
+                yield part
 
         super().__init__(
             call,
