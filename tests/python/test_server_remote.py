@@ -182,9 +182,7 @@ def test_progress_of_a_tool_that_may_be_a_task(
                 )
                 assert result.text == "page 1page 2page 3"
                 for _ in range(2):  # the second call knows that it must be a task
-                    told = await session.call(
-                        "app_far_must", on_progress=lambda *_: None
-                    )
+                    told = await session.call("app_far_must", on_progress=lambda *_: None)
                     assert told.text == "onetwo"
         # A task of 2026-07-28 has no progress.
         is_task = world.era == "modern" and tasks
