@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -117,24 +118,81 @@ void http_read_event(int fd)
         bench_fail(text);
 }
 
+/* An event stream whose events are counted while it is read: first the head, then
+ * chunks. */
+typedef struct drain {
+    int64_t events;
+    size_t left;    /* bytes of the chunk that are still to come */
+    size_t size;    /* the number of the size line so far */
+    size_t matched; /* bytes of "data:" at the beginning of the line; OTHER = others */
+    int blank;      /* of the head: how much of "\r\n\r\n" has come */
+    bool in_body;
+    bool has_size; /* the size line has a digit */
+    bool is_over;
+} drain;
+
+#define OTHER SIZE_MAX
+
+static void count_events(drain *d, const char *at, const char *end)
+{
+    static const char event[] = "data:";
+    for (; at < end; at++) {
+        if (d->matched == OTHER)
+            at = memchr(at, '\n', (size_t)(end - at));
+        if (!at)
+            return;
+        if (*at == '\n') {
+            d->matched = 0;
+        } else if (*at != event[d->matched]) {
+            d->matched = OTHER;
+        } else if (++d->matched == sizeof event - 1) {
+            d->events++;
+            d->matched = OTHER;
+        }
+    }
+}
+
+/* Takes a byte of the line between two chunks. */
+static void take_size(drain *d, char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *digit = c == '\r' || c == '\n' ? NULL : strchr(digits, c | 0x20);
+    if (digit) {
+        d->size = d->size * 16 + (size_t)(digit - digits);
+        d->has_size = true;
+    } else if (c == '\n' && d->has_size) {
+        d->is_over = !d->size;
+        d->left = d->size;
+        d->size = 0;
+        d->has_size = false;
+    }
+}
+
+static void take_head(drain *d, char c)
+{
+    static const char blank[] = "\r\n\r\n";
+    d->blank = c == blank[d->blank] ? d->blank + 1 : c == '\r';
+    d->in_body = d->blank == sizeof blank - 1;
+}
+
 int64_t http_drain_events(int fd)
 {
     static char room[256 * 1024];
-    static const char last[] = "\r\n0\r\n\r\n", event[] = "data:";
-    const size_t keep = sizeof last - 1; /* finds the end also when it is split */
-    size_t len = 0;
-    int64_t events = 0;
-    do {
-        size_t kept = len < keep ? len : keep;
-        memmove(room, room + len - kept, kept);
-        size_t got = read_some(fd, room + kept, sizeof room - kept);
-        len = kept + got;
-        /* an event that was counted has all its bytes among the kept ones */
-        size_t seen = kept < sizeof event - 2 ? 0 : kept - (sizeof event - 2);
-        for (const char *at = room + seen, *end = room + len;
-             (at = memmem(at, (size_t)(end - at), event, sizeof event - 1));
-             at += sizeof event - 1)
-            events++;
-    } while (len < keep || memcmp(room + len - keep, last, keep) != 0);
-    return events;
+    drain d = {0};
+    while (!d.is_over) {
+        const char *at = room, *end = room + read_some(fd, room, sizeof room);
+        while (at < end && !d.is_over) {
+            size_t some = (size_t)(end - at) < d.left ? (size_t)(end - at) : d.left;
+            count_events(&d, at, at + some);
+            at += some;
+            d.left -= some;
+            if (some)
+                continue;
+            if (d.in_body)
+                take_size(&d, *at++);
+            else
+                take_head(&d, *at++);
+        }
+    }
+    return d.events;
 }
