@@ -17,8 +17,8 @@
  * calls do not count (200 ms). --keyed 1: each call has an idempotency key of its own.
  * idle: the cost of this many connections that have been
  * used once. drain: how fast events of a task come out of the server when their reader
- * ignores them. reports: the same for the reports of progress of a plain call; the median
- * of so many calls after as many that do not count.
+ * ignores them. reports: the same for the reports of progress of a plain call. CALLS
+ * calls warm the server up, and the median of CALLS further calls is printed.
  *
  * The command prints its port first. It may be bench_raw, which answers anything. */
 #include <errno.h>

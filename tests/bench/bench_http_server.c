@@ -6,7 +6,7 @@
  * It prints its port, and on a second line the time in ns (CLOCK_MONOTONIC) at which it
  * listened. --runtimes: this many runtimes share the port, each on a thread with its own
  * server and store. --sqlite: the store is a file, and the port is given; 0 = a free one.
- * --queue: so many bytes may wait for a client, so that no report replaces another.
+ * --queue: BYTES may wait for a client. With enough room no report replaces another.
  * It ends when it is killed. */
 #include "bench.h"
 

@@ -20,7 +20,7 @@
 typedef struct seen {
     char *texts[SEEN_MAX];
     int count;
-    int most; /* the callback stops after so many; 0 = never */
+    int most; /* the callback stops after this number of texts; 0 = never */
 } seen;
 
 static int32_t take(void *user, const char *json, size_t len)

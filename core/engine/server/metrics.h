@@ -62,8 +62,8 @@ typedef struct sgi_metrics_sample {
 void sgi_metrics_write_head(sgi_buf *out, const char *name, const char *type,
                             const char *help);
 void sgi_metrics_write_value(sgi_buf *out, sgi_metrics_sample sample, uint64_t value);
-/* per_unit: the values are parts of the unit in the text, of which so many make one: 1,
- * 1000 or 1000000. */
+/* Writes the buckets, the sum and the count. per_unit: how many units of the values make
+ * one unit of the text: 1, 1000 or 1000000. */
 void sgi_metrics_write_histogram(sgi_buf *out, sgi_metrics_sample sample,
                                  const sgi_histogram *histogram,
                                  const sgi_histogram_scale *scale, uint32_t per_unit);

@@ -50,7 +50,7 @@ void sgi_metrics_count_unknown(const sgi_inbound *in, int32_t type)
 {
     for (size_t i = 0; i < SGI_METRICS_KINDS; i++)
         if (sgi_metrics_kinds[i].type == type)
-            in->peer->server->asked.unknown[i][era_of(in)]++;
+            in->peer->server->counts.asked.unknown[i][era_of(in)]++;
 }
 
 /* Returns the row of the method, which is new if the method has none. Rows are found by
@@ -70,7 +70,7 @@ static sgi_asked_method *row_of(sgi_asked *asked, const sgi_method *method)
 
 void sgi_metrics_count_request(const sgi_inbound *in, const sgi_method *method)
 {
-    sgi_asked *asked = &in->peer->server->asked;
+    sgi_asked *asked = &in->peer->server->counts.asked;
     sgi_asked_method *row = method ? row_of(asked, method) : &asked->others;
     row->count[era_of(in)]++;
 }

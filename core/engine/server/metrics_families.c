@@ -100,7 +100,8 @@ static void write_kind(writer *to, const sgi_metrics_source *source, size_t at,
         }
     }
     for (size_t era = 0; era < SGI_ERAS; era++)
-        others.ends[era][SGI_METRICS_UNKNOWN_NAME] += server->asked.unknown[at][era];
+        others.ends[era][SGI_METRICS_UNKNOWN_NAME] +=
+            server->counts.asked.unknown[at][era];
     write_named(to, source, kind, SGI_METRICS_OTHER, &others, write);
 }
 
@@ -182,7 +183,7 @@ static bool sum_method(const sgi_asked *asked, size_t at, uint64_t sums[SGI_ERAS
 static void write_requests(writer *to)
 {
     for (size_t i = 0; i < to->count; i++) {
-        const sgi_asked *asked = &to->sources[i].server->asked;
+        const sgi_asked *asked = &to->sources[i].server->counts.asked;
         for (size_t at = 0; at < SGI_ASKED_METHODS; at++) {
             uint64_t sums[SGI_ERAS] = {0};
             if (sum_method(asked, at, sums))

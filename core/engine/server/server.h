@@ -143,21 +143,6 @@ typedef struct sgi_kept_key {
     bool holds_recovery; /* recovery starts when the store has answered */
 } sgi_kept_key;
 
-/* What the server has counted since it was made (stats.c). */
-typedef struct sgi_server_counts {
-    uint64_t calls;      /* number of handlers that were started */
-    uint64_t tasks;      /* number of tasks that were made */
-    uint64_t refused;    /* number of requests that were refused because of a limit */
-    uint64_t streams;    /* number of streams that were opened */
-    uint64_t thinned;    /* number of progress and log messages that were left out */
-    uint64_t resumes;    /* number of streams that a client resumed */
-    uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
-    /* number of times that a client has fetched segments that it had missed */
-    uint64_t repaired;
-    /* number of operations that this server took over from servers that had gone */
-    uint64_t taken_over;
-} sgi_server_counts;
-
 #define SGI_METRICS_KINDS 4  /* number of kinds of items whose calls are counted */
 #define SGI_ASKED_METHODS 64 /* number of methods whose requests are counted apart */
 
@@ -174,6 +159,22 @@ typedef struct sgi_asked {
     /* calls of items that do not exist, by kind and era */
     uint64_t unknown[SGI_METRICS_KINDS][2];
 } sgi_asked;
+
+/* What the server has counted since it was made (stats.c). */
+typedef struct sgi_server_counts {
+    uint64_t calls;      /* number of handlers that were started */
+    uint64_t tasks;      /* number of tasks that were made */
+    uint64_t refused;    /* number of requests that were refused because of a limit */
+    uint64_t streams;    /* number of streams that were opened */
+    uint64_t thinned;    /* number of progress and log messages that were left out */
+    uint64_t resumes;    /* number of streams that a client resumed */
+    uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
+    /* number of times that a client has fetched segments that it had missed */
+    uint64_t repaired;
+    /* number of operations that this server took over from servers that had gone */
+    uint64_t taken_over;
+    sgi_asked asked;
+} sgi_server_counts;
 
 /* The calls of a server. */
 typedef struct sgi_server_calls {
@@ -233,7 +234,6 @@ struct segue_server {
     sgi_map principals;
     sgi_usage use;
     sgi_server_counts counts;
-    sgi_asked asked;
     sgi_map by_key;
     /* the rounds (sgi_round) of plain calls that wait for answers; the key is the id of
      * the round */
