@@ -3,9 +3,6 @@
 #include "api/guard.h"
 #include "engine/client/request.h"
 
-/* the beginning of nearly every text block as JSON */
-static const char text_head[] = "{\"type\":\"text\",";
-
 static sgi_json block(const segue_segment *segment)
 {
     return (sgi_json){segment->view.data, segment->view.data_len};
@@ -23,9 +20,7 @@ static const char *decode_member(sgi_buf *scratch, sgi_json value)
 
 static const char *find_type(segue_segment *segment)
 {
-    const segue_segment_view *view = &segment->view;
-    if (view->data_len >= sizeof text_head - 1 &&
-        memcmp(view->data, text_head, sizeof text_head - 1) == 0)
+    if (sgi_json_begins_text_block(block(segment)))
         return "text";
     const char *type =
         decode_member(&segment->type, sgi_json_get(block(segment), "type"));
@@ -51,9 +46,14 @@ const char *segue_segment_text(const segue_segment *segment, size_t *len)
     sgi_json found[2];
     if (!segment)
         return NULL;
-    sgi_json_pick(block(segment), names, 2, found);
-    if (!sgi_json_string_is(found[0], SGI_STR("text")))
-        return NULL;
+    sgi_str inner;
+    if (sgi_json_text_block(block(segment), &inner) == block(segment).n) {
+        found[1] = (sgi_json){inner.p - 1, inner.n + 2};
+    } else {
+        sgi_json_pick(block(segment), names, 2, found);
+        if (!sgi_json_string_is(found[0], SGI_STR("text")))
+            return NULL;
+    }
     const char *text = decode_member(&own->text, found[1]);
     if (text && len)
         *len = own->text.len;

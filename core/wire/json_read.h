@@ -136,12 +136,36 @@ typedef enum sgi_json_kind {
 
 /* Returns the accepted text without the white space around it. */
 sgi_json sgi_json_trim(sgi_str text);
-sgi_json_kind sgi_json_kind_of(sgi_json value);
+static inline sgi_json_kind sgi_json_kind_of(sgi_json value)
+{
+    switch (value.n ? value.p[0] : 0) {
+    case '{':
+        return SGI_JSON_OBJECT;
+    case '[':
+        return SGI_JSON_ARRAY;
+    case '"':
+        return SGI_JSON_STRING;
+    case 't':
+        return SGI_JSON_TRUE;
+    case 'f':
+        return SGI_JSON_FALSE;
+    case 'n':
+        return SGI_JSON_NULL;
+    default:
+        return value.n ? SGI_JSON_NUMBER : SGI_JSON_NONE;
+    }
+}
 
 /* sgi_json_next_member steps through the members of an object, sgi_json_next_item through
  * the items of an array. *at must be 0 at the first call. Return false at the end. */
 bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member);
 bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item);
+/* A text block of content in its usual form is {"type":"text","text":"..."}, without
+ * white space. Returns the length of such a block at the beginning of `text`, and sets
+ * *inner to its text as JSON, between the quotes. Returns 0 for any other value. */
+size_t sgi_json_text_block(sgi_str text, sgi_str *inner);
+/* True when an accepted text begins as such a block: it has the type "text". */
+bool sgi_json_begins_text_block(sgi_str text);
 
 /* Returns the value of the member with this decoded name, or an empty value when the
  * object has no such member. */

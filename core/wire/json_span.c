@@ -86,32 +86,46 @@ sgi_json sgi_json_trim(sgi_str text)
     return text;
 }
 
-sgi_json_kind sgi_json_kind_of(sgi_json value)
+static const char text_block_head[] = "{\"type\":\"text\",\"text\":\"";
+#define TEXT_BLOCK_HEAD (sizeof text_block_head - 1)
+
+bool sgi_json_begins_text_block(sgi_str text)
 {
-    switch (value.n ? value.p[0] : 0) {
-    case '{':
-        return SGI_JSON_OBJECT;
-    case '[':
-        return SGI_JSON_ARRAY;
-    case '"':
-        return SGI_JSON_STRING;
-    case 't':
-        return SGI_JSON_TRUE;
-    case 'f':
-        return SGI_JSON_FALSE;
-    case 'n':
-        return SGI_JSON_NULL;
-    default:
-        return value.n ? SGI_JSON_NUMBER : SGI_JSON_NONE;
-    }
+    return text.n > TEXT_BLOCK_HEAD &&
+           memcmp(text.p, text_block_head, TEXT_BLOCK_HEAD) == 0;
 }
 
-/* Reads the value at p. *at receives the offset of the next value, after the comma. */
-static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
-                       sgi_json *value)
+size_t sgi_json_text_block(sgi_str text, sgi_str *inner)
+{
+    if (!sgi_json_begins_text_block(text))
+        return 0;
+    const unsigned char *end = span_start(text) + text.n;
+    const unsigned char *from = span_start(text) + TEXT_BLOCK_HEAD;
+    /* memchr is the fastest search, but it also finds an escaped quote */
+    const unsigned char *quote = memchr(from, '"', (size_t)(end - from));
+    bool escaped;
+    if (quote && quote[-1] == '\\')
+        quote = skip_string(from, end, &escaped) - 1;
+    if (!quote || end - quote < 2 || quote[1] != '}')
+        return 0;
+    *inner = span_of(from, quote);
+    return (size_t)(quote + 2 - span_start(text));
+}
+
+/* Skips an item of an array. Text blocks are skipped in one step, because most items of
+ * most arrays are text blocks. */
+static const unsigned char *skip_item(const unsigned char *p, const unsigned char *end)
+{
+    sgi_str inner;
+    size_t block = sgi_json_text_block(span_of(p, end), &inner);
+    return block ? p + block : skip_value(p, end);
+}
+
+/* Takes the value from p to stop. *at receives the offset of the next value, after the comma. */
+static bool next_value(sgi_json whole, const unsigned char *p, const unsigned char *stop,
+                       size_t *at, sgi_json *value)
 {
     const unsigned char *end = span_start(whole) + whole.n;
-    const unsigned char *stop = skip_value(p, end);
     if (stop == p)
         return false;
     *value = span_of(p, stop);
@@ -151,7 +165,7 @@ bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
     p = sgi_json_skip_space(p + 1, end);
     size_t before = *at;
     (void)before;
-    if (!next_value(object, p, at, &found.value))
+    if (!next_value(object, p, skip_value(p, end), at, &found.value))
         return false;
     SGI_WORK(*at - before);
     *member = found;
@@ -160,10 +174,11 @@ bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
 
 bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item)
 {
+    const unsigned char *end = span_start(array) + array.n;
     const unsigned char *p = next_start(array, *at, '[');
     size_t before = *at;
     (void)before;
-    if (!p || !next_value(array, p, at, item))
+    if (!p || !next_value(array, p, skip_item(p, end), at, item))
         return false;
     SGI_WORK(*at - before);
     return true;

@@ -102,7 +102,8 @@ def measure(programs, report, plan, build):
         tasks += server.park(plan.parked - FEW)
         rate = (plan.parked - FEW) / (time.monotonic() - start)
         many = [server.get_p99_us(tasks)]
-        name = f"parked_{plan.parked}_sqlite"
+        name = "parked_sqlite"
+        report.add(name + "_tasks", [plan.parked], "tasks")
         report.add(name, [server.resident_mib() - idle], "MiB")
         server.kill()
         size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal")

@@ -143,6 +143,45 @@ static void values_are_skipped_whole_at_every_length(void **state)
             }
 }
 
+/* What skips text blocks in one step ends where the walk over all brackets ends. A blank
+ * after the bracket makes a block unusual. */
+static void text_blocks_are_skipped_whole(void **state)
+{
+    static const struct {
+        const char *rest;  /* of the block, after its usual head */
+        const char *inner; /* NULL = the block has another form than the usual one */
+    } blocks[] = {
+        {"plain\"}", "plain"},
+        {"\"}", ""},
+        {"a\\\"}b\"}", "a\\\"}b"},
+        {"\\\"\"}", "\\\""},
+        {"ends with a backslash\\\\\"}", "ends with a backslash\\\\"},
+        {"ends with two\\\\\\\\\"}", "ends with two\\\\\\\\"},
+        {"more\",\"annotations\":{\"x\":\"}\"}}", NULL},
+        {"blank\" }", NULL},
+    };
+    char text[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (int unusual = 0; unusual < 2; unusual++) {
+            snprintf(text, sizeof text, "[{%s\"type\":\"text\",\"text\":\"%s,7]",
+                     unusual ? " " : "", blocks[i].rest);
+            sgi_json array = fenced_text(text), item;
+            sgi_str inner = {0};
+            size_t at = 0;
+            assert_true(sgi_json_next_item(array, &at, &item));
+            assert_int_equal(item.n, array.n - 4);
+            bool usual = !unusual && blocks[i].inner;
+            assert_int_equal(sgi_json_begins_text_block(item), !unusual);
+            assert_int_equal(sgi_json_text_block(item, &inner), usual ? item.n : 0);
+            if (usual)
+                expect_str(inner, blocks[i].inner);
+            assert_true(sgi_json_next_item(array, &at, &item));
+            expect_str(item, "7");
+            assert_false(sgi_json_next_item(array, &at, &item));
+        }
+}
+
 static void members_are_found_by_their_decoded_name(void **state)
 {
     (void)state;
@@ -468,12 +507,13 @@ static size_t ask_all(sgi_json value)
 
 static const char sample[] =
     "{\"id\":[1,-2.5e+3,\"\\u00e9\\ud83d\\ude00\\n\",{\"a\\\\\":[true,null,{}]},[[]]],"
-    "\"\\u0069d\":{\"x\":\"]}\\\"\",\"y\":0.5},\"z\":\"\xc3\xa4\"}";
+    "\"\\u0069d\":{\"x\":\"]}\\\"\",\"y\":0.5},\"z\":\"\xc3\xa4\","
+    "\"w\":[{\"type\":\"text\",\"text\":\"\\\"}\"},0]}";
 
 static void a_span_that_is_cut_off_is_walked_inside(void **state)
 {
     (void)state;
-    assert_int_equal(ask_all(fenced_text(sample)), 16);
+    assert_int_equal(ask_all(fenced_text(sample)), 21);
     for (size_t from = 0; from < sizeof sample; from++)
         for (size_t to = from; to < sizeof sample; to++)
             ask_all(fenced((sgi_str){sample + from, to - from}));
@@ -591,6 +631,7 @@ int main(void)
         CASE(items_come_in_order_and_end),
         CASE(empty_and_other_values_have_no_members),
         CASE(values_are_skipped_whole_at_every_length),
+        CASE(text_blocks_are_skipped_whole),
         CASE(members_are_found_by_their_decoded_name),
         CASE(kinds_are_told_by_the_first_byte),
         CASE(white_space_is_trimmed_on_both_sides_only),

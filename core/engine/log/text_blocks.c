@@ -65,22 +65,10 @@ bool sgi_text_blocks_has(const sgi_text_blocks *texts, uint64_t place)
            ((unsigned char)texts->more.p[place / 8] >> place % 8 & 1);
 }
 
-static const char head[] = "{\"type\":\"text\",\"text\":\"";
-
-static bool has_head(sgi_json block)
-{
-    return block.n > sizeof head && !memcmp(block.p, head, sizeof head - 1);
-}
-
 sgi_str sgi_block_plain_text(sgi_json block)
 {
-    size_t n = sizeof head - 1;
-    if (!has_head(block))
-        return (sgi_str){0};
-    sgi_json text = sgi_json_get(block, "text");
-    if (text.p + 1 != block.p + n || text.n != block.n - n)
-        return (sgi_str){0};
-    return (sgi_str){text.p + 1, text.n - 2};
+    sgi_str inner;
+    return sgi_json_text_block(block, &inner) == block.n ? inner : (sgi_str){0};
 }
 
 static bool has_string(sgi_json block, const char *name)
@@ -90,7 +78,7 @@ static bool has_string(sgi_json block, const char *name)
 
 bool sgi_block_is_text(sgi_json block)
 {
-    if (has_head(block))
+    if (sgi_json_begins_text_block(block))
         return true;
     sgi_json type = sgi_json_get(block, "type");
     return has_string(block, "text") &&
