@@ -58,37 +58,6 @@ segue_status segue_store_entries(segue_store *store, const char *task_id, uint64
     return finish(&inspection, status, task_id, error);
 }
 
-/* Writes the command anew, so that the owner of the operation gets nothing else. *key
- * receives the key of the question that the command answers. Returns false for a text
- * that is no command. */
-static bool write_command(sgi_inspection *inspection, sgi_str text, sgi_str *key)
-{
-    int64_t cancel = 0;
-    sgi_jw w = sgi_jw_to(&inspection->json);
-    *key = (sgi_str){0};
-    if (!sgi_inspection_accepts(inspection, text))
-        return false;
-    sgi_json answer = sgi_json_get(sgi_json_trim(text), "answer");
-    sgi_json response = sgi_json_get(answer, "response");
-    bool cancels =
-        sgi_json_read_int(sgi_json_get(sgi_json_trim(text), "cancel"), &cancel);
-    if (cancels) {
-        sgi_buf_add_lit(&inspection->json, "{\"cancel\":1}");
-        return cancel == 1 && !answer.n;
-    }
-    if (!sgi_json_plain_string(sgi_json_get(answer, "key"), key) || !key->n ||
-        sgi_json_kind_of(response) != SGI_JSON_OBJECT)
-        return false;
-    sgi_jw_open(&w, '{');
-    sgi_jw_key(&w, "answer");
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "key", *key);
-    sgi_jw_member_raw(&w, "response", response);
-    sgi_jw_close(&w, '}');
-    sgi_jw_close(&w, '}');
-    return true;
-}
-
 segue_status segue_store_command(segue_store *store, const char *task_id,
                                  const char *json, size_t len, segue_error **error)
 {
@@ -99,7 +68,7 @@ segue_status segue_store_command(segue_store *store, const char *task_id,
     sgi_str text = {json, sgi_given_len(json, len)};
     sgi_inspection_begin(&inspection, store, NULL, NULL);
     segue_status status = SEGUE_E_INVALID;
-    if (write_command(&inspection, text, &key))
+    if (sgi_inspect_write_command(&inspection, text, &key))
         status = inspection.json.failed
                      ? SEGUE_E_NOMEM
                      : sgi_inspect_command(&inspection, task_id,

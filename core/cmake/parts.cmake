@@ -12,6 +12,7 @@ option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
 option(SEGUE_POSTGRES "The store in a PostgreSQL database (libpq)" ON)
 
 option(SEGUE_METRICS "The metrics of servers, for Prometheus" ON)
+option(SEGUE_BOARD "The task board, a web page of a listener" ON)
 
 option(SEGUE_BUNDLED "Contain the libraries that Segue uses (core/deps)" OFF)
 if(SEGUE_BUNDLED)
@@ -38,7 +39,7 @@ file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
     core/engine/*/*/*.c
     core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c core/easy/*.c
-    core/inspect/*.c)
+    core/inspect/*.c core/board/*.c)
 list(FILTER segue_sources EXCLUDE REGEX "/absent_[a-z]+[.]c$")
 if(SEGUE_BUNDLED)
     list(APPEND segue_sources ${bundled_sources})
@@ -113,6 +114,20 @@ part(POSTGRES
     LATE_PACKAGES "PostgreSQL 14" LATE_LIBRARIES PostgreSQL::PostgreSQL)
 part(METRICS
     FILES core/engine/server/metrics*.c)
+
+part(BOARD
+    FILES core/board/board*.c)
+if(SEGUE_BOARD) # the page is a part of the library
+    set(segue_page ${PROJECT_BINARY_DIR}/core/board/board_files.c)
+    file(GLOB segue_page_files CONFIGURE_DEPENDS core/board/page/*)
+    set(segue_page_script ${PROJECT_SOURCE_DIR}/core/cmake/embed.cmake)
+    add_custom_command(OUTPUT ${segue_page}
+        COMMAND ${CMAKE_COMMAND} -D OUT=${segue_page} -D "FILES=${segue_page_files}"
+            -P ${segue_page_script}
+        DEPENDS ${segue_page_files} ${segue_page_script} VERBATIM)
+    list(APPEND segue_sources ${segue_page})
+    list(APPEND segue_files_BOARD ${segue_page})
+endif()
 
 # The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")

@@ -59,14 +59,14 @@ static int32_t copy_record(void *user, const segue_store_record *record)
     return 1;
 }
 
-/* True for an operation that a server keeps for itself. No client has its principal: each
- * byte of the digest is 0xff (mailbox.c) or 0xfe (kept_key.c). */
-static bool is_internal(const segue_store_record *record)
+/* No client has the principal of an operation that a server keeps for itself: each byte
+ * of the digest is 0xff (mailbox.c) or 0xfe (kept_key.c). */
+bool sgi_inspection_shows(const segue_store_record *record)
 {
     for (size_t i = 1; i < sizeof record->principal; i++)
         if (record->principal[i] != record->principal[0])
-            return false;
-    return record->principal[0] >= 0xfe;
+            return true;
+    return record->principal[0] < 0xfe;
 }
 
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
@@ -77,15 +77,14 @@ segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id
         sgi_store_find(inspection->store, task_id, NULL, copy_record, record);
     if (status == SEGUE_OK && record->bytes.failed)
         status = SEGUE_E_NOMEM;
-    if (status == SEGUE_OK && is_internal(&record->head))
+    if (status == SEGUE_OK && !sgi_inspection_shows(&record->head))
         status = SEGUE_E_NOT_FOUND;
     if (status != SEGUE_OK)
         sgi_buf_free(&record->bytes);
     return status;
 }
 
-/* The data of the record when it is an object, else nothing. */
-static sgi_json data_of(sgi_inspection *inspection, const segue_store_record *record)
+sgi_json sgi_inspection_data(sgi_inspection *inspection, const segue_store_record *record)
 {
     sgi_str text = {record->data, record->data_len};
     sgi_json data = sgi_json_trim(text);
@@ -117,6 +116,7 @@ static segue_status make_summary(sgi_inspection *inspection,
     sgi_summary_init(summary, inspection->env.mem);
     segue_status status =
         sgi_store_read(inspection->store, record->id, 0, fold_entry, &f);
+    inspection->folded += summary->bytes;
     inspection->failed = inspection->failed || sgi_summary_has_failed(summary);
     return status;
 }
@@ -127,7 +127,7 @@ static segue_status pass_summary(sgi_inspection *inspection,
 {
     sgi_summary summary;
     sgi_jw w = sgi_jw_to(&inspection->json);
-    sgi_json data = data_of(inspection, record);
+    sgi_json data = sgi_inspection_data(inspection, record);
     segue_status status = make_summary(inspection, record, &summary);
     if (status == SEGUE_E_STORE_CORRUPT) {
         summary.unreadable = true;
@@ -135,8 +135,9 @@ static segue_status pass_summary(sgi_inspection *inspection,
     }
     if (status == SEGUE_OK) {
         sgi_jw_open(&w, '{');
+        summary.is_redacted = inspection->is_redacted;
         sgi_summary_write(&summary, &w, record, data);
-        if (params && sgi_json_get(data, "params").n)
+        if (params && !inspection->is_redacted && sgi_json_get(data, "params").n)
             sgi_jw_member_raw(&w, "params", sgi_json_get(data, "params"));
         sgi_jw_close(&w, '}');
         status = sgi_inspection_pass(inspection);
@@ -193,12 +194,7 @@ static int newest_first(const void *a, const void *b)
 /* An operation that is gone meanwhile, or that the server itself uses, is left out. */
 static segue_status pass_place(sgi_inspection *inspection, const place *at)
 {
-    sgi_inspected_record record;
-    segue_status status = sgi_inspection_find(inspection, at->task_id, &record);
-    if (status == SEGUE_OK) {
-        status = pass_summary(inspection, &record.head, false);
-        sgi_buf_free(&record.bytes);
-    }
+    segue_status status = sgi_inspect_brief(inspection, at->task_id);
     return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
 }
 
@@ -221,15 +217,26 @@ segue_status sgi_inspect_all(sgi_inspection *inspection)
 
 /* ---- one operation ---- */
 
-segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id)
+static segue_status inspect_one(sgi_inspection *inspection, const char *task_id,
+                                bool params)
 {
     sgi_inspected_record record;
     segue_status status = sgi_inspection_find(inspection, task_id, &record);
     if (status != SEGUE_OK)
         return status;
-    status = pass_summary(inspection, &record.head, true);
+    status = pass_summary(inspection, &record.head, params);
     sgi_buf_free(&record.bytes);
     return status;
+}
+
+segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id)
+{
+    return inspect_one(inspection, task_id, true);
+}
+
+segue_status sgi_inspect_brief(sgi_inspection *inspection, const char *task_id)
+{
+    return inspect_one(inspection, task_id, false);
 }
 
 /* ---- entries ---- */
@@ -299,7 +306,8 @@ static void write_entry(sgi_inspection *inspection, sgi_jw *w,
     sgi_jw_member_string(w, "at", sgi_str_of(stamp));
     if (entry->segment && entry->kind == SGI_ENTRY_SEGMENT)
         sgi_jw_member_int(w, "segment", (int64_t)entry->segment);
-    write_data(inspection, w, entry);
+    if (!inspection->is_redacted)
+        write_data(inspection, w, entry);
     sgi_jw_close(w, '}');
 }
 
@@ -365,6 +373,34 @@ static segue_status check_key(sgi_inspection *inspection,
         status = inspection->failed ? SEGUE_E_NOMEM : SEGUE_E_NOT_FOUND;
     sgi_summary_free(&summary);
     return status;
+}
+
+bool sgi_inspect_write_command(sgi_inspection *inspection, sgi_str text, sgi_str *key)
+{
+    int64_t cancel = 0;
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    *key = (sgi_str){0};
+    if (!sgi_inspection_accepts(inspection, text))
+        return false;
+    sgi_json answer = sgi_json_get(sgi_json_trim(text), "answer");
+    sgi_json response = sgi_json_get(answer, "response");
+    bool cancels =
+        sgi_json_read_int(sgi_json_get(sgi_json_trim(text), "cancel"), &cancel);
+    if (cancels) {
+        sgi_buf_add_lit(&inspection->json, "{\"cancel\":1}");
+        return cancel == 1 && !answer.n;
+    }
+    if (!sgi_json_plain_string(sgi_json_get(answer, "key"), key) || !key->n ||
+        sgi_json_kind_of(response) != SGI_JSON_OBJECT)
+        return false;
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "answer");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "key", *key);
+    sgi_jw_member_raw(&w, "response", response);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    return true;
 }
 
 segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,

@@ -24,6 +24,8 @@ typedef struct sgi_inspection {
     sgi_buf json; /* the text that the callback gets */
     segue_store_json_fn fn;
     void *user;
+    bool is_redacted; /* texts lack what clients and tools have said */
+    uint64_t folded;  /* number of bytes of entries that summaries have read */
     bool stop;   /* the callback has asked for no more */
     bool failed; /* memory ran out, so a text may lack a part */
 } sgi_inspection;
@@ -38,6 +40,8 @@ segue_status sgi_inspect_all(sgi_inspection *inspection);
 /* Passes the summary of one operation, with its parameters. SEGUE_E_NOT_FOUND without
  * such an operation. */
 segue_status sgi_inspect_one(sgi_inspection *inspection, const char *task_id);
+/* The same without the parameters. */
+segue_status sgi_inspect_brief(sgi_inspection *inspection, const char *task_id);
 /* Passes each entry of an operation's log with a number above `after`. *ended becomes 1
  * when the operation had ended before its log was read. */
 segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id,
@@ -47,6 +51,10 @@ segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id
  * command is no answer. */
 segue_status sgi_inspect_command(sgi_inspection *inspection, const char *task_id,
                                  sgi_str command, sgi_str key);
+/* Writes the text of a command anew into inspection->json, so that the owner of the
+ * operation gets nothing else. *key receives the key of the question that the command
+ * answers. Returns false for a text that is no command. */
+bool sgi_inspect_write_command(sgi_inspection *inspection, sgi_str text, sgi_str *key);
 /* Deletes an operation that has ended. SEGUE_E_STATE when it has not. */
 segue_status sgi_inspect_remove(sgi_inspection *inspection, const char *task_id);
 
@@ -61,6 +69,11 @@ typedef struct sgi_inspected_record {
 /* Finds the record of an operation that people may see. */
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
                                  sgi_inspected_record *record);
+/* False for an operation that a server keeps for itself. */
+bool sgi_inspection_shows(const segue_store_record *record);
+/* The data of the record when it is an object, else nothing. */
+sgi_json sgi_inspection_data(sgi_inspection *inspection,
+                             const segue_store_record *record);
 /* Calls the callback with `json`, which becomes one line, and empties it. */
 segue_status sgi_inspection_pass(sgi_inspection *inspection);
 /* True when the text is JSON that the library accepts. */

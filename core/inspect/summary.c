@@ -152,7 +152,7 @@ static void write_questions(const sgi_summary *summary, sgi_jw *w)
     sgi_jw_key(w, "questions");
     sgi_jw_open(w, '[');
     for (size_t i = 0; i < SGI_SUMMARY_QUESTIONS; i++)
-        if (summary->questions[i].len && !summary->final)
+        if (summary->questions[i].len && !summary->final && !summary->is_redacted)
             sgi_jw_raw(w, sgi_buf_str(&summary->questions[i]));
     sgi_jw_close(w, ']');
 }
@@ -189,7 +189,7 @@ void sgi_summary_write(const sgi_summary *summary, sgi_jw *w,
     copy_member(w, "by", data, "by");
     copy_member(w, "dialect", data, "dialect");
     sgi_jw_member_string(w, "status", sgi_str_of(status_of(summary)));
-    if (summary->message.len)
+    if (summary->message.len && !summary->is_redacted)
         sgi_jw_member_raw(w, "statusMessage", sgi_buf_str(&summary->message));
     sgi_jw_key(w, "isError");
     sgi_jw_bool(w, summary->is_error);

@@ -112,8 +112,8 @@ bool config_is_url(const char *where);
 const char *config_default_path(const config *c);
 /* Returns what is wrong with a path for upstreams; NULL = nothing. */
 const char *config_check_path(const config *c, const char *path);
-/* Returns what is wrong with the path of the metrics; NULL = nothing. */
-const char *config_check_metrics_path(const config *c);
+/* Returns what is wrong with the path of the metrics or of the board; NULL = nothing. */
+const char *config_check_own_path(const config *c, const char *path);
 /* Gives each upstream without a prefix one. Upstreams that share a path get their names
  * as prefixes, so that their tools have different names. */
 bool config_set_prefixes(config *c);

@@ -32,12 +32,12 @@ static bool is_fixed_path(const config *c, const char *path)
 static bool is_own_path(const config *c, const char *path)
 {
     return is_fixed_path(c, path) ||
-           (c->http.metrics_path && !strcmp(path, c->http.metrics_path));
+           (c->http.metrics_path && !strcmp(path, c->http.metrics_path)) ||
+           (c->http.board_path && !strcmp(path, c->http.board_path));
 }
 
-const char *config_check_metrics_path(const config *c)
+const char *config_check_own_path(const config *c, const char *path)
 {
-    const char *path = c->http.metrics_path;
     return !is_path(path) ? misformed : is_fixed_path(c, path) ? taken : NULL;
 }
 

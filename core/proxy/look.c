@@ -123,15 +123,14 @@ static int take_arguments(look *l, int argc, char **argv, const char **given, in
     return LOOK_OK;
 }
 
-/* Opens the store. A file must exist: to look must not make one. */
-static int open_store(look *l, const char *where)
+int look_open_store(const char *where, segue_store **store)
 {
     segue_error *error = NULL;
     if (config_store_kind(where) == STORE_SQLITE && access(where, R_OK | W_OK) != 0) {
         fprintf(stderr, "segue-proxy: %s: %s\n", where, strerror(errno));
         return LOOK_FAILED;
     }
-    segue_status status = store_open(where, "", &l->store, &error);
+    segue_status status = store_open(where, "", store, &error);
     return status == SEGUE_OK ? LOOK_OK : look_fail(where, status, error);
 }
 
@@ -153,7 +152,7 @@ int look_run(int argc, char **argv)
     l.task = given[1];
     l.key = given[2];
     l.result = given[3];
-    status = open_store(&l, given[0]);
+    status = look_open_store(given[0], &l.store);
     if (status)
         return status;
     signal(SIGPIPE, SIG_DFL);

@@ -58,6 +58,9 @@ int look_verify(look *l);
 /* Says on standard error what has failed and why, and frees the error. Returns
  * LOOK_FAILED. */
 int look_fail(const char *what, segue_status status, segue_error *error);
+/* Opens the store. A file must exist: to look must not make one. Returns LOOK_OK or
+ * LOOK_FAILED. */
+int look_open_store(const char *where, segue_store **store);
 void look_print_line(const char *line, size_t len);
 void look_print_summary(json task);
 void look_print_entry(json entry);

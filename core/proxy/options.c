@@ -80,6 +80,7 @@ TEXT_OPTION(take_resource, r->bearer.resource)
 TEXT_OPTION(take_scopes, r->bearer.required_scopes)
 TEXT_OPTION(take_tokens, r->c->http.tokens_file)
 TEXT_OPTION(take_metrics_path, r->c->http.metrics_path)
+TEXT_OPTION(take_board_path, r->c->http.board_path)
 
 #define FLAG_OPTION(name, place)                                                         \
     static const char *name(reading *r, const char *value)                               \
@@ -89,6 +90,8 @@ TEXT_OPTION(take_metrics_path, r->c->http.metrics_path)
         return NULL;                                                                     \
     }
 FLAG_OPTION(take_cors, r->c->http.cors)
+FLAG_OPTION(take_board_read_only, r->c->http.board_read_only)
+FLAG_OPTION(take_board_redact, r->c->http.board_redact)
 FLAG_OPTION(take_handle, r->c->handle)
 FLAG_OPTION(take_trust_hints, r->trust_hints)
 FLAG_OPTION(take_check, r->c->check)
@@ -355,6 +358,8 @@ static const struct {
     {"--tokens", "--listen"},    {"--jwks-url", "--issuer"},
     {"--jwks-file", "--issuer"}, {"--resource", "--issuer"},
     {"--scopes", "--issuer"},    {"--metrics-path", "--listen"},
+    {"--board-path", "--listen"}, {"--board-read-only", "--board-path"},
+    {"--board-redact", "--board-path"},
 };
 
 static bool is_given(const reading *r, const char *name)
@@ -388,10 +393,13 @@ static int refuse_path(const char *option, const char *path, const char *why)
 /* Returns -1, or 2 when an option names no usable path. */
 static int check_paths(const config *c)
 {
-    const char *metrics = c->http.metrics_path, *path = c->http.path;
+    const char *metrics = c->http.metrics_path, *board = c->http.board_path;
+    const char *path = c->http.path;
     int status = -1;
     if (metrics)
-        status = refuse_path("--metrics-path", metrics, config_check_metrics_path(c));
+        status = refuse_path("--metrics-path", metrics, config_check_own_path(c, metrics));
+    if (status < 0 && board)
+        status = refuse_path("--board-path", board, config_check_own_path(c, board));
     if (status < 0 && path)
         status = refuse_path("--path", path, config_check_path(c, path));
     return status;

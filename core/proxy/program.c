@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include "board.h"
 #include "guard.h"
 #include "look.h"
 #include "options.h"
@@ -123,6 +124,8 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
         return guard_run_arguments(argc - 2, argv + 2);
     if (argc > 1 && !strcmp(argv[1], "store"))
         return look_run(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "board"))
+        return board_run(argc - 1, argv + 1);
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;

@@ -132,6 +132,7 @@ static void destroy(segue_runtime *rt)
     sgi_engine_free(&rt->engine);
     sgi_crypto_hasher_free(&rt->hasher);
     pthread_cond_destroy(&rt->dispatch.left);
+    pthread_cond_destroy(&rt->helper.wanted);
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
     sgi_free(&mem, rt, sizeof *rt);
@@ -311,6 +312,7 @@ static segue_runtime *make(const segue_runtime_options *options)
     atomic_init(&rt->open, true);
     pthread_mutex_init(&rt->mutex, NULL);
     pthread_cond_init(&rt->dispatch.left, NULL);
+    sgi_helper_init(rt);
     TAILQ_INIT(&rt->stores.slots);
     TAILQ_INIT(&rt->stores.closing);
     LIST_INIT(&rt->hooks_on_stop);
@@ -497,6 +499,7 @@ void sgi_runtime_free(segue_runtime *rt)
     close_carriers(rt);
     abandon_carriers(rt);
     deliver_all(rt);
+    sgi_helper_close(rt);
     sgi_stores_close(rt);
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
         ;

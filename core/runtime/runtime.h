@@ -12,6 +12,7 @@
 #ifndef SGI_RUNTIME_H
 #define SGI_RUNTIME_H
 
+#include "runtime/helper.h"
 #include "runtime/transport_port.h"
 
 typedef struct sgi_committer sgi_committer;
@@ -85,6 +86,10 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
  * committer that was never added. The caller holds the lock, which is released while the
  * function waits for the worker. */
 void sgi_runtime_remove_store(segue_runtime *rt, sgi_committer *committer);
+
+/* Returns the store of a committer, without adding a reference; NULL when the committer
+ * has none any more. The caller holds the lock. */
+segue_store *sgi_runtime_store(const sgi_committer *committer);
 
 /* ---- for transports ---- */
 

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "runtime/helper.h"
 #include "runtime/runtime.h"
 
 typedef enum sgi_runtime_mode {
@@ -105,6 +106,16 @@ typedef struct sgi_stores {
                           thread may set the flag */
 } sgi_stores;
 
+/* The thread for jobs that may block (helper.c). */
+typedef struct sgi_helper {
+    STAILQ_HEAD(, sgi_helper_job) jobs; /* the jobs that wait */
+    size_t waiting;
+    bool is_started;
+    bool is_closing;
+    pthread_t thread;
+    pthread_cond_t wanted;
+} sgi_helper;
+
 /* A pool of random bytes. The system fills the whole pool at once; bytes are taken from
  * its end. */
 typedef struct sgi_entropy {
@@ -153,6 +164,7 @@ struct segue_runtime {
     sgi_inlet_lending lending;
     sgi_dispatching dispatch;
     sgi_stores stores;
+    sgi_helper helper;
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
 
     /* The flag `open` is written without the lock. It has a word of its own, because a
@@ -207,6 +219,12 @@ void sgi_inlets_take_back(segue_runtime *rt);
 void sgi_dispatch_notify(segue_runtime *rt);
 /* Runs at most `budget` callbacks and returns their number. The caller holds the lock. */
 int32_t sgi_dispatch_deliver(segue_runtime *rt, int32_t budget);
+
+/* ---- helper.c ---- */
+void sgi_helper_init(segue_runtime *rt);
+/* Ends the thread; the jobs that wait are done. The caller holds the lock, which the
+ * function releases for a time. */
+void sgi_helper_close(segue_runtime *rt);
 
 /* ---- store_worker.c ---- */
 void sgi_stores_fill_host_functions(sgi_host_functions *host);

@@ -409,6 +409,12 @@ void sgi_runtime_remove_store(segue_runtime *rt, sgi_committer *committer)
     remove_queue(q);
 }
 
+segue_store *sgi_runtime_store(const sgi_committer *committer)
+{
+    const store_queue *q = committer->host_user;
+    return q ? q->slot->store : NULL;
+}
+
 void sgi_stores_wait_idle(segue_runtime *rt)
 {
     sgi_store_slot *slot = TAILQ_FIRST(&rt->stores.slots);

@@ -119,6 +119,8 @@ static void add_type(const head_out *to, const sgi_http_answer_head *head)
             SGI_STR_INIT("text/plain; version=0.0.4; charset=utf-8"),
         [SGI_HTTP_EVENTS] = SGI_STR_INIT("text/event-stream"),
     };
+    if (head->media_type)
+        put(to, SGI_STR("Content-Type"), sgi_str_of(head->media_type));
     if (head->type == SGI_HTTP_NOTHING)
         return;
     put(to, SGI_STR("Content-Type"), types[head->type]);
@@ -214,6 +216,31 @@ static void add_cors(const head_out *to, const sgi_http_answer_head *head)
     add_allowed_headers(to, head->wanted);
 }
 
+/* What a page of the task board may do: load its parts from its own server, and speak
+ * with it. */
+#define PAGE_POLICY                                                                      \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "      \
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static void add_guards(const head_out *to)
+{
+    put(to, SGI_STR("Cache-Control"), SGI_STR("no-store"));
+    put(to, SGI_STR("Content-Security-Policy"), SGI_STR(PAGE_POLICY));
+    put(to, SGI_STR("X-Frame-Options"), SGI_STR("DENY"));
+    put(to, SGI_STR("X-Content-Type-Options"), SGI_STR("nosniff"));
+    put(to, SGI_STR("Referrer-Policy"), SGI_STR("no-referrer"));
+    put(to, SGI_STR("Cross-Origin-Resource-Policy"), SGI_STR("same-origin"));
+    put(to, SGI_STR("Cross-Origin-Opener-Policy"), SGI_STR("same-origin"));
+}
+
+static void add_folder(const head_out *to, const char *folder)
+{
+    sgi_buf *out = begin_field(to, SGI_STR("Location"));
+    sgi_buf_add_str(out, sgi_str_of(folder));
+    sgi_buf_add_char(out, '/');
+    end_field(to);
+}
+
 /* Adds the headers that follow from the answer, whoever sends it. */
 static void add_headers(const head_out *to, const sgi_http_answer_head *head)
 {
@@ -232,6 +259,10 @@ static void add_headers(const head_out *to, const sgi_http_answer_head *head)
     else if (head->status == 429 || head->status == 503)
         /* a full server can soon accept requests again */
         put(to, SGI_STR("Retry-After"), SGI_STR("1"));
+    if (head->folder)
+        add_folder(to, head->folder);
+    if (head->is_guarded)
+        add_guards(to);
     add_cors(to, head);
 }
 

@@ -25,6 +25,8 @@ typedef enum sgi_http_type {
 typedef struct sgi_http_answer_head {
     int32_t status;
     sgi_http_type type;
+    /* the media type of a body with the type SGI_HTTP_NOTHING; NULL = it has none */
+    const char *media_type;
     size_t length; /* length of the body in bytes; not used for an event stream */
     bool chunked;
     bool last; /* true = the connection is closed after this answer */
@@ -45,6 +47,12 @@ typedef struct sgi_http_answer_head {
     /* value of the header Retry-After in seconds; 0 = the default: 1 for the statuses 429
      * and 503, no header for others */
     int32_t retry_s;
+    /* with the status 308: the folder beside the path to which the client is sent; NULL =
+     * no such header */
+    const char *folder;
+    /* true = the answer is of the task board: no cache keeps it, and no other page may
+     * use it */
+    bool is_guarded;
     /* true = pages of every origin may read the answer, and caches may store it */
     bool for_all;
 } sgi_http_answer_head;

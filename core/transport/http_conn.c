@@ -429,9 +429,11 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     }
     if ((bits & SGI_WORK_OWN) && conn->stage == SGI_HTTP_KNOWN)
         sgi_http_on_caller(conn);
-    if (bits & (SGI_WORK_FLUSH | SGI_WORK_CLOSE))
+    if (bits & SGI_WORK_OWN)
+        sgi_http_deliver_board(conn);
+    if (conn->link && bits & (SGI_WORK_FLUSH | SGI_WORK_CLOSE))
         sgi_http_flush(conn);
-    if ((bits & SGI_WORK_CLOSE) && is_to_close(conn))
+    if (conn->link && (bits & SGI_WORK_CLOSE) && is_to_close(conn))
         sgi_http_end_exchange(conn);
     end_resumable(conn);
     sgi_http_conn_handle_waiting_input(conn);

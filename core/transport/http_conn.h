@@ -15,6 +15,8 @@
 #include "transport/http_listener.h"
 #include "wire/jsonrpc.h"
 
+typedef struct sgi_http_board_job sgi_http_board_job;
+
 typedef enum sgi_http_stage {
     SGI_HTTP_READING = 0,
     /* the application, or a token check, still has to identify the caller */
@@ -95,6 +97,7 @@ struct sgi_http_conn {
     bool is_known;      /* true = the peer has shown a verified certificate */
     sgi_conn *exchange; /* the running exchange; a counted reference */
     sgi_conn *spare;    /* an unused exchange, which is kept for the next request */
+    sgi_http_board_job *board; /* the request to the task board that is being answered */
     /* output that the link has not accepted; the unsent bytes begin at rest_at */
     sgi_buf rest;
     size_t rest_at;
@@ -177,9 +180,22 @@ void sgi_http_drop_caller(sgi_http_conn *conn);
 /* Refuses the request because its token could not be checked in time. */
 void sgi_http_refuse_late_check(sgi_http_conn *conn);
 
+/* True when the caller, who has been identified, may see what a server does
+ * (http_metrics.c). */
+bool sgi_http_may_look(sgi_http_conn *conn);
 /* Answers a request for the metrics, whose caller has been identified
  * (http_metrics.c). */
 void sgi_http_answer_metrics(sgi_http_conn *conn);
+
+/* The following functions are in http_board.c. Sends a part of the task board's page. */
+void sgi_http_send_board_file(sgi_http_conn *conn);
+/* Answers a request to the task board, whose caller has been identified: at once, or
+ * later by sgi_http_deliver_board. */
+void sgi_http_answer_board(sgi_http_conn *conn);
+/* Sends the answer of the task board if it is there. */
+void sgi_http_deliver_board(sgi_http_conn *conn);
+/* The connection does not wait for the task board any more. */
+void sgi_http_forget_board(sgi_http_conn *conn);
 
 /* The following functions are in http_send.c; they pass the engine's output to the
  * link. */

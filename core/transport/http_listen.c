@@ -18,7 +18,8 @@ static const char **text_slots(segue_listen_options *o, size_t i)
     const char **const slots[SGI_LISTEN_TEXTS] = {
         &o->address,    &o->path,           &o->health_path,  &o->cert_file,
         &o->key_file,   &o->client_ca_file, &o->hosts,        &o->origins,
-        &o->ready_path, &o->live_path,      &o->metrics_path, &o->tokens_file};
+        &o->ready_path, &o->live_path,      &o->metrics_path, &o->tokens_file,
+        &o->board_path};
     return slots[i];
 }
 
@@ -77,17 +78,22 @@ static bool is_path_of_another(const char *path, const char *const *checks, size
 
 static const char *problem_of(const segue_listen_options *o)
 {
-    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path};
+    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path,
+                            o->board_path};
     if (!is_path(o->path))
         return "path has to begin with / and must not have blanks, ? or #";
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (checks[i] && !is_path(checks[i]))
-            return "health_path, ready_path, live_path and metrics_path have to begin "
-                   "with / and must not have blanks, ? or #";
+            return "health_path, ready_path, live_path, metrics_path and board_path have "
+                   "to begin with / and must not have blanks, ? or #";
         if (checks[i] && is_path_of_another(o->path, checks, i))
-            return "path, health_path, ready_path, live_path and metrics_path have to be "
-                   "different";
+            return "path, health_path, ready_path, live_path, metrics_path and "
+                   "board_path have to be different";
     }
+    if (o->board_path && o->board_path[1] && o->board_path[strlen(o->board_path) - 1] == '/')
+        return "board_path must not end with /";
+    if (!o->board_path && (o->board_store || o->board_read_only || o->board_redact))
+        return "board_store, board_read_only and board_redact need board_path";
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
         return "key_file, client_ca_file and client_cert_required need cert_file";
     if (o->bearer && o->tokens_file)
@@ -231,6 +237,7 @@ static bool describe(segue_listener *listener)
     policy->ready_path = sgi_str_of(o->ready_path);
     policy->live_path = sgi_str_of(o->live_path);
     policy->metrics_path = sgi_str_of(o->metrics_path);
+    policy->board_path = sgi_str_of(o->board_path);
     policy->hosts = sgi_str_of(o->hosts);
     policy->origins = sgi_str_of(o->origins);
     policy->cors = o->cors != 0;
@@ -318,6 +325,7 @@ static segue_listener *make(segue_runtime *rt, segue_server *server,
     listener->socket = (sgi_listen_socket){.fd = -1, .mem = mem};
     STAILQ_INIT(&listener->endpoints);
     listener->options = *options;
+    sgi_board_keep_store(options->board_store);
     listener->trusted = options->unauthenticated_tasks != 0;
     listener->by_hand = by_hand;
     listener->policy.endpoint_at = endpoint_at;
@@ -369,6 +377,10 @@ static segue_status listen_as(bool by_hand, segue_runtime *rt, segue_server *ser
         snprintf(why, SGI_WHY_SIZE, "%s", SGI_ABSENT_TEXT("metrics", "SEGUE_METRICS"));
         return SEGUE_E_UNSUPPORTED;
     }
+    if (full.board_path && !sgi_board_is_there()) {
+        snprintf(why, SGI_WHY_SIZE, "%s", SGI_ABSENT_TEXT("the task board", "SEGUE_BOARD"));
+        return SEGUE_E_UNSUPPORTED;
+    }
     snprintf(why, SGI_WHY_SIZE, "out of memory");
     segue_listener *listener = make(rt, server, &full, by_hand);
     if (!listener)
@@ -407,7 +419,8 @@ segue_status sgi_http_listen_by_hand(segue_runtime *rt, segue_server *server,
 static bool is_taken(const segue_listener *listener, const char *path)
 {
     const segue_listen_options *o = &listener->options;
-    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path};
+    const char *checks[] = {o->health_path, o->ready_path, o->live_path, o->metrics_path,
+                            o->board_path};
     const sgi_http_endpoint *endpoint;
     bool found = listener->bearer &&
                  sgi_bearer_is_metadata_path(listener->bearer, sgi_str_of(path));

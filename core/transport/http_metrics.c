@@ -15,7 +15,7 @@ static bool came_through_proxy(const sgi_http1_head *head)
     return false;
 }
 
-static bool may_read(sgi_http_conn *conn)
+bool sgi_http_may_look(sgi_http_conn *conn)
 {
     sgi_http_conn_look_at_peer(conn);
     if (conn->named || conn->is_known)
@@ -58,7 +58,7 @@ void sgi_http_answer_metrics(sgi_http_conn *conn)
     sgi_buf text;
     sgi_http_answer_head head = {.status = 200, .type = SGI_HTTP_METRICS_TEXT};
     sgi_http_answer_head refusal = {.status = 403, .type = SGI_HTTP_TEXT};
-    if (!may_read(conn)) {
+    if (!sgi_http_may_look(conn)) {
         sgi_http_send_answer(conn, &refusal,
                              SGI_STR("The metrics are for callers on this machine, and "
                                      "for callers that the server knows\n"));

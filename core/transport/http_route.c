@@ -12,7 +12,8 @@
  * accepts every name: a hostile page has no certificate for its name, and a browser never
  * adds the token by itself. If the operator lists hosts, exactly the listed hosts are
  * accepted. Pages of the server's own origin are accepted unless the operator lists the
- * origins. The health check comes first, because a program that asks for it may send no
+ * origins. The task board is for its own page alone: a request that another page makes is
+ * refused, whatever the origins of the listener are. The health check comes first, because a program that asks for it may send no
  * Host, and the answer reveals nothing.
  *
  * Accept is read leniently: a missing Accept allows every type, and an Accept that allows
@@ -345,6 +346,53 @@ static void route_metadata(const sgi_http1_head *head, sgi_http_head_verdict *ro
         refuse_method(route, "GET, HEAD, OPTIONS");
 }
 
+/* ---- the task board ---- */
+
+/* Returns what of the board is at the path, or NULL. */
+static const sgi_board_item *board_item(const sgi_http_policy *policy, sgi_str path)
+{
+    if (!policy->board_path.n || !sgi_str_skip(&path, policy->board_path))
+        return NULL;
+    if (path.n && policy->board_path.n > 1 && !sgi_str_skip(&path, SGI_STR("/")))
+        return NULL;
+    return sgi_board_find(path);
+}
+
+/* True when the board's own page, or no page, makes the request. Browsers add both
+ * headers by themselves. */
+static bool is_of_own_page(const sgi_http_policy *policy, const sgi_http1_head *head)
+{
+    sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
+    size_t count = 0;
+    sgi_str site = sgi_http1_find_header(head, SGI_STR("sec-fetch-site"), &count);
+    if (origin.p && !sgi_http1_same_ignoring_case(
+                        host_of_origin(origin, policy->secure && !policy->local),
+                        head->host))
+        return false;
+    return !count || (count == 1 && (sgi_str_eq(site, SGI_STR("same-origin")) ||
+                                     sgi_str_eq(site, SGI_STR("none"))));
+}
+
+static void route_board(const sgi_http_policy *policy, const sgi_http1_head *head,
+                        const sgi_board_item *item, sgi_http_head_verdict *route)
+{
+    bool changes = item->kind == SGI_BOARD_CHANGE;
+    bool reads = route->bare || sgi_str_eq(head->method, SGI_STR("GET"));
+    route->origin = (sgi_str){0};
+    if (changes ? !sgi_str_eq(head->method, SGI_STR("POST")) : !reads) {
+        refuse_method(route, changes ? "POST" : "GET, HEAD");
+    } else if (item->kind == SGI_BOARD_FILE) {
+        route->kind = SGI_HTTP_BOARD_FILE;
+    } else if (!is_of_own_page(policy, head)) {
+        refuse(route, 403, "Only the page of the task board may send this request");
+    } else if (changes && !is_json(sgi_http1_header(head, SGI_HTTP1_CONTENT_TYPE))) {
+        refuse(route, 415, "The header Content-Type is not application/json");
+    } else {
+        route->kind = SGI_HTTP_BOARD;
+    }
+    route->board = item;
+}
+
 /* Returns the kind of check that has this path; SGI_HTTP_REFUSED when none has it. */
 static sgi_http_kind check_of(const sgi_http_policy *policy, sgi_str path)
 {
@@ -388,6 +436,11 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1_head *he
             route->kind = SGI_HTTP_METRICS;
         else
             refuse_method(route, "GET, HEAD");
+        return;
+    }
+    const sgi_board_item *item = board_item(policy, head->path);
+    if (item) {
+        route_board(policy, head, item, route);
         return;
     }
     switch (endpoint_at(policy, head->path)) {

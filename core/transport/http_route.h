@@ -4,6 +4,7 @@
 #ifndef SGI_HTTP_ROUTE_H
 #define SGI_HTTP_ROUTE_H
 
+#include "board/board.h"
 #include "wire/http1_head.h"
 
 /* What a listener has at a path. */
@@ -27,6 +28,7 @@ typedef struct sgi_http_policy {
     sgi_str ready_path;   /* path of the readiness check; empty = no such check */
     sgi_str live_path;    /* path of the liveness check; empty = no such check */
     sgi_str metrics_path; /* path of the metrics; empty = no metrics */
+    sgi_str board_path;   /* path of the task board; empty = no board */
     /* allowed hosts, separated by commas; p NULL = the members `bound`, `local`, `secure`
      * and `tokens` decide which hosts are allowed */
     sgi_str hosts;
@@ -50,6 +52,8 @@ typedef enum sgi_http_kind {
     SGI_HTTP_READY,
     SGI_HTTP_LIVE,
     SGI_HTTP_METRICS,
+    SGI_HTTP_BOARD_FILE, /* a part of the task board's page */
+    SGI_HTTP_BOARD,      /* data of the task board, or a change */
     SGI_HTTP_METADATA, /* a request for the protected resource metadata */
     SGI_HTTP_METADATA_PREFLIGHT
 } sgi_http_kind;
@@ -58,6 +62,7 @@ typedef enum sgi_http_kind {
 typedef struct sgi_http_head_verdict {
     sgi_http_kind kind;
     bool takes_events;
+    const sgi_board_item *board; /* what of the task board is asked; else NULL */
     bool bare; /* true = the request is HEAD, so the answer has no body */
     /* the origin whose pages may read the answer (CORS); empty = no CORS headers */
     sgi_str origin;

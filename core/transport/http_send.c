@@ -315,6 +315,7 @@ void sgi_http_on_writable(sgi_http_conn *conn)
 void sgi_http_drop_exchange(sgi_http_conn *conn)
 {
     sgi_conn *exchange = conn->exchange;
+    sgi_http_forget_board(conn);
     if (!exchange)
         return;
     conn->exchange = NULL;

@@ -260,6 +260,11 @@ static void serve(sgi_http_conn *conn)
         forget_grant(conn);
         return;
     }
+    if (conn->route.kind == SGI_HTTP_BOARD) {
+        sgi_http_answer_board(conn);
+        forget_grant(conn);
+        return;
+    }
     give_to_engine(conn, &verdict);
     forget_grant(conn);
     sgi_buf_reset(&conn->parser.body, KEEP_BODY);
@@ -356,12 +361,12 @@ static void check_token(sgi_http_conn *conn)
 /* ---- from the head over the caller to the request ---- */
 
 /* True when the caller of this request must be identified: the engine answers it, or it
- * asks for the metrics. */
+ * asks for the metrics or for data of the task board. */
 static bool needs_caller(const sgi_http_conn *conn)
 {
     sgi_http_kind kind = conn->route.kind;
     return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE ||
-           kind == SGI_HTTP_METRICS;
+           kind == SGI_HTTP_METRICS || kind == SGI_HTTP_BOARD;
 }
 
 /* Notes the endpoint that the request asks. A request that asks none, such as a health
@@ -538,6 +543,9 @@ void sgi_http_on_request(sgi_http_conn *conn)
         break;
     case SGI_HTTP_METADATA:
         answer_metadata(conn);
+        break;
+    case SGI_HTTP_BOARD_FILE:
+        sgi_http_send_board_file(conn);
         break;
     default:
         if (conn->is_cleared)

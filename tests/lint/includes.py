@@ -26,8 +26,9 @@ ROOMS = {
     "engine": {"base", "wire", "engine"},
     "store": {"base", "engine", "store"},
     "runtime": {"base", "wire", "engine", "store", "runtime"},
-    "transport": {"base", "wire", "runtime", "transport"},
+    "transport": {"base", "wire", "runtime", "board", "transport"},
     "inspect": {"base", "wire", "engine", "store", "inspect"},
+    "board": {"base", "wire", "engine", "store", "inspect", "board"},
     "api": {"base", "wire", "engine", "store", "runtime", "transport", "inspect", "api"},
 }
 
@@ -143,7 +144,7 @@ TRANSPORTS = {
     "spawn": {"spawn", "child", "stderr_relay"},
     "http_server": {
         "http_listen", "http_listener", "http_conn", "http_serve", "http_send",
-        "http_answer", "http_route", "http_metrics", "http_exchange",
+        "http_answer", "http_route", "http_metrics", "http_board", "http_exchange",
         "http_exchange_answer",
         "http_exchange_link", "http_exchange_state", "http_exchange_text",
         "link", "link_peer", "tls", "socket_guest",

@@ -15,15 +15,16 @@ LIBRARIES = {
     "HTTP": {"libwebsockets", "libssl"}, # libcurl is a late library
     "OAUTH": set(),
     "METRICS": set(),
+    "BOARD": set(),
     "SQLITE": {"libsqlite3"},
     "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
     "POSTGRES": set(), # libpq is a late library
 }
 # The probe's questions, and the part that each needs.
 ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "metrics": "METRICS",
-         "metrics_path": "METRICS", "sqlite": "SQLITE", "redis": "REDIS",
+         "metrics_path": "METRICS", "board_path": "BOARD", "sqlite": "SQLITE", "redis": "REDIS",
          "postgres": "POSTGRES"}
-OF_HTTP = {"oauth", "metrics_path"} # asked only where there is HTTP
+OF_HTTP = {"oauth", "metrics_path", "board_path"} # asked only where there is HTTP
 
 
 def run(library, *command):

@@ -29,6 +29,17 @@ static void ask_metrics_path(segue_server *server)
     segue_listener_free(listener);
 }
 
+static void ask_board_path(segue_server *server)
+{
+    segue_listener *listener = NULL;
+    segue_error *error = NULL;
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
+    options.board_path = "/board";
+    segue_status status = segue_server_listen(server, &options, &listener, &error);
+    print("board_path", status, error);
+    segue_listener_free(listener);
+}
+
 /* Tries the metrics, and HTTP on both sides. */
 static void ask_http(segue_runtime *runtime)
 {
@@ -46,8 +57,10 @@ static void ask_http(segue_runtime *runtime)
     print("metrics", status, NULL);
     status = segue_server_listen(server, NULL, &listener, &error);
     print("listen", status, error);
-    if (listener)
+    if (listener) {
         ask_metrics_path(server);
+        ask_board_path(server);
+    }
     error = NULL;
     status =
         segue_transport_http(runtime, "http://127.0.0.1:1/mcp", NULL, &transport, &error);

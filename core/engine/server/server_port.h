@@ -35,6 +35,9 @@ bool sgi_serve_is_closed(const segue_server *server);
  * the client can still be expected (returning.c). */
 bool sgi_serve_client_may_return(const segue_server *server);
 
+/* Returns what writes the server's operations to its store. */
+struct sgi_committer *sgi_serve_committer(segue_server *server);
+
 /* ---- metrics (metrics_families.c) ---- */
 
 /* A server whose metrics are written. */

@@ -83,6 +83,11 @@ void sgi_server_close(segue_server *server)
 
 /* ---- listeners ---- */
 
+struct sgi_committer *sgi_serve_committer(segue_server *server)
+{
+    return &server->committer;
+}
+
 segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *listener)
 {
     if (server->stage >= SGI_SERVER_CLOSED)

@@ -1,0 +1,331 @@
+// <segue-task>: one task, live: its output, the time line of its life, its arguments, its
+// questions, and what can be done with it.
+
+import { api } from "./api.js";
+import { badge, bytes, clock, confirmed, copy, count, duration, el, isLive, notice, plural,
+    preview, statusOf } from "./parts.js";
+import { hashOf } from "./routes.js";
+import { Log } from "./tasks.js";
+import { timelineOf } from "./timeline.js";
+
+const ROW = 28;
+
+class Task extends HTMLElement {
+    #mode = "segments";
+    #follows = true;
+    #chosen = null; // the entry that is shown in full
+    #questions = new Map();
+    #drawn = 0; // number of entries when the time line was drawn
+
+    begin({ task, at }, from) {
+        this.taskId = task;
+        this.at = at;
+        this.from = from;
+        this.log = new Log(task);
+        this.#build();
+        this.log.addEventListener("change", () => this.#soon());
+        this.log.begin();
+        this.ticker = setInterval(() => this.#drawAges(), 1000);
+    }
+
+    end() {
+        this.log.end();
+        clearInterval(this.ticker);
+        cancelAnimationFrame(this.frame);
+    }
+
+    #soon() {
+        this.frame ||= requestAnimationFrame(() => {
+            this.frame = 0;
+            this.#draw();
+        });
+    }
+
+    // ---- elements ----
+
+    #build() {
+        const panel = (title, ...parts) => el("section", { class: "panel" },
+            el("h2", {}, title), parts);
+        this.heading = el("h1", {}, "…");
+        this.badge = el("span", {});
+        this.facts = el("dl", { class: "facts" });
+        this.message = el("p", { class: "message", hidden: true });
+        this.banner = el("p", { class: "banner", role: "status", hidden: true });
+        this.asked = el("div", { class: "questions" });
+        this.args = el("pre", { tabindex: "0", "aria-label": "Arguments" });
+        this.result = el("pre", { tabindex: "0", "aria-label": "Result" });
+        this.resultPanel = panel("Result", this.result);
+        this.line = el("ol", { class: "timeline" });
+        this.append(
+            el("div", { class: "title" },
+                el("a", { class: "back", href: this.from, "aria-label": "All tasks" }, "←"),
+                this.heading, this.badge, this.#actions()),
+            this.facts, this.message, this.banner,
+            el("div", { class: "columns" },
+                el("div", { class: "left" }, this.asked, this.#output()),
+                el("div", { class: "right", tabindex: "0", role: "region",
+                    "aria-label": "About the task" },
+                panel("Time line", this.line), panel("Arguments", this.args),
+                this.resultPanel)));
+    }
+
+    #actions() {
+        const button = (text, act, kind = "") => el("button", { class: kind, onclick: act },
+            text);
+        this.cancelButton = button("Cancel task", () => this.#cancel(), "danger");
+        this.removeButton = button("Remove", () => this.#remove(), "danger");
+        return el("div", { class: "actions" },
+            button("Copy link", () => copy(this.#link(), "the link")),
+            button("Copy curl", () => copy(this.#curl(), "a curl line")),
+            this.cancelButton, this.removeButton);
+    }
+
+    #output() {
+        const mode = (name, text) => el("button", {
+            class: "chip", "data-mode": name, onclick: () => this.#setMode(name),
+        }, text, el("span", { class: "number" }));
+        this.modes = [mode("segments", "Segments"), mode("entries", "Whole log")];
+        this.follow = el("button", {
+            class: "chip", "aria-pressed": "true",
+            onclick: () => this.#setFollow(!this.#follows),
+        }, "Follow");
+        this.rows = el("segue-rows", { class: "log" });
+        this.rows.begin({
+            height: ROW, label: "Log", make: () => this.#make(),
+            fill: (row, index) => this.#show(row, this.#items[index]),
+        });
+        this.rows.addEventListener("wheel", () => this.#setFollow(this.rows.isAtEnd),
+            { passive: true });
+        this.detail = el("pre", { class: "detail", hidden: true, tabindex: "0",
+            "aria-label": "Entry" });
+        this.nothing = el("p", { class: "empty", hidden: true });
+        return el("section", { class: "panel output" },
+            el("div", { class: "tools", role: "group", "aria-label": "Output" },
+                this.modes, this.follow),
+            this.rows, this.nothing, this.detail);
+    }
+
+    #make() {
+        const part = (name) => el("span", { class: name });
+        return el("div", {}, el("button", {
+            class: "entry",
+            onclick: (event) => {
+                const row = event.currentTarget.parentNode;
+                this.#choose(this.#items[row.dataset.index]);
+            },
+        }, part("number"), part("kind"), part("text"), part("at")));
+    }
+
+    #show(row, entry) {
+        const button = row.firstChild, [number, kind, text, at] = button.children;
+        number.textContent = this.#mode === "segments" ? entry.segment : entry.seq;
+        kind.textContent = this.#mode === "segments" ? "" : entry.kind;
+        text.textContent = preview(entry);
+        at.textContent = clock(Date.parse(entry.at)).slice(0, 8);
+        button.classList.toggle("void", Boolean(entry.isVoid));
+        button.setAttribute("aria-pressed", entry === this.#chosen);
+    }
+
+    get #items() {
+        return this.log[this.#mode];
+    }
+
+    // ---- drawing ----
+
+    #draw() {
+        const { log } = this;
+        if (log.isGone && !log.entries.length) {
+            this.replaceChildren(el("p", { class: "empty" }, "The store has no such task. ",
+                el("a", { href: this.from }, "All tasks")));
+            return;
+        }
+        if (log.summary) this.#drawHead(log.summary);
+        this.#drawBanner();
+        for (const button of this.modes) {
+            const { mode } = button.dataset;
+            button.setAttribute("aria-pressed", mode === this.#mode);
+            button.lastChild.textContent = count(log[mode].length);
+        }
+        this.rows.setCount(this.#items.length);
+        this.rows.hidden = !this.#items.length;
+        this.nothing.hidden = this.#items.length > 0;
+        this.nothing.textContent = log.ended ? "This task has made no segments."
+            : "Nothing yet. Segments appear here as the task makes them.";
+        this.#goTo();
+        if (this.#follows) this.rows.toEnd();
+        if (log.summary) this.#drawTimeline();
+    }
+
+    #drawHead(summary) {
+        const status = statusOf(summary), live = isLive(summary.status);
+        document.title = `${summary.tool ?? "Task"} – Segue`;
+        this.heading.textContent = summary.tool ?? "Task";
+        if (this.badge.dataset.status !== status) this.badge.replaceChildren(badge(status));
+        this.badge.dataset.status = status;
+        this.cancelButton.hidden = !live || api.about.readOnly;
+        this.removeButton.hidden = live || api.about.readOnly;
+        this.message.textContent = summary.statusMessage ?? "";
+        this.message.hidden = !summary.statusMessage;
+        this.args.textContent = summary.params
+            ? JSON.stringify(summary.params.arguments ?? {}, null, 2) : "hidden";
+        this.#drawResult();
+        this.#drawQuestions(summary.questions);
+        this.#drawAges();
+    }
+
+    #drawResult() {
+        const end = this.log.entries.findLast((e) =>
+            ["result", "error", "cancelled", "expired"].includes(e.kind));
+        this.resultPanel.hidden = !end;
+        if (!end) return;
+        const fields = {};
+        for (const entry of this.log.entries)
+            if (entry.kind === "fields") Object.assign(fields, entry.data);
+        this.result.textContent = end.data === undefined ? "hidden"
+            : JSON.stringify({ ...fields, ...end.data }, null, 2);
+    }
+
+    #drawAges() {
+        const { log } = this, { summary } = log;
+        if (!summary) return;
+        const made = Date.parse(summary.createdAt);
+        const until = log.ended ? Date.parse(summary.lastUpdatedAt) : Date.now();
+        const sum = log.entries.length ? log.segments.length : summary.segments;
+        const facts = [
+            ["Id", el("button", { class: "mono plain", title: "Copy the id",
+                onclick: () => copy(this.taskId, "the id") }, this.taskId)],
+            ["Principal", summary.by ?? "anonymous"],
+            ["Made", new Date(made).toLocaleString()],
+            [log.ended ? "Took" : "Runs for", duration(until - made)],
+            ["Segments", count(sum)],
+            ["Log", bytes(summary.bytes)],
+        ];
+        if (summary.checkpointBytes) facts.push(["Checkpoint", bytes(summary.checkpointBytes)]);
+        const key = facts.map(([name, value]) => `${name}${value.textContent ?? value}`);
+        if (this.facts.dataset.key === key.join()) return;
+        this.facts.dataset.key = key.join();
+        this.facts.replaceChildren(...facts.map(([name, value]) =>
+            el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    }
+
+    #drawBanner() {
+        const { log } = this;
+        const last = log.segments.at(-1)?.segment ?? 0;
+        this.banner.hidden = !log.lost && !log.resumedAt;
+        this.banner.classList.toggle("lost", Boolean(log.lost));
+        this.banner.textContent = log.lost
+            ? (log.isGone ? "The task is not in the store any more."
+                : `Connection lost behind segment ${count(last)}. The page asks again …`)
+            : `The connection broke, and the page went on behind entry ` +
+              `${count(log.resumedAt)}. Nothing is missing.`;
+    }
+
+    #drawQuestions(questions) {
+        const open = new Set(api.about.readOnly ? [] : questions.map((one) => one.key));
+        for (const [key, form] of this.#questions)
+            if (!open.has(key)) {
+                form.remove();
+                this.#questions.delete(key);
+            }
+        for (const question of questions) {
+            if (!open.has(question.key) || this.#questions.has(question.key)) continue;
+            const form = el("segue-question", { class: "panel question" });
+            form.begin(this.taskId, question);
+            this.#questions.set(question.key, form);
+            this.asked.append(form);
+        }
+    }
+
+    #drawTimeline() {
+        const { log } = this;
+        if (this.#drawn === log.entries.length && this.line.childElementCount) return;
+        this.#drawn = log.entries.length;
+        const steps = timelineOf(log.summary, log.entries);
+        const begin = steps[0].at;
+        this.line.replaceChildren(...steps.map((step) => {
+            const text = step.seq
+                ? el("a", { href: hashOf({ task: this.taskId, at: step.seq }) }, step.text)
+                : el("span", {}, step.text);
+            return el("li", { class: step.kind }, text,
+                el("span", { class: "muted", title: new Date(step.at).toLocaleString() },
+                    `+${duration(step.at - begin)}`));
+        }));
+    }
+
+    // ---- moments ----
+
+    // Shows the entry that the link names, once the log has come so far.
+    #goTo() {
+        if (!this.at || this.log.last < this.at) return;
+        const entry = this.log.entries.find((one) => one.seq >= this.at);
+        this.at = 0;
+        if (entry.kind !== "segment") this.#setMode("entries");
+        this.#setFollow(false);
+        this.rows.reveal(this.#items.indexOf(entry));
+        this.#choose(entry);
+    }
+
+    #choose(entry) {
+        this.#chosen = this.#chosen === entry ? null : entry;
+        this.detail.hidden = !this.#chosen;
+        if (this.#chosen) {
+            this.#setFollow(false);
+            const { isVoid, ...plain } = entry;
+            this.detail.textContent = JSON.stringify(plain, null, 2);
+        }
+        const at = this.#chosen?.seq;
+        history.replaceState(null, "", hashOf({ task: this.taskId, at }));
+        this.rows.draw();
+    }
+
+    #setMode(mode) {
+        this.#mode = mode;
+        this.#soon();
+        this.rows.setCount(this.#items.length);
+    }
+
+    #setFollow(follows) {
+        this.#follows = follows;
+        this.follow.setAttribute("aria-pressed", follows);
+        if (follows) this.rows.toEnd();
+    }
+
+    // ---- acts ----
+
+    #link() {
+        const hash = hashOf({ task: this.taskId, at: this.#chosen?.seq });
+        return new URL(hash, location.href).href;
+    }
+
+    #curl() {
+        const path = api.url("entries", { id: this.taskId, after: this.log.last });
+        const token = api.token ? " -H 'Authorization: Bearer TOKEN'" : "";
+        return `curl -sS${token} '${new URL(path, location.href).href}'`;
+    }
+
+    async #cancel() {
+        if (!await confirmed("Cancel this task? Its server stops it.", "Cancel task")) return;
+        await this.#act(api.cancel(this.taskId), "The task is asked to stop.");
+    }
+
+    async #remove() {
+        const sum = plural(this.log.entries.length, "entry").replace("entrys", "entries");
+        const question = `Remove this task and its log (${sum}) from the store?`;
+        if (!await confirmed(question, "Remove")) return;
+        if (await this.#act(api.remove(this.taskId), "The task was removed."))
+            location.hash = this.from;
+    }
+
+    async #act(request, text) {
+        try {
+            await request;
+            notice(text);
+            return true;
+        } catch (error) {
+            notice(error.message);
+            return false;
+        }
+    }
+}
+
+customElements.define("segue-task", Task);
