@@ -209,6 +209,9 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, tokens_file, TEXT),
                                         M(T, idle_drain_ms, INT64),
                                         M(T, metrics_path, TEXT),
+                                        M(T, board_path, TEXT),
+                                        M(T, board_read_only, INT32),
+                                        M(T, board_redact, INT32),
                                         END};
 #undef T
 

@@ -163,8 +163,7 @@ static void show_entries(sgi_board_request *request)
     sgi_buf_add_lit(&request->json, "{\"entries\":[");
     sgi_board_parameter(request, "after", after, sizeof after);
     if (id_of(request, id))
-        status =
-            sgi_inspect_entries(&inspection, id, strtoull(after, NULL, 10), &ended);
+        status = sgi_inspect_entries(&inspection, id, strtoull(after, NULL, 10), &ended);
     sgi_buf_add_lit(&request->json, "],\"more\":");
     sgi_buf_add_str(&request->json, inspection.stop ? SGI_STR("true") : SGI_STR("false"));
     sgi_buf_add_lit(&request->json, ",\"ended\":");

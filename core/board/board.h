@@ -16,7 +16,7 @@ typedef struct sgi_board_request sgi_board_request;
 typedef struct sgi_board_item {
     const char *name; /* the path behind that of the board, such as "api/tasks" */
     enum {
-        SGI_BOARD_FILE, /* a part of the page, which has no data of a store */
+        SGI_BOARD_FILE,  /* a part of the page, which has no data of a store */
         SGI_BOARD_ABOUT, /* what the listener says about the board */
         SGI_BOARD_READ,
         SGI_BOARD_CHANGE /* the request is a POST */

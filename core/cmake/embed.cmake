@@ -17,8 +17,6 @@ foreach(file IN LISTS FILES)
     endif()
     file(READ ${file} bytes HEX)
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-    string(REGEX REPLACE "(................................................................................)" "\\1\n"
-        bytes "${bytes}")
     string(APPEND text "static const unsigned char file_${number}[] = {\n${bytes}};\n")
     string(APPEND rows "    {.name = \"${name}\",\n     .kind = SGI_BOARD_FILE,\n"
         "     .type = \"${type}; charset=utf-8\",\n"

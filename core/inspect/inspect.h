@@ -26,8 +26,8 @@ typedef struct sgi_inspection {
     void *user;
     bool is_redacted; /* texts lack what clients and tools have said */
     uint64_t folded;  /* number of bytes of entries that summaries have read */
-    bool stop;   /* the callback has asked for no more */
-    bool failed; /* memory ran out, so a text may lack a part */
+    bool stop;        /* the callback has asked for no more */
+    bool failed;      /* memory ran out, so a text may lack a part */
 } sgi_inspection;
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,

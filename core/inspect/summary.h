@@ -20,8 +20,8 @@ typedef struct sgi_summary {
     uint64_t checkpoint_bytes;
     bool became_task;
     bool is_redacted; /* what clients and tools have said is not written */
-    bool unreadable; /* the data of an entry is not what a server writes */
-    sgi_buf message; /* the last status message, a JSON string; empty = none */
+    bool unreadable;  /* the data of an entry is not what a server writes */
+    sgi_buf message;  /* the last status message, a JSON string; empty = none */
     /* the entries of the open questions, JSON objects; a text of length 0 = free */
     sgi_buf questions[SGI_SUMMARY_QUESTIONS];
 } sgi_summary;

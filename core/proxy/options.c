@@ -351,14 +351,22 @@ static const struct {
     const char *name;
     const char *needed;
 } needs[] = {
-    {"--path", "--listen"},      {"--cert", "--listen"},
-    {"--key", "--cert"},         {"--client-ca", "--cert"},
-    {"--hosts", "--listen"},     {"--origins", "--listen"},
-    {"--cors", "--listen"},      {"--issuer", "--listen"},
-    {"--tokens", "--listen"},    {"--jwks-url", "--issuer"},
-    {"--jwks-file", "--issuer"}, {"--resource", "--issuer"},
-    {"--scopes", "--issuer"},    {"--metrics-path", "--listen"},
-    {"--board-path", "--listen"}, {"--board-read-only", "--board-path"},
+    {"--path", "--listen"},
+    {"--cert", "--listen"},
+    {"--key", "--cert"},
+    {"--client-ca", "--cert"},
+    {"--hosts", "--listen"},
+    {"--origins", "--listen"},
+    {"--cors", "--listen"},
+    {"--issuer", "--listen"},
+    {"--tokens", "--listen"},
+    {"--jwks-url", "--issuer"},
+    {"--jwks-file", "--issuer"},
+    {"--resource", "--issuer"},
+    {"--scopes", "--issuer"},
+    {"--metrics-path", "--listen"},
+    {"--board-path", "--listen"},
+    {"--board-read-only", "--board-path"},
     {"--board-redact", "--board-path"},
 };
 
@@ -397,7 +405,8 @@ static int check_paths(const config *c)
     const char *path = c->http.path;
     int status = -1;
     if (metrics)
-        status = refuse_path("--metrics-path", metrics, config_check_own_path(c, metrics));
+        status =
+            refuse_path("--metrics-path", metrics, config_check_own_path(c, metrics));
     if (status < 0 && board)
         status = refuse_path("--board-path", board, config_check_own_path(c, board));
     if (status < 0 && path)

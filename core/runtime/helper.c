@@ -1,4 +1,4 @@
-/* The thread takes one job after the other. The lock of the runtime protects the queue. */
+/* The thread takes one job after the other. The runtime's lock protects the queue. */
 #include "runtime/helper.h"
 
 #include <signal.h>

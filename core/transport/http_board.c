@@ -28,8 +28,8 @@ void sgi_http_send_board_file(sgi_http_conn *conn)
 {
     const sgi_board_item *item = conn->route.board;
     const char *path = conn->listener->options.board_path;
-    sgi_http_answer_head head = {.status = 200, .media_type = item->type,
-                                 .is_guarded = true};
+    sgi_http_answer_head head = {
+        .status = 200, .media_type = item->type, .is_guarded = true};
     bool is_bare = strlen(path) == conn->parser.head.path.n && path[1];
     if (*item->name || !is_bare) {
         sgi_http_send_answer(conn, &head, item->text);
@@ -152,7 +152,8 @@ static size_t source_of(sgi_str query)
     size_t number = 0;
     if (!sgi_str_skip(&query, name))
         return 0;
-    for (size_t i = 0; i < query.n && i < 6 && query.p[i] >= '0' && query.p[i] <= '9'; i++)
+    for (size_t i = 0; i < query.n && i < 6 && query.p[i] >= '0' && query.p[i] <= '9';
+         i++)
         number = 10 * number + (size_t)(query.p[i] - '0');
     return number;
 }
@@ -166,11 +167,10 @@ static bool queue(sgi_http_conn *conn, segue_store *store)
     if (!job)
         return false;
     *job = (board_job){.job = {.run = run, .done = done}, .conn = conn, .mem = mem};
-    bool is_queued =
-        sgi_board_request_init(&job->request, mem, conn->route.board, store,
-                               conn->parser.head.query,
-                               sgi_buf_str(&conn->parser.body)) &&
-        sgi_runtime_help(listener->carrier.runtime, &job->job);
+    bool is_queued = sgi_board_request_init(&job->request, mem, conn->route.board, store,
+                                            conn->parser.head.query,
+                                            sgi_buf_str(&conn->parser.body)) &&
+                     sgi_runtime_help(listener->carrier.runtime, &job->job);
     job->request.is_redacted = listener->options.board_redact != 0;
     if (is_queued)
         conn->board = job;

@@ -90,7 +90,8 @@ static const char *problem_of(const segue_listen_options *o)
             return "path, health_path, ready_path, live_path, metrics_path and "
                    "board_path have to be different";
     }
-    if (o->board_path && o->board_path[1] && o->board_path[strlen(o->board_path) - 1] == '/')
+    if (o->board_path && o->board_path[1] &&
+        o->board_path[strlen(o->board_path) - 1] == '/')
         return "board_path must not end with /";
     if (!o->board_path && (o->board_store || o->board_read_only || o->board_redact))
         return "board_store, board_read_only and board_redact need board_path";
@@ -378,7 +379,8 @@ static segue_status listen_as(bool by_hand, segue_runtime *rt, segue_server *ser
         return SEGUE_E_UNSUPPORTED;
     }
     if (full.board_path && !sgi_board_is_there()) {
-        snprintf(why, SGI_WHY_SIZE, "%s", SGI_ABSENT_TEXT("the task board", "SEGUE_BOARD"));
+        snprintf(why, SGI_WHY_SIZE, "%s",
+                 SGI_ABSENT_TEXT("the task board", "SEGUE_BOARD"));
         return SEGUE_E_UNSUPPORTED;
     }
     snprintf(why, SGI_WHY_SIZE, "out of memory");

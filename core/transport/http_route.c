@@ -12,9 +12,9 @@
  * accepts every name: a hostile page has no certificate for its name, and a browser never
  * adds the token by itself. If the operator lists hosts, exactly the listed hosts are
  * accepted. Pages of the server's own origin are accepted unless the operator lists the
- * origins. The task board is for its own page alone: a request that another page makes is
- * refused, whatever the origins of the listener are. The health check comes first, because a program that asks for it may send no
- * Host, and the answer reveals nothing.
+ * origins. The task board is for its own page alone: a request of another page is
+ * refused, whatever the origins of the listener are. The health check comes first,
+ * because a program that asks for it may send no Host, and the answer reveals nothing.
  *
  * Accept is read leniently: a missing Accept allows every type, and an Accept that allows
  * one of the two types of an answer (JSON, events) is enough. */
@@ -365,9 +365,9 @@ static bool is_of_own_page(const sgi_http_policy *policy, const sgi_http1_head *
     sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
     size_t count = 0;
     sgi_str site = sgi_http1_find_header(head, SGI_STR("sec-fetch-site"), &count);
-    if (origin.p && !sgi_http1_same_ignoring_case(
-                        host_of_origin(origin, policy->secure && !policy->local),
-                        head->host))
+    if (origin.p &&
+        !sgi_http1_same_ignoring_case(
+            host_of_origin(origin, policy->secure && !policy->local), head->host))
         return false;
     return !count || (count == 1 && (sgi_str_eq(site, SGI_STR("same-origin")) ||
                                      sgi_str_eq(site, SGI_STR("none"))));

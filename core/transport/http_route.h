@@ -54,7 +54,7 @@ typedef enum sgi_http_kind {
     SGI_HTTP_METRICS,
     SGI_HTTP_BOARD_FILE, /* a part of the task board's page */
     SGI_HTTP_BOARD,      /* data of the task board, or a change */
-    SGI_HTTP_METADATA, /* a request for the protected resource metadata */
+    SGI_HTTP_METADATA,   /* a request for the protected resource metadata */
     SGI_HTTP_METADATA_PREFLIGHT
 } sgi_http_kind;
 

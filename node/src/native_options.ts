@@ -276,6 +276,16 @@ export type ListenOptions = Members<{
      * get 403. None by default.
      */
     metricsPath: string;
+    /**
+     * The path of the task board, such as "/board": a web page that shows the tasks of
+     * the server. Only callers on this machine, and callers with a name, may use it. None
+     * by default.
+     */
+    boardPath: string;
+    /** Whether the task board changes nothing. */
+    boardReadOnly: boolean;
+    /** Whether the task board hides what clients and tools have said. */
+    boardRedact: boolean;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

@@ -35,6 +35,7 @@ ROOMS = ("core", "bindings", "python", "node", "tests")
 KINDS = ("c", "h", "i", "def", "py", "pyi", "ts", "mjs", "md", "json", "map", "txt",
          "cmake", "xml", "seeds", "svg")
 SOURCES = [f"{room}/**/*.{kind}" for room in ROOMS for kind in KINDS]
+IMAGES = "core/docs/images/*.png"
 # Their ids are made up: they test that a lint finds faults.
 PLANTED = "tests/lint/"
 BUILT = {"node_modules", "build", "dist", ".venv", "__pycache__"}
@@ -173,7 +174,7 @@ def main():
     paths = [path.as_posix() for path in lint.files(*SOURCES, "*.md", ".ci/*")
              if not BUILT & set(path.parts)]
     texts = {path: lint.read(path) for path in paths}
-    tree = set(paths)
+    tree = {*paths, *(path.as_posix() for path in lint.files(IMAGES))}
     code = {name for path, text in texts.items() if not path.endswith(".md")
             for name in NAME.findall(text)}
     for path, text in texts.items():

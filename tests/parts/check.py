@@ -22,8 +22,8 @@ LIBRARIES = {
 }
 # The probe's questions, and the part that each needs.
 ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "metrics": "METRICS",
-         "metrics_path": "METRICS", "board_path": "BOARD", "sqlite": "SQLITE", "redis": "REDIS",
-         "postgres": "POSTGRES"}
+         "metrics_path": "METRICS", "board_path": "BOARD", "sqlite": "SQLITE",
+         "redis": "REDIS", "postgres": "POSTGRES"}
 OF_HTTP = {"oauth", "metrics_path", "board_path"} # asked only where there is HTTP
 
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <strings.h>
 
 #include <setjmp.h>
@@ -173,7 +174,9 @@ segue_status mount_begin(mount_call *c, http_stage *s, const char *request)
 
 void mount_finish(mount_call *c)
 {
-    for (int i = 0; i < 1000 && !c->freed; i++)
+    /* another thread may work on the answer, so only time limits the wait */
+    time_t until = time(NULL) + PATIENCE_MS / 1000;
+    while (!c->freed && time(NULL) < until)
         http_stage_run(c->s);
     assert_true(c->freed);
 }

@@ -27,7 +27,7 @@ export class Tasks extends EventTarget {
     }
 
     end() {
-        this.loop.stop();
+        this.loop?.stop();
     }
 
     #tell() {
@@ -127,7 +127,7 @@ export class Log extends EventTarget {
     }
 
     end() {
-        this.loop.stop();
+        this.loop?.stop();
     }
 
     #tell() {

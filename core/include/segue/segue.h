@@ -1140,12 +1140,12 @@ typedef struct segue_listen_options {
      * listener's servers; NULL = none. Who may use it is decided as for the metrics. A
      * build without the board refuses the option (SEGUE_E_UNSUPPORTED). */
     const char *board_path;
-    segue_store *board_store; /* the board shows this store, whose servers may run
-                                        or not, in place of those of the servers; NULL =
-                                        theirs. The listener keeps a reference */
-    int32_t board_read_only;         /* 1 = the board changes nothing */
-    int32_t board_redact;            /* 1 = the board shows neither arguments nor segments,
-                                        questions, messages and results */
+    segue_store *board_store; /* the board shows this store, whose servers may run or not,
+                                 in place of those of the servers; NULL = theirs. The
+                                 listener keeps a reference */
+    int32_t board_read_only;  /* 1 = the board changes nothing */
+    int32_t board_redact;     /* 1 = the board shows neither arguments nor segments,
+                                 questions, messages and results */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 

@@ -424,6 +424,9 @@ class ListenOptions(TypedDict, total=False):
     tokens_file: str | None
     idle_drain_ms: int | None
     metrics_path: str | None
+    board_path: str | None
+    board_read_only: bool | None
+    board_redact: bool | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None

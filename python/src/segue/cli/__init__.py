@@ -1,8 +1,8 @@
 """The command ``segue``: inspects MCP servers, calls their tools and resumes their tasks.
 
 The command needs typer and rich, and ``import segue`` does not. `segue.cli.codes` lists
-the exit codes. ``segue proxy`` and ``segue store`` need neither: they become the program
-segue-proxy.
+the exit codes. ``segue proxy``, ``segue store`` and ``segue board`` need neither: they
+become the program segue-proxy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Runs the command with the arguments of the process, then ends the process."""
-    if sys.argv[1:2] in (["proxy"], ["store"]):
+    if sys.argv[1:2] in (["proxy"], ["store"], ["board"]):
         from segue.cli.proxy import become_proxy
 
         become_proxy(sys.argv[2 if sys.argv[1] == "proxy" else 1 :])

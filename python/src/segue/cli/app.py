@@ -365,6 +365,21 @@ def store_command(
     become_proxy(["store", *(words or [])])
 
 
+@app.command(
+    "board",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+def board_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="STORE...", help="Those of segue board --help."),
+    ] = None,
+) -> None:
+    """Show the tasks of a store in a web page on this machine."""
+    become_proxy(["board", *(words or [])])
+
+
 @task_app.command("ls")
 def task_ls_command(
     refresh: Annotated[

@@ -78,6 +78,9 @@ class ServeOptions(TypedDict, total=False):
     path: str | None
     health_path: str | None
     metrics_path: str | None
+    board_path: str | None
+    board_read_only: bool
+    board_redact: bool
     auth: BearerAuth | None
     cert_file: str | None
     key_file: str | None
@@ -97,6 +100,9 @@ class AsgiOptions(TypedDict, total=False):
     path: str | None
     health_path: str | None
     metrics_path: str | None
+    board_path: str | None
+    board_read_only: bool
+    board_redact: bool
     auth: BearerAuth | None
     tokens_file: str | None
     hosts: Sequence[str] | str | None

@@ -573,6 +573,9 @@ class Server:
             health_path: a path where GET answers 200.
             metrics_path: a path where GET answers with the metrics, in the text format of
                 Prometheus. Only callers on this machine and callers with a name get them.
+            board_path: the path of the task board, a web page, for the same callers.
+            board_read_only: the board changes nothing.
+            board_redact: the board hides what clients and tools have said.
             auth: a `BearerAuth` that checks the token of every caller.
             tokens_file: a file with the tokens of callers: a line has the name of a
                 principal, a blank, and the SHA-256 of its token.
@@ -615,8 +618,8 @@ class Server:
                 token, and the `principal` of the server does not run.
             path: the path of the endpoint below the place where the app is mounted;
                 default: every path.
-            store, health_path, metrics_path, auth, tokens_file, hosts, origins, cors,
-                drain, options: as in `serving`. With `auth`, name its `resource`, and
+            store, health_path, metrics_path, board_path, board_read_only, board_redact,
+                auth, tokens_file, hosts, origins, cors, drain, options: as in `serving`. With `auth`, name its `resource`, and
                 mount the application also at "/.well-known/oauth-protected-resource".
         """
         from .asgi import Asgi

@@ -35,7 +35,7 @@ _KNOWN = frozenset(ServeOptions.__annotations__)
 _OF_HTTP = sorted(_KNOWN - {"store", "drain"})
 _KNOWN_MOUNT = frozenset(AsgiOptions.__annotations__)
 _TEXTS = (
-    *("path", "health_path", "metrics_path", "tokens_file"),
+    *("path", "health_path", "metrics_path", "board_path", "tokens_file"),
     *("cert_file", "key_file", "client_ca_file"),
 )
 _MOST_PORT = 65535
@@ -110,6 +110,7 @@ def _made(made: dict[str, Any], options: ServeOptions) -> _segue.ListenOptions:
             "path",
             "health_path",
             "metrics_path",
+            "board_path",
             "cert_file",
             "key_file",
             "client_ca_file",
@@ -118,7 +119,8 @@ def _made(made: dict[str, Any], options: ServeOptions) -> _segue.ListenOptions:
     }
     told["hosts"] = _joined(options.get("hosts"))
     told["origins"] = _joined(options.get("origins"))
-    told["cors"] = options.get("cors") or None
+    for key in ("cors", "board_read_only", "board_redact"):
+        told[key] = options.get(key) or None
     made.update({key: value for key, value in told.items() if value is not None})
     made.update(options.get("options") or {})
     return made  # type: ignore[return-value]
