@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the table of core/docs/benchmarks.md: each figure that has a goal, of one long run
-and of several short ones, with its best and its worst.
+"""Makes the table of core/docs/benchmarks.md: each figure that has a goal, of one long
+run and of several short ones, with its best and its worst.
 
   table.py --measure    runs the benchmarks first: one long run, then TIMES short ones
   table.py              only makes the table, of what --measure left in build/bench
@@ -49,11 +49,12 @@ def row_of(name, long, short):
     best, worst = (max, min) if order == ">=" else (min, max)
     values = [row[what] for row in short]
     met = sum(row["met"] for row in short)
-    unit = f"{long['unit']}" if what == "value" else "of the baseline"
+    unit = long["unit"] if what == "value" else "of the baseline"
     sign = "at least" if order == ">=" else "at most"
-    return [f"`{name}`", f"{number(long['value'])} {long['unit']}", number(long["baseline"]),
-            number(long[what]), number(best(values)), number(statistics.median(values)),
-            number(worst(values)), f"{sign} {number(float(bound))} {unit}",
+    return [f"`{name}`", f"{number(long['value'])} {long['unit']}",
+            number(long["baseline"]), number(long[what]), number(best(values)),
+            number(statistics.median(values)), number(worst(values)),
+            f"{sign} {number(float(bound))} {unit}",
             "met" if met == len(short) and long["met"] else
             f"met in {met} of {len(short)}" if met else "missed"]
 
