@@ -1,6 +1,7 @@
 /* Functions for tools that look into a store. */
 #include "api/guard.h"
 #include "engine/error.h"
+#include "inspect/archive.h"
 #include "inspect/inspect.h"
 
 /* Makes the error of a status that is not SEGUE_OK. */
@@ -84,6 +85,61 @@ segue_status segue_store_remove(segue_store *store, const char *task_id,
         return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     sgi_inspection_begin(&inspection, store, NULL, NULL);
     return finish(&inspection, sgi_inspect_remove(&inspection, task_id), task_id, error);
+}
+
+/* ---- archives ---- */
+
+segue_status segue_store_export(segue_store *store, segue_store_json_fn fn, void *user,
+                                segue_error **error)
+{
+    sgi_inspection inspection;
+    if (!store || !fn)
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    sgi_inspection_begin(&inspection, store, fn, user);
+    segue_status status = sgi_archive_write(&inspection);
+    if (status == SEGUE_OK && inspection.stop)
+        status = SEGUE_E_CANCELLED;
+    return finish(&inspection, status, "", error);
+}
+
+static sgi_archive_reader *reader_of(segue_store_importer *importer)
+{
+    return (sgi_archive_reader *)(void *)importer;
+}
+
+segue_status segue_store_importer_new(segue_store *store, segue_store_importer **out)
+{
+    if (!store || !out)
+        return SEGUE_E_INVALID;
+    *out = (segue_store_importer *)(void *)sgi_archive_reader_new(store);
+    return *out ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+segue_status segue_store_importer_add(segue_store_importer *importer, const char *line,
+                                      size_t len, segue_error **error)
+{
+    const char *why = NULL;
+    if (!importer || !line)
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    sgi_str text = {line, sgi_given_len(line, len)};
+    segue_status status = sgi_archive_take(reader_of(importer), text, &why);
+    if (status != SEGUE_OK)
+        sgi_error_return(error, sgi_archive_mem(reader_of(importer)), status, "%s",
+                         why ? why : sgi_status_text(status));
+    return status;
+}
+
+segue_status segue_store_importer_close(segue_store_importer *importer, uint64_t *made,
+                                        uint64_t *present)
+{
+    uint64_t none;
+    if (!importer)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_archive_end(reader_of(importer));
+    sgi_archive_counts(reader_of(importer), made ? made : &none,
+                       present ? present : &none);
+    sgi_archive_reader_free(reader_of(importer));
+    return status;
 }
 
 segue_status segue_store_read_stats(segue_store *store, segue_store_stats *stats)

@@ -2,10 +2,9 @@
 
 #include "base/crypto.h"
 #include "engine/conversation/sending.h"
-#include "inspect/summary.h"
 #include "engine/log/op.h"
-
-#include <stdlib.h>
+#include "inspect/places.h"
+#include "inspect/summary.h"
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
                           segue_store_json_fn fn, void *user)
@@ -59,28 +58,47 @@ static int32_t copy_record(void *user, const segue_store_record *record)
     return 1;
 }
 
-/* No client has the principal of an operation that a server keeps for itself: each byte
- * of the digest is 0xff (mailbox.c) or 0xfe (kept_key.c). */
-bool sgi_inspection_shows(const segue_store_record *record)
+/* No client has the principal of what a server keeps for itself: each byte of the digest
+ * is 0xff (mailbox.c) or 0xfe (kept_key.c). */
+static bool is_each_byte(const segue_store_record *record, uint8_t byte)
 {
-    for (size_t i = 1; i < sizeof record->principal; i++)
-        if (record->principal[i] != record->principal[0])
-            return true;
-    return record->principal[0] < 0xfe;
+    for (size_t i = 0; i < sizeof record->principal; i++)
+        if (record->principal[i] != byte)
+            return false;
+    return true;
 }
 
-segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
-                                 sgi_inspected_record *record)
+bool sgi_inspection_is_mailbox(const segue_store_record *record)
+{
+    return is_each_byte(record, 0xff);
+}
+
+bool sgi_inspection_shows(const segue_store_record *record)
+{
+    return !is_each_byte(record, 0xff) && !is_each_byte(record, 0xfe);
+}
+
+segue_status sgi_inspection_find_any(sgi_inspection *inspection, const char *task_id,
+                                     sgi_inspected_record *record)
 {
     sgi_buf_init(&record->bytes, inspection->env.mem);
     segue_status status =
         sgi_store_find(inspection->store, task_id, NULL, copy_record, record);
     if (status == SEGUE_OK && record->bytes.failed)
         status = SEGUE_E_NOMEM;
-    if (status == SEGUE_OK && !sgi_inspection_shows(&record->head))
-        status = SEGUE_E_NOT_FOUND;
     if (status != SEGUE_OK)
         sgi_buf_free(&record->bytes);
+    return status;
+}
+
+segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
+                                 sgi_inspected_record *record)
+{
+    segue_status status = sgi_inspection_find_any(inspection, task_id, record);
+    if (status == SEGUE_OK && !sgi_inspection_shows(&record->head)) {
+        status = SEGUE_E_NOT_FOUND;
+        sgi_buf_free(&record->bytes);
+    }
     return status;
 }
 
@@ -148,70 +166,20 @@ static segue_status pass_summary(sgi_inspection *inspection,
 
 /* ---- all operations ---- */
 
-/* An operation of the list, until its turn has come. */
-typedef struct place {
-    int64_t created_ms;
-    char *task_id;
-} place;
-
-typedef struct places {
-    const sgi_mem *mem;
-    place *all;
-    size_t count, cap;
-    bool failed;
-} places;
-
-static bool grow(places *p)
-{
-    size_t cap = p->cap ? 2 * p->cap : 256;
-    place *more = sgi_realloc(p->mem, p->all, p->cap * sizeof *more, cap * sizeof *more);
-    if (!more)
-        return false;
-    p->all = more;
-    p->cap = cap;
-    return true;
-}
-
-static int32_t note_place(void *user, const segue_store_record *record)
-{
-    places *p = user;
-    p->failed = p->failed || (p->count == p->cap && !grow(p));
-    char *task_id = p->failed ? NULL : sgi_text_dup(p->mem, sgi_str_of(record->task_id));
-    p->failed = !task_id;
-    if (task_id)
-        p->all[p->count++] = (place){record->created_ms, task_id};
-    return p->failed;
-}
-
-static int newest_first(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->created_ms != y->created_ms)
-        return x->created_ms < y->created_ms ? 1 : -1;
-    return strcmp(y->task_id, x->task_id);
-}
-
 /* An operation that is gone meanwhile, or that the server itself uses, is left out. */
-static segue_status pass_place(sgi_inspection *inspection, const place *at)
+static segue_status pass_place(sgi_inspection *inspection, const char *task_id)
 {
-    segue_status status = sgi_inspect_brief(inspection, at->task_id);
+    segue_status status = sgi_inspect_brief(inspection, task_id);
     return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
 }
 
 segue_status sgi_inspect_all(sgi_inspection *inspection)
 {
-    places p = {.mem = inspection->env.mem};
-    segue_status status = sgi_store_scan(inspection->store, note_place, &p);
-    if (status == SEGUE_OK && p.failed)
-        status = SEGUE_E_NOMEM;
-    if (p.count)
-        qsort(p.all, p.count, sizeof *p.all, newest_first);
-    for (size_t i = 0; i < p.count && status == SEGUE_OK && !inspection->stop; i++)
-        if (!i || newest_first(&p.all[i - 1], &p.all[i]) != 0)
-            status = pass_place(inspection, &p.all[i]);
-    for (size_t i = 0; i < p.count; i++)
-        sgi_text_free(p.mem, p.all[i].task_id);
-    sgi_free(p.mem, p.all, p.cap * sizeof *p.all);
+    sgi_places places;
+    segue_status status = sgi_places_find(&places, inspection);
+    for (size_t i = 0; i < places.count && status == SEGUE_OK && !inspection->stop; i++)
+        status = pass_place(inspection, places.all[i].task_id);
+    sgi_places_free(&places);
     return status;
 }
 
@@ -290,6 +258,7 @@ static void write_data(sgi_inspection *inspection, sgi_jw *w,
 /* A page of entries: their texts, each with a line end behind it. */
 typedef struct page {
     sgi_inspection *inspection;
+    sgi_entry_writer write;
     sgi_buf lines;
     uint64_t last; /* number of the last entry of the page */
     bool is_full;
@@ -317,7 +286,7 @@ static int32_t add_entry(void *user, const segue_store_entry *entry)
     page *p = user;
     size_t from = p->lines.len;
     sgi_jw w = sgi_jw_to(&p->lines);
-    write_entry(p->inspection, &w, entry);
+    p->write(p->inspection, &w, entry);
     sgi_frame_blank_line_ends(&p->lines, from);
     sgi_buf_add_char(&p->lines, '\n');
     p->last = entry->seq;
@@ -340,23 +309,32 @@ static segue_status pass_page(page *p)
     return status;
 }
 
-segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id,
-                                 uint64_t after, int32_t *ended)
+segue_status sgi_inspection_pass_log(sgi_inspection *inspection, const uint8_t *id,
+                                     uint64_t *after, sgi_entry_writer write)
 {
-    sgi_inspected_record record;
-    page p = {.inspection = inspection, .last = after};
-    segue_status status = sgi_inspection_find(inspection, task_id, &record);
-    if (status != SEGUE_OK)
-        return status;
-    *ended = record.head.ended != SEGUE_STORE_LIVE;
+    segue_status status;
+    page p = {.inspection = inspection, .write = write, .last = *after};
     sgi_buf_init(&p.lines, inspection->env.mem);
     do {
         p.is_full = false;
-        status = sgi_store_read(inspection->store, record.head.id, p.last, add_entry, &p);
+        status = sgi_store_read(inspection->store, id, p.last, add_entry, &p);
         if (status == SEGUE_OK)
             status = pass_page(&p);
     } while (status == SEGUE_OK && p.is_full && !inspection->stop);
     sgi_buf_free(&p.lines);
+    *after = p.last;
+    return status;
+}
+
+segue_status sgi_inspect_entries(sgi_inspection *inspection, const char *task_id,
+                                 uint64_t after, int32_t *ended)
+{
+    sgi_inspected_record record;
+    segue_status status = sgi_inspection_find(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status;
+    *ended = record.head.ended != SEGUE_STORE_LIVE;
+    status = sgi_inspection_pass_log(inspection, record.head.id, &after, write_entry);
     sgi_buf_free(&record.bytes);
     return status;
 }

@@ -66,6 +66,11 @@ typedef struct sgi_inspected_record {
     sgi_buf bytes;
 } sgi_inspected_record;
 
+/* Finds the record of any operation. */
+segue_status sgi_inspection_find_any(sgi_inspection *inspection, const char *task_id,
+                                     sgi_inspected_record *record);
+/* True for a mailbox, in which servers find what others tell them. */
+bool sgi_inspection_is_mailbox(const segue_store_record *record);
 /* Finds the record of an operation that people may see. */
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
                                  sgi_inspected_record *record);
@@ -74,6 +79,13 @@ bool sgi_inspection_shows(const segue_store_record *record);
 /* The data of the record when it is an object, else nothing. */
 sgi_json sgi_inspection_data(sgi_inspection *inspection,
                              const segue_store_record *record);
+/* Writes an entry as one JSON object. */
+typedef void (*sgi_entry_writer)(sgi_inspection *inspection, sgi_jw *w,
+                                 const segue_store_entry *entry);
+/* Passes each entry with a number above *after to the callback. *after becomes the number
+ * of the last one. */
+segue_status sgi_inspection_pass_log(sgi_inspection *inspection, const uint8_t *id,
+                                     uint64_t *after, sgi_entry_writer write);
 /* Calls the callback with `json`, which becomes one line, and empties it. */
 segue_status sgi_inspection_pass(sgi_inspection *inspection);
 /* True when the text is JSON that the library accepts. */

@@ -120,7 +120,7 @@ int board_run(int argc, char **argv)
         return fputs(USAGE, stdout) < 0 ? LOOK_FAILED : LOOK_OK;
     int status = take_arguments(&b, argc, argv);
     if (!status)
-        status = look_open_store(b.where, &store);
+        status = look_open_store(b.where, false, &store);
     if (status)
         return status;
     block_signals();

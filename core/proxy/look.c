@@ -19,8 +19,15 @@ static const char USAGE[] =
     "       segue-proxy store rm STORE TASK\n"
     "       segue-proxy store stats STORE [--json]\n"
     "       segue-proxy store verify STORE\n"
-    "STORE is a SQLite file, redis://HOST:PORT or postgresql://HOST/DATABASE.\n"
-    "RESULT is the JSON object that answers the question KEY.\n";
+    "       segue-proxy store export STORE [FILE]\n"
+    "       segue-proxy store import STORE [FILE]\n"
+    "       segue-proxy store migrate STORE TO\n"
+    "       segue-proxy store retention STORE --older-than TIME [--status STATUS] "
+    "[--tool TOOL] [--dry-run] [--json]\n"
+    "STORE and TO are SQLite files, redis://HOST:PORT or postgresql://HOST/DATABASE.\n"
+    "RESULT is the JSON object that answers the question KEY.\n"
+    "FILE is an archive; without it, standard input or output is used.\n"
+    "TIME is a number with s, m, h or d, for example 30d.\n";
 
 const char *const look_statuses[LOOK_STATUSES] = {"working", "input_required",
                                                   "completed", "failed", "cancelled"};
@@ -44,14 +51,18 @@ static int wrong(const char *why, const char *what)
 
 typedef struct verb {
     const char *name;
-    int arguments; /* behind STORE */
+    int least, most; /* numbers of arguments behind STORE */
     int (*run)(look *l);
+    bool makes; /* STORE need not exist */
 } verb;
 
 static const verb VERBS[] = {
-    {"ls", 0, look_ls},         {"stats", 0, look_stats}, {"verify", 0, look_verify},
-    {"show", 1, look_show},     {"watch", 1, look_watch}, {"cancel", 1, look_cancel},
-    {"answer", 3, look_answer}, {"rm", 1, look_rm},
+    {"ls", 0, 0, look_ls, false},           {"stats", 0, 0, look_stats, false},
+    {"verify", 0, 0, look_verify, false},   {"show", 1, 1, look_show, false},
+    {"watch", 1, 1, look_watch, false},     {"cancel", 1, 1, look_cancel, false},
+    {"answer", 3, 3, look_answer, false},   {"rm", 1, 1, look_rm, false},
+    {"export", 0, 1, look_export, false},   {"import", 0, 1, look_import, true},
+    {"migrate", 1, 1, look_migrate, false}, {"retention", 0, 0, look_retention, false},
 };
 
 static const verb *find_verb(const char *name)
@@ -68,6 +79,26 @@ static bool take_count(const char *value, long long *count)
     errno = 0;
     *count = strtoll(value, &end, 10);
     return end != value && !*end && !errno && *count >= 0;
+}
+
+/* Reads a time such as 90s or 30d. */
+static bool take_time(const char *value, long long *seconds)
+{
+    static const struct {
+        char letter;
+        long long seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end = NULL;
+    errno = 0;
+    *seconds = strtoll(value, &end, 10);
+    if (end == value || errno || *seconds < 0 || !*end || end[1])
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].letter == *end && *seconds <= LOOK_TIME_MAX / units[i].seconds) {
+            *seconds *= units[i].seconds;
+            return true;
+        }
+    return false;
 }
 
 static bool is_status(const char *value)
@@ -90,6 +121,8 @@ static bool take_option(look *l, const char *name, const char *value, bool *vali
         l->tool = value;
     } else if (!strcmp(name, "--limit")) {
         *valid = take_count(value, &l->limit);
+    } else if (!strcmp(name, "--older-than")) {
+        l->has_age = *valid = take_time(value, &l->older_s);
     } else if (!strcmp(name, "--after")) {
         *valid = take_count(value, &after);
         l->after = (unsigned long long)after;
@@ -106,6 +139,8 @@ static int take_arguments(look *l, int argc, char **argv, const char **given, in
         bool valid = true;
         if (!strcmp(argv[at], "--json")) {
             l->json = true;
+        } else if (!strcmp(argv[at], "--dry-run")) {
+            l->dry_run = true;
         } else if (strncmp(argv[at], "--", 2) != 0) {
             if (*count == 4)
                 return wrong("there are too many arguments: ", argv[at]);
@@ -123,10 +158,11 @@ static int take_arguments(look *l, int argc, char **argv, const char **given, in
     return LOOK_OK;
 }
 
-int look_open_store(const char *where, segue_store **store)
+int look_open_store(const char *where, bool makes, segue_store **store)
 {
     segue_error *error = NULL;
-    if (config_store_kind(where) == STORE_SQLITE && access(where, R_OK | W_OK) != 0) {
+    if (!makes && config_store_kind(where) == STORE_SQLITE &&
+        access(where, R_OK | W_OK) != 0) {
         fprintf(stderr, "segue-proxy: %s: %s\n", where, strerror(errno));
         return LOOK_FAILED;
     }
@@ -147,12 +183,14 @@ int look_run(int argc, char **argv)
     int status = take_arguments(&l, argc - 2, argv + 2, given, &count);
     if (status)
         return status;
-    if (count != v->arguments + 1)
+    if (count < v->least + 1 || count > v->most + 1)
         return wrong("the number of arguments is wrong", "");
+    if (v->run == look_retention && !l.has_age)
+        return wrong("this option is missing: ", "--older-than");
     l.task = given[1];
     l.key = given[2];
     l.result = given[3];
-    status = look_open_store(given[0], &l.store);
+    status = look_open_store(given[0], v->makes, &l.store);
     if (status)
         return status;
     signal(SIGPIPE, SIG_DFL);

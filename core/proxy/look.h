@@ -1,6 +1,6 @@
 /* The commands of segue-proxy that look into a store: `segue-proxy store ...`. They use
  * the store alone, and its servers may run or not. look.c reads the arguments,
- * look_acts.c runs the commands, and look_print.c prints. */
+ * look_acts.c and look_move.c run the commands, and look_print.c prints. */
 #ifndef PROXY_LOOK_H
 #define PROXY_LOOK_H
 
@@ -23,10 +23,12 @@ extern const char *const look_statuses[LOOK_STATUSES];
 /* The arguments of a command, and what it has seen. */
 typedef struct look {
     segue_store *store;
-    const char *task, *key, *result; /* NULL = not given */
+    const char *task, *key, *result; /* NULL = not given; task: also FILE, and TO */
     const char *status, *tool;       /* what `ls` shows; NULL = all */
     long long limit;                 /* of `ls`; 0 = none */
     unsigned long long after;        /* number of the last entry that was shown */
+    long long older_s;               /* of `retention` */
+    bool has_age, dry_run;
     bool json;
     long long shown;
     int32_t ended; /* 1 = the task had ended before its log was read */
@@ -52,15 +54,23 @@ int look_cancel(look *l);
 int look_answer(look *l);
 int look_rm(look *l);
 int look_verify(look *l);
+int look_export(look *l);
+int look_import(look *l);
+int look_migrate(look *l);
+int look_retention(look *l);
 
 /* ---- shared by the files ---- */
+
+#define LOOK_TIME_MAX 3155760000 /* seconds; 100 years */
+/* True when the summary has the status and the tool that are asked for. */
+bool look_is_wanted(const look *l, json task);
 
 /* Says on standard error what has failed and why, and frees the error. Returns
  * LOOK_FAILED. */
 int look_fail(const char *what, segue_status status, segue_error *error);
-/* Opens the store. A file must exist: to look must not make one. Returns LOOK_OK or
- * LOOK_FAILED. */
-int look_open_store(const char *where, segue_store **store);
+/* Opens a store. A file must exist unless `makes`: to look must not make one. Says on
+ * standard error what has failed; returns an exit status. */
+int look_open_store(const char *where, bool makes, segue_store **store);
 void look_print_line(const char *line, size_t len);
 void look_print_summary(json task);
 void look_print_entry(json entry);

@@ -9,7 +9,7 @@
 
 /* ---- ls, stats ---- */
 
-static bool is_wanted(const look *l, json task)
+bool look_is_wanted(const look *l, json task)
 {
     return (!l->status || json_is(json_get(task, "status"), l->status)) &&
            (!l->tool || json_is(json_get(task, "tool"), l->tool));
@@ -19,7 +19,7 @@ static int32_t list_one(void *user, const char *line, size_t len)
 {
     look *l = user;
     json task = {line, len};
-    if (!is_wanted(l, task))
+    if (!look_is_wanted(l, task))
         return 0;
     if (l->json)
         look_print_line(line, len);

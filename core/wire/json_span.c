@@ -123,8 +123,8 @@ static const unsigned char *skip_item(const unsigned char *p, const unsigned cha
 
 /* Takes the value from p to stop. *at receives the offset of the next value, after the
  * comma. */
-static bool next_value(sgi_json whole, const unsigned char *p,
-                       const unsigned char *stop, size_t *at, sgi_json *value)
+static bool next_value(sgi_json whole, const unsigned char *p, const unsigned char *stop,
+                       size_t *at, sgi_json *value)
 {
     const unsigned char *end = span_start(whole) + whole.n;
     if (stop == p)

@@ -17,6 +17,10 @@ class Store(stage.Stage):
     def store(self):
         return str(self.place / "tasks.db")
 
+    def store_of_its_own(self):
+        """Returns another store of the same kind, which is empty."""
+        return str(self.place / "other.db")
+
     def look(self, verb, *words, status=0):
         """Runs a command; returns what it prints."""
         done = subprocess.run([peers.PROXY, "store", verb, self.where, *words],
@@ -100,14 +104,80 @@ class Store(stage.Stage):
             self.assertIsNone(proxy.process.poll())
 
 
+    def lines(self):
+        return self.look("export").splitlines()
+
+    def test_a_backup_is_restored(self):
+        client, done = self.begin()
+        self.go.let()
+        text = text_of(client.call("tasks/result", {"taskId": done}))
+        before = self.lines()
+        backup = self.place / "backup.jsonl"
+        self.look("export", str(backup))
+        self.assertEqual(backup.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(backup.read_text().splitlines(), before)
+        self.proxy.process.kill()
+        self.proxy.process.wait()
+        old, self.where = self.where, self.store_of_its_own()
+        operations = json.loads(before[-1])["end"]["operations"]
+        self.assertEqual(self.look("import", str(backup)),
+                         f"{operations} operations made, 0 were there already\n")
+        self.assertEqual(self.lines(), before)
+        self.assertEqual(self.look("import", str(backup)),
+                         f"0 operations made, {operations} were there already\n")
+        proxy = self.listen("--store", self.where, "--task-after", "0")
+        again = web.Web(proxy.url)
+        self.assertEqual(text_of(again.call("tasks/result", {"taskId": done})), text)
+        self.assertNotEqual(old, self.where)
+
+    def test_a_store_moves_to_another_kind(self):
+        client, done = self.begin()
+        self.go.let()
+        text_of(client.call("tasks/result", {"taskId": done}))
+        self.proxy.process.kill()
+        self.proxy.process.wait()
+        before, file = self.lines(), str(self.place / "moved.db")
+        self.look("migrate", file)
+        self.where = file
+        self.assertEqual(self.lines(), before)
+        self.where = self.store_of_its_own()
+        subprocess.run([peers.PROXY, "store", "migrate", file, self.where], timeout=60,
+                       check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(self.lines(), before)
+
+    def test_old_tasks_are_deleted(self):
+        client, old = self.begin()
+        self.assertEqual(self.look("retention", "--older-than", "0s"),
+                         "0 operations deleted\n")
+        self.go.let()
+        self.wait_status(client, old, "completed")
+        self.assertEqual(self.look("retention", "--older-than", "1h", "--dry-run"), "")
+        while not (would := self.look("retention", "--older-than", "0s", "--dry-run")):
+            pass  # the second of its end is not over
+        self.assertEqual(would, f"{old}\n")
+        self.assertEqual(self.objects("ls")[0]["taskId"], old)
+        for words in (("--status", "failed"), ("--tool", "other")):
+            self.assertEqual(self.objects("retention", "--older-than", "0s", *words),
+                             [{"deleted": 0}])
+        self.assertEqual(self.objects("retention", "--older-than", "0s"),
+                         [{"deleted": 1}])
+        self.assertEqual(self.objects("ls"), [])
+
+
 class Redis(Store):
     def store(self):
-        redis = stage.start_redis(self)
-        return f"redis://127.0.0.1:{redis.port}"
+        self.redis = stage.start_redis(self)
+        return f"redis://127.0.0.1:{self.redis.port}"
+
+    def store_of_its_own(self):
+        return f"redis://127.0.0.1:{self.redis.port}?prefix=other"
 
 
 class Postgres(Store):
     def store(self):
+        return stage.Database.url()
+
+    def store_of_its_own(self):
         return stage.Database.url()
 
 
@@ -124,7 +194,11 @@ class Arguments(stage.Stage):
         for words in ((), ("other",), ("ls",), ("ls", file, "more"), ("show", file),
                       ("ls", file, "--status", "done"), ("ls", file, "--limit", "-1"),
                       ("ls", file, "--limit"), ("ls", file, "--colour", "no"),
-                      ("answer", file, "task", "key"),
+                      ("answer", file, "task", "key"), ("migrate", file),
+                      ("export", file, "a", "b"), ("retention", file),
+                      ("retention", file, "--older-than", "7"),
+                      ("retention", file, "--older-than", "7w"),
+                      ("retention", file, "--older-than", "999999999999d"),
                       ("show", file, "a", "b", "c", "d")):
             self.assertIn("usage:", self.refuse(*words), words)
 
@@ -134,6 +208,21 @@ class Arguments(stage.Stage):
         self.assertFalse(file.exists())
         file.write_text("no store")
         self.assertIn(str(file), self.refuse("ls", str(file), status=1))
+
+    def test_an_archive_that_is_none_is_refused(self):
+        file, archive = str(self.place / "new.db"), self.place / "archive"
+        archive.write_text('{"archive":1,"records":2}\n{"entry":{}}\n')
+        done = subprocess.run([peers.PROXY, "store", "import", file, str(archive)],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 2 of the archive", done.stderr)
+        archive.write_text('{"archive":1,"records":2}\n')
+        done = subprocess.run([peers.PROXY, "store", "import", file, str(archive)],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not whole", done.stderr)
+        self.assertIn("No such file",
+                      self.refuse("export", str(self.place / "none.db"), status=1))
 
     def test_help_shows_the_commands(self):
         done = subprocess.run([peers.PROXY, "store", "--help"], capture_output=True,

@@ -373,6 +373,10 @@ STATUS(segue_store_show, segue_store_show(h, NULL, NULL, NULL, NULL))
 STATUS(segue_store_entries, segue_store_entries(h, NULL, 0, NULL, NULL, NULL, NULL))
 STATUS(segue_store_command, segue_store_command(h, NULL, "{}", 2, NULL))
 STATUS(segue_store_remove, segue_store_remove(h, NULL, NULL))
+STATUS(segue_store_export, segue_store_export(h, NULL, NULL, NULL))
+STATUS(segue_store_importer_new, segue_store_importer_new(h, NULL))
+STATUS(segue_store_importer_add, segue_store_importer_add(h, "{}", 2, NULL))
+STATUS(segue_store_importer_close, segue_store_importer_close(h, NULL, NULL))
 STATUS(segue_store_read_stats, segue_store_read_stats(h, NULL))
 
 /* Reads the kind of the handle from the name: segue_<kind>_... */

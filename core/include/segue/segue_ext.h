@@ -830,6 +830,50 @@ SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_
 SEGUE_API segue_status segue_store_remove(segue_store *store, const char *task_id,
                                           segue_error **error);
 
+/* ---- archives: all operations of a store as lines ---- */
+
+/* Passes all operations of a store as an archive: lines of JSON, which another store of
+ * any kind takes with segue_store_importer_add. Servers may use the store meanwhile; each
+ * operation is passed as it is when its turn comes. The archive has all that the store
+ * has, also parameters, results and a kept seal_key: keep it as secret as the store.
+ * Commands that wait for an operation are not in it.
+ *
+ * fn        receives each line without its line end; may call the library.
+ * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_CANCELLED when fn has
+ *           stopped, so that the archive is not whole; SEGUE_E_NOMEM; a status of the
+ *           store. */
+SEGUE_API segue_status segue_store_export(segue_store *store, segue_store_json_fn fn,
+                                          void *user, segue_error **error);
+
+/* Takes the lines of an archive into a store. One thread at a time may use it. */
+typedef struct segue_store_importer segue_store_importer;
+
+/* Makes an importer, which holds a reference to the store. */
+SEGUE_API segue_status segue_store_importer_new(segue_store *store,
+                                                segue_store_importer **out);
+
+/* Takes the next line of an archive, without its line end. An operation is made in one
+ * commit, when its last line has come; a server that looks for interrupted operations
+ * then takes over one that has not ended. An operation whose task id or key the store has
+ * already is left as it is. Entries that the archive lacks, because they were dropped,
+ * need a store that deletes what is dropped.
+ *
+ * len       SEGUE_TO_NUL = up to the NUL.
+ * Returns   SEGUE_E_INVALID for another text, and for an archive of a newer format;
+ *           SEGUE_E_STATE after a failure; SEGUE_E_NOMEM; a status of the store. */
+SEGUE_API segue_status segue_store_importer_add(segue_store_importer *importer,
+                                                const char *line, size_t len,
+                                                segue_error **error);
+
+/* Frees the importer.
+ *
+ * made, present   receive the numbers of the operations that were made, and of those that
+ *                 the store had already; may be NULL.
+ * Returns         SEGUE_E_INCOMPLETE when the last line of the archive did not come: what
+ *                 was made stays. */
+SEGUE_API segue_status segue_store_importer_close(segue_store_importer *importer,
+                                                  uint64_t *made, uint64_t *present);
+
 /* Gives the statistics of the store; members that it does not know are -1.
  *
  * stats     begins as SEGUE_STORE_STATS_INIT.

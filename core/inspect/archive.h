@@ -1,0 +1,36 @@
+/* An archive: all operations of a store as lines of JSON, which another store can take.
+ *
+ *   {"archive":1,"records":2}          the first line: its format, that of the records
+ *   {"operation":{...}}                the record of an operation
+ *   {"entry":{...}}                    each entry of its log, in order
+ *   {"state":{"ended":1,"purgeMs":N}}  the end of an operation; purgeMs may be missing
+ *   {"gone":1}                         instead of it: the operation was deleted
+ *   {"end":{"operations":N}}           the last line
+ *
+ * Bytes that are UTF-8 are in "text", and all others in "base64". */
+#ifndef SGI_INSPECT_ARCHIVE_H
+#define SGI_INSPECT_ARCHIVE_H
+
+#include "inspect/inspect.h"
+
+#define SGI_ARCHIVE_FORMAT 1
+/* Passes the archive of a store, line by line. Servers may run meanwhile: each operation
+ * is passed as it is when its turn comes. */
+segue_status sgi_archive_write(sgi_inspection *inspection);
+
+/* Takes the lines of an archive, one operation after the other. */
+typedef struct sgi_archive_reader sgi_archive_reader;
+
+sgi_archive_reader *sgi_archive_reader_new(segue_store *store);
+const sgi_mem *sgi_archive_mem(const sgi_archive_reader *reader);
+/* Takes the next line. After a failure no further line is taken. *why receives a static
+ * text, or stays NULL when the status says all. */
+segue_status sgi_archive_take(sgi_archive_reader *reader, sgi_str line, const char **why);
+/* SEGUE_E_INCOMPLETE when the last line is missing. */
+segue_status sgi_archive_end(const sgi_archive_reader *reader);
+/* Numbers of the operations that were made, and of those that the store had already. */
+void sgi_archive_counts(const sgi_archive_reader *reader, uint64_t *made,
+                        uint64_t *present);
+void sgi_archive_reader_free(sgi_archive_reader *reader);
+
+#endif

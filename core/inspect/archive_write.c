@@ -1,0 +1,170 @@
+#include "inspect/archive.h"
+#include "inspect/places.h"
+
+/* Writes bytes as the member "text" or "base64". */
+static void write_bytes(sgi_jw *w, const char *bytes, size_t n)
+{
+    size_t at;
+    if (sgi_utf8_valid((sgi_str){bytes, n}, &at)) {
+        sgi_jw_member_string(w, "text", (sgi_str){bytes, n});
+        return;
+    }
+    sgi_jw_key(w, "base64");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, bytes, n, false);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
+static void write_hash(sgi_jw *w, const char *name, const uint8_t *bytes, size_t n)
+{
+    sgi_jw_key(w, name);
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, bytes, n, false);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
+static void write_entry(sgi_inspection *inspection, sgi_jw *w,
+                        const segue_store_entry *entry)
+{
+    (void)inspection;
+    sgi_jw_open(w, '{');
+    sgi_jw_key(w, "entry");
+    sgi_jw_open(w, '{');
+    sgi_jw_member_int(w, "seq", (int64_t)entry->seq);
+    if (entry->segment)
+        sgi_jw_member_int(w, "segment", (int64_t)entry->segment);
+    if (entry->event)
+        sgi_jw_member_int(w, "event", (int64_t)entry->event);
+    sgi_jw_member_int(w, "kind", entry->kind);
+    sgi_jw_member_int(w, "atMs", entry->at_ms);
+    write_bytes(w, entry->data, entry->data_len);
+    sgi_jw_close(w, '}');
+    sgi_jw_close(w, '}');
+}
+
+static segue_status pass_record(sgi_inspection *inspection,
+                                const segue_store_record *record)
+{
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "operation");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "taskId", sgi_str_of(record->task_id));
+    write_hash(&w, "id", record->id, sizeof record->id);
+    if (record->has_key)
+        write_hash(&w, "key", record->idempotency_key, sizeof record->idempotency_key);
+    write_hash(&w, "principal", record->principal, sizeof record->principal);
+    sgi_jw_member_int(&w, "createdMs", record->created_ms);
+    write_bytes(&w, record->data, record->data_len);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    return sgi_inspection_pass(inspection);
+}
+
+static segue_status pass_state(sgi_inspection *inspection,
+                               const segue_store_record *record)
+{
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "state");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "ended", record->ended == SEGUE_STORE_ENDED);
+    if (record->purge_ms != INT64_MAX)
+        sgi_jw_member_int(&w, "purgeMs", record->purge_ms);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    return sgi_inspection_pass(inspection);
+}
+
+static segue_status pass_literal(sgi_inspection *inspection, const char *json)
+{
+    sgi_buf_add_str(&inspection->json, sgi_str_of(json));
+    return sgi_inspection_pass(inspection);
+}
+
+/* The log is read until the operation had not ended in the meantime: the state that is
+ * passed belongs to the entries before it. */
+static segue_status pass_log(sgi_inspection *inspection,
+                             const sgi_inspected_record *start)
+{
+    uint64_t last = 0;
+    int32_t ended = start->head.ended;
+    for (;;) {
+        sgi_inspected_record now;
+        segue_status status =
+            sgi_inspection_pass_log(inspection, start->head.id, &last, write_entry);
+        if (status == SEGUE_OK)
+            status = sgi_inspection_find_any(inspection, start->head.task_id, &now);
+        if (status == SEGUE_E_NOT_FOUND)
+            return pass_literal(inspection, "{\"gone\":1}");
+        if (status != SEGUE_OK)
+            return status;
+        bool same = now.head.ended == ended;
+        ended = now.head.ended;
+        if (same && !inspection->stop)
+            status = pass_state(inspection, &now.head);
+        sgi_buf_free(&now.bytes);
+        if (same || status != SEGUE_OK || inspection->stop)
+            return status;
+    }
+}
+
+/* A mailbox is left out: it is for servers that run. So is an operation that is gone
+ * meanwhile. */
+static segue_status pass_operation(sgi_inspection *inspection, const char *task_id,
+                                   uint64_t *count)
+{
+    sgi_inspected_record record;
+    segue_status status = sgi_inspection_find_any(inspection, task_id, &record);
+    if (status != SEGUE_OK)
+        return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
+    if (!sgi_inspection_is_mailbox(&record.head)) {
+        ++*count;
+        status = pass_record(inspection, &record.head);
+        if (status == SEGUE_OK && !inspection->stop)
+            status = pass_log(inspection, &record);
+    }
+    sgi_buf_free(&record.bytes);
+    return status;
+}
+
+static segue_status pass_count(sgi_inspection *inspection, uint64_t count)
+{
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "end");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "operations", (int64_t)count);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    return sgi_inspection_pass(inspection);
+}
+
+static segue_status pass_first_line(sgi_inspection *inspection)
+{
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "archive", SGI_ARCHIVE_FORMAT);
+    sgi_jw_member_int(&w, "records", sgi_store_records(inspection->store));
+    sgi_jw_close(&w, '}');
+    return sgi_inspection_pass(inspection);
+}
+
+/* The oldest operation comes first, so a store that keeps only the newest ones keeps the
+ * same. */
+segue_status sgi_archive_write(sgi_inspection *inspection)
+{
+    sgi_places places;
+    uint64_t count = 0;
+    segue_status status = sgi_places_find(&places, inspection);
+    if (status == SEGUE_OK)
+        status = pass_first_line(inspection);
+    for (size_t i = places.count; i > 0 && status == SEGUE_OK && !inspection->stop; i--)
+        status = pass_operation(inspection, places.all[i - 1].task_id, &count);
+    if (status == SEGUE_OK && !inspection->stop)
+        status = pass_count(inspection, count);
+    sgi_places_free(&places);
+    return status;
+}

@@ -1,0 +1,265 @@
+/* The commands that move operations between stores and archives, and `retention`, which
+ * deletes the old ones. */
+#include "look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A progress line is written after this many operations more. */
+#define PROGRESS_STEP 100
+
+/* A person who waits sees how far it is. */
+static void show_progress(long long count, bool last)
+{
+    if (isatty(STDERR_FILENO) && (last || count % PROGRESS_STEP == 0))
+        fprintf(stderr, "\r%lld operations%s", count, last ? "\n" : "");
+}
+
+static bool is_operation(const char *line, size_t len)
+{
+    static const char head[] = "{\"operation\":";
+    return len >= sizeof head - 1 && !memcmp(line, head, sizeof head - 1);
+}
+
+/* ---- export ---- */
+
+typedef struct writing {
+    FILE *out;
+    long long operations;
+} writing;
+
+static int32_t write_line(void *user, const char *line, size_t len)
+{
+    writing *w = user;
+    if (is_operation(line, len))
+        show_progress(++w->operations, false);
+    return fwrite(line, 1, len, w->out) != len || putc('\n', w->out) == EOF;
+}
+
+static int write_archive(look *l, FILE *out)
+{
+    writing w = {.out = out};
+    segue_error *error = NULL;
+    segue_status status = segue_store_export(l->store, write_line, &w, &error);
+    bool is_written =
+        !ferror(out) && !fflush(out) && (out == stdout || !fsync(fileno(out)));
+    if (status == SEGUE_OK && is_written) {
+        show_progress(w.operations, true);
+        return LOOK_OK;
+    }
+    if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
+        return look_fail("the store", status, error);
+    segue_error_free(error);
+    fprintf(stderr, "segue-proxy: the archive cannot be written: %s\n", strerror(errno));
+    return LOOK_FAILED;
+}
+
+static int fail_file(const char *path)
+{
+    fprintf(stderr, "segue-proxy: %s: %s\n", path, strerror(errno));
+    return LOOK_FAILED;
+}
+
+/* The file gets its name when it is whole. Others must not read it. */
+static int write_file(look *l, const char *path)
+{
+    text part = {.p = NULL};
+    text_add_str(&part, path);
+    text_add_str(&part, ".part");
+    if (part.failed) {
+        text_free(&part);
+        return look_fail(path, SEGUE_E_NOMEM, NULL);
+    }
+    int fd = open(part.p, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    int failed = out ? write_archive(l, out) : fail_file(part.p);
+    if (out && fclose(out) && !failed)
+        failed = fail_file(part.p);
+    if (!failed && rename(part.p, path))
+        failed = fail_file(path);
+    if (failed && fd >= 0)
+        unlink(part.p);
+    text_free(&part);
+    return failed;
+}
+
+static bool is_standard(const char *file)
+{
+    return !file || !strcmp(file, "-");
+}
+
+int look_export(look *l)
+{
+    return is_standard(l->task) ? write_archive(l, stdout) : write_file(l, l->task);
+}
+
+/* ---- import, migrate ---- */
+
+typedef struct reading {
+    segue_store_importer *importer;
+    long long lines, operations;
+    int failed;
+} reading;
+
+static int32_t take_line(void *user, const char *line, size_t len)
+{
+    reading *r = user;
+    segue_error *error = NULL;
+    r->lines++;
+    segue_status status = segue_store_importer_add(r->importer, line, len, &error);
+    if (status != SEGUE_OK) {
+        char what[48];
+        snprintf(what, sizeof what, "line %lld of the archive", r->lines);
+        r->failed = look_fail(what, status, error);
+    } else if (is_operation(line, len)) {
+        show_progress(++r->operations, false);
+    }
+    return r->failed;
+}
+
+static void read_lines(reading *r, FILE *in)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+    while (!r->failed && (len = getline(&line, &room, in)) >= 0)
+        if (take_line(r, line, (size_t)len - (len && line[len - 1] == '\n')))
+            break;
+    if (!r->failed && ferror(in))
+        r->failed = fail_file("the archive");
+    free(line);
+}
+
+/* Says what has been made, and frees the importer. */
+static int end_reading(reading *r)
+{
+    uint64_t made = 0, present = 0;
+    segue_status status = segue_store_importer_close(r->importer, &made, &present);
+    if (!r->failed)
+        show_progress(r->operations, true);
+    printf("%llu operations made, %llu were there already\n", (unsigned long long)made,
+           (unsigned long long)present);
+    if (!r->failed && status == SEGUE_E_INCOMPLETE)
+        fputs("segue-proxy: the archive has no end: it is not whole\n", stderr);
+    return r->failed ? r->failed : status == SEGUE_OK ? LOOK_OK : LOOK_FAILED;
+}
+
+static int begin_reading(reading *r, segue_store *store)
+{
+    segue_status status = segue_store_importer_new(store, &r->importer);
+    return status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, NULL);
+}
+
+int look_import(look *l)
+{
+    reading r = {.importer = NULL};
+    FILE *in = is_standard(l->task) ? stdin : fopen(l->task, "re");
+    int failed = in ? begin_reading(&r, l->store) : fail_file(l->task);
+    if (!failed) {
+        read_lines(&r, in);
+        failed = end_reading(&r);
+    }
+    if (in && in != stdin)
+        fclose(in);
+    return failed;
+}
+
+static int copy(look *l, reading *r)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_store_export(l->store, take_line, r, &error);
+    if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
+        r->failed = look_fail("the store", status, error);
+    else
+        segue_error_free(error);
+    return end_reading(r);
+}
+
+int look_migrate(look *l)
+{
+    reading r = {.importer = NULL};
+    segue_store *to = NULL;
+    int failed = look_open_store(l->task, true, &to);
+    if (!failed)
+        failed = begin_reading(&r, to);
+    if (!failed)
+        failed = copy(l, &r);
+    if (to)
+        segue_store_free(to);
+    return failed;
+}
+
+/* ---- retention ---- */
+
+typedef struct old_ones {
+    look *l;
+    char before[32]; /* a time as summaries have it */
+    text tasks;      /* their ids, each with a NUL behind it */
+} old_ones;
+
+static int32_t note_old(void *user, const char *line, size_t len)
+{
+    old_ones *old = user;
+    json task = {line, len}, status = json_get(task, "status");
+    bool is_open = json_is(status, "working") || json_is(status, "input_required");
+    char *at = json_string(json_get(task, "lastUpdatedAt"));
+    char *id = json_string(json_get(task, "taskId"));
+    bool failed = !at || !id;
+    /* the texts of times have one form, so their order is that of the times */
+    if (!failed && !is_open && look_is_wanted(old->l, task) &&
+        strcmp(at, old->before) < 0)
+        text_add(&old->tasks, id, strlen(id) + 1);
+    free(at);
+    free(id);
+    old->tasks.failed = old->tasks.failed || failed;
+    return old->tasks.failed;
+}
+
+static void write_time(char out[32], long long older_s)
+{
+    time_t then = time(NULL) - (time_t)older_s;
+    struct tm parts;
+    gmtime_r(&then, &parts);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%S.000Z", &parts);
+}
+
+/* An operation that is gone meanwhile is no failure. */
+static int remove_one(look *l, const char *id)
+{
+    segue_error *error = NULL;
+    segue_status status =
+        l->dry_run ? SEGUE_OK : segue_store_remove(l->store, id, &error);
+    if (status != SEGUE_OK && status != SEGUE_E_NOT_FOUND)
+        return look_fail(id, status, error);
+    segue_error_free(error);
+    if (status == SEGUE_OK)
+        show_progress(++l->shown, false);
+    if (l->dry_run)
+        puts(id);
+    return LOOK_OK;
+}
+
+int look_retention(look *l)
+{
+    old_ones old = {.l = l};
+    segue_error *error = NULL;
+    write_time(old.before, l->older_s);
+    segue_status status = segue_store_list(l->store, note_old, &old, &error);
+    int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    if (!failed && old.tasks.failed)
+        failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
+    for (size_t at = 0; !failed && at < old.tasks.len; at += strlen(old.tasks.p + at) + 1)
+        failed = remove_one(l, old.tasks.p + at);
+    if (!failed && !l->dry_run) {
+        show_progress(l->shown, true);
+        printf(l->json ? "{\"deleted\":%lld}\n" : "%lld operations deleted\n", l->shown);
+    }
+    text_free(&old.tasks);
+    return failed;
+}
