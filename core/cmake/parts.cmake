@@ -119,7 +119,8 @@ part(BOARD
     FILES core/board/board*.c)
 if(SEGUE_BOARD) # the page is a part of the library
     set(segue_page ${PROJECT_BINARY_DIR}/core/board/board_files.c)
-    file(GLOB segue_page_files CONFIGURE_DEPENDS core/board/page/*)
+    file(GLOB segue_page_files CONFIGURE_DEPENDS core/board/page/*.html
+        core/board/page/*.css core/board/page/*.js)
     set(segue_page_script ${PROJECT_SOURCE_DIR}/core/cmake/embed.cmake)
     add_custom_command(OUTPUT ${segue_page}
         COMMAND ${CMAKE_COMMAND} -D OUT=${segue_page} -D "FILES=${segue_page_files}"

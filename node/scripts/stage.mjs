@@ -22,13 +22,14 @@ function copy(from, to, filter = () => true) {
 }
 
 /** Returns whether a file of core is packed: sources, the tables that sources include,
- * and the CMake files. */
+ * the page of the task board, and the CMake files. */
 function isSource(file) {
     const inside = path.relative(path.join(tree, "core"), file);
     if (/^(examples|debian)\b/.test(inside)) return false;
     return (
         !path.extname(inside) ||
         inside.endsWith("CMakeLists.txt") ||
+        inside.startsWith("board/page/") ||
         /\.(c|h|def|cmake|in)$/.test(inside)
     );
 }

@@ -18,7 +18,7 @@ class List extends HTMLElement {
     begin(tasks, filter) {
         this.tasks = tasks;
         this.filter = filter;
-        this.append(this.#bar(), this.#head(), this.#table(), this.empty = el("p",
+        this.append(el("h1", { class: "unseen" }, "Tasks"), this.#bar(), this.#head(), this.#table(), this.empty = el("p",
             { class: "empty", hidden: true }));
         this.changed = () => this.soon();
         tasks.addEventListener("change", this.changed);

@@ -158,6 +158,8 @@ class Task extends HTMLElement {
 
     #drawHead(summary) {
         const status = statusOf(summary), live = isLive(summary.status);
+        if (!this.isLooked && !live) this.#setFollow(false); // read it from the beginning
+        this.isLooked = true;
         document.title = `${summary.tool ?? "Task"} – Segue`;
         this.heading.textContent = summary.tool ?? "Task";
         if (this.badge.dataset.status !== status) this.badge.replaceChildren(badge(status));

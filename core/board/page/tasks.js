@@ -7,7 +7,7 @@ import { isLive, statusOf } from "./parts.js";
 
 const PORTION = 64;
 const PAUSE_MS = 1000;
-const PORTIONS_A_TURN = 8;
+const PORTIONS_A_TURN = 16;
 
 export class Tasks extends EventTarget {
     rows = []; // { id, created, ended, tool, by }
@@ -47,7 +47,7 @@ export class Tasks extends EventTarget {
             if (!missing.length) break;
             await this.#fetch(missing);
         }
-        return PAUSE_MS;
+        return this.#missing().length ? 0 : PAUSE_MS;
     }
 
     #take(list) {

@@ -1,0 +1,316 @@
+/**
+ * The task board in a browser: each view, each action, a cut of the page's connection,
+ * long lists, the keyboard, and what axe-core says of contrast and labels. The page must
+ * print no error, except those of connections that the tests cut.
+ */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { Chromium } from "./chromium.mjs";
+import { Cutter, fill, openBoard, Place, Program, program, startTask } from "./programs.mjs";
+
+const AXE = readFileSync("build/deps/node-sdk/node_modules/axe-core/axe.min.js", "utf8");
+const ROWS = "document.querySelectorAll('.row').length";
+const TEXT = "document.querySelector('main').innerText";
+
+const place = new Place();
+const errors = [];
+let isCut = false;
+let browser, server, endpoint, board;
+
+before(async () => {
+    const store = place.file("live.db");
+    server = new Program("tests/tools/fixture_server",
+        ["--store", store, "--http", "127.0.0.1"]);
+    endpoint = await server.line();
+    board = await openBoard(store);
+    browser = await Chromium.open();
+    browser.on("Runtime.exceptionThrown", ({ exceptionDetails: one }) =>
+        errors.push(one.exception?.description ?? one.text));
+    browser.on("Runtime.consoleAPICalled", ({ type, args }) => {
+        if (type === "error" || type === "warning") errors.push(JSON.stringify(args));
+    });
+    browser.on("Log.entryAdded", ({ entry }) => {
+        if (entry.level === "error" && !(isCut && entry.source === "network"))
+            errors.push(`${entry.text} ${entry.url}`);
+    });
+    await browser.size(1280, 800);
+});
+
+after(async () => {
+    await browser?.close();
+    await board?.end();
+    await server?.end();
+    place.remove();
+});
+
+function quoted(text) {
+    return JSON.stringify(text);
+}
+
+/** Opens a view anew. */
+async function show(url) {
+    await browser.go("about:blank");
+    await browser.go(url);
+}
+
+/** Ends a program, after the page has left it. */
+async function leave(one) {
+    await browser.go("about:blank");
+    await browser.until("location.href === 'about:blank'");
+    await one.end();
+}
+
+async function click(text, within = "document") {
+    await browser.until(`[...${within}.querySelectorAll("button, a")].find((one) =>
+        one.offsetParent && one.innerText.trim().startsWith(${quoted(text)}))?.click()
+        ?? true`);
+}
+
+async function badgeIs(name) {
+    await browser.until(`document.querySelector(".title .badge")?.innerText === ${
+        quoted(name)}`);
+}
+
+async function check(what) {
+    await browser.evaluate(`${AXE}; true`);
+    const found = await browser.evaluate(`axe.run({ resultTypes: ["violations"] })
+        .then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+            nodes.map((node) => id + ": " + node.html.slice(0, 160) + " " +
+                node.failureSummary)))`);
+    assert.deepEqual(found, [], what);
+}
+
+test("a new task appears in the list, and the counts follow", async () => {
+    await show(board.url);
+    await browser.until(`${TEXT}.includes("No tasks yet")`);
+    const id = await startTask(endpoint, "hang", {});
+    await browser.until(`${ROWS} === 1`);
+    await browser.until(`document.querySelector(".chip.working .number").innerText === "1"`);
+    await click("Completed");
+    await browser.until(`${TEXT}.includes("No task passes the filter")`);
+    assert.match(await browser.evaluate("location.hash"), /status=completed/);
+    await click("All");
+    await browser.until(`${ROWS} === 1`);
+    await show(`${board.url}#/?tool=nothing`);
+    await browser.until(`${TEXT}.includes("No task passes the filter")`);
+    await show(`${board.url}#/task/${id}`);
+    await badgeIs("Working");
+});
+
+test("a task is cancelled, and then removed", async () => {
+    const id = await startTask(endpoint, "hang", { n: 7 });
+    await show(`${board.url}#/task/${id}`);
+    await badgeIs("Working");
+    await click("Cancel task");
+    await click("Back", "document.querySelector('dialog')");
+    await browser.until("!document.querySelector('dialog')");
+    await badgeIs("Working");
+    await click("Cancel task");
+    await click("Cancel task", "document.querySelector('dialog')");
+    await badgeIs("Cancelled");
+    await browser.until(`document.querySelector(".timeline .cancelled")`);
+    await click("Remove");
+    await click("Remove", "document.querySelector('dialog')");
+    await browser.until("location.hash === '#/'");
+    await browser.until(`${ROWS} === 1`);
+    await show(`${board.url}#/task/${id}`);
+    isCut = true; // the request for the task gets 404, which the browser reports
+    await browser.until(`${TEXT}.includes("The store has no such task")`);
+    isCut = false;
+});
+
+test("a question is answered in its form", async () => {
+    const id = await startTask(endpoint, "confirm_delete", { path: "/tmp/x" });
+    await show(`${board.url}#/task/${id}`);
+    await browser.until("document.querySelector('segue-question')");
+    await badgeIs("Needs input");
+    await check("a question");
+    await browser.evaluate("document.querySelector('segue-question input').click()");
+    await click("Send answer");
+    await badgeIs("Completed");
+    await browser.until("!document.querySelector('segue-question')");
+    await browser.until(`document.querySelector(".timeline .answer")`);
+    const log = await browser.evaluate(`fetch("api/entries?id=${id}").then((a) => a.json())`);
+    const answer = log.entries.find((entry) => entry.kind === "answer");
+    assert.deepEqual(answer.data.response, { action: "accept", content: { confirm: true } });
+});
+
+test("a question is declined", async () => {
+    const id = await startTask(endpoint, "confirm_delete", { path: "/tmp/y" });
+    await show(`${board.url}#/task/${id}`);
+    await browser.until("document.querySelector('segue-question')");
+    await click("Decline");
+    await badgeIs("Completed");
+});
+
+test("a form has a field for each kind of value", async () => {
+    const [, id] = fill(place.file("asks.db"), 4, 4);
+    const asks = await openBoard(place.file("asks.db"));
+    await show(`${asks.url}#/task/${id}`);
+    await browser.until("document.querySelector('segue-question')");
+    await browser.evaluate(`document.querySelector("segue-question button").click()`);
+    assert.equal(await browser.evaluate(
+        "document.querySelector('segue-question form').checkValidity()"), false);
+    await browser.evaluate(`(() => {
+        const form = document.querySelector("segue-question");
+        form.querySelector("select").value = "1";
+        form.querySelector("input[type=number]").value = "9";
+        form.querySelector("input[type=checkbox]").click();
+        form.querySelector("button").click();
+    })()`);
+    await browser.until(`document.querySelector("#notice").innerText.includes("was sent")`);
+    await leave(asks);
+});
+
+test("segments arrive live, and a cut of the page's connection loses none", async () => {
+    const cutter = new Cutter(board.url);
+    await cutter.open();
+    const id = await startTask(endpoint, "story", { n: 60, delayMs: 50 });
+    await show(`${cutter.url}#/task/${id}`);
+    const number = "Number(document.querySelector('[data-mode=segments] .number').innerText)";
+    await browser.until(`${number} >= 3`);
+    isCut = true;
+    await cutter.cut();
+    await browser.until(`document.querySelector(".banner.lost")?.innerText
+        .includes("Connection lost behind segment")`);
+    await browser.until(`document.querySelector("header .state").innerText
+        .includes("Connection lost")`);
+    await check("a lost connection");
+    await cutter.mend();
+    await browser.until(`document.querySelector(".banner").innerText
+        .includes("Nothing is missing")`);
+    await badgeIs("Completed");
+    isCut = false;
+    await browser.until(`${number} === 60`);
+    const seen = await browser.evaluate(`document.querySelector("segue-task").log.segments
+        .map((one) => one.segment)`);
+    assert.deepEqual(seen, Array.from({ length: 60 }, (_, i) => i + 1));
+    await cutter.cut();
+});
+
+test("a link leads to a moment", async () => {
+    const id = await startTask(endpoint, "story", { n: 200 });
+    await show(`${board.url}#/task/${id}/at/150`);
+    await browser.until(`document.querySelector(".detail:not([hidden])")?.innerText
+        .includes("segment 150 of the story")`);
+    await browser.until(`document.querySelector(".entry[aria-pressed=true]")`);
+    await browser.call("Browser.grantPermissions",
+        { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+    await browser.evaluate(`navigator.clipboard.writeText =
+        async (text) => { window.copied = text; }`);
+    await click("Copy link");
+    assert.equal(await browser.until("window.copied"), `${board.url}#/task/${id}/at/150`);
+    await click("Copy curl");
+    assert.match(await browser.until("window.copied.startsWith('curl') && window.copied"),
+        /^curl -sS 'http:.*api\/entries\?source=0&id=.*&after=201'$/);
+    await click("Whole log");
+    await browser.until(`document.querySelector("[data-mode=entries] .number").innerText
+        === "201"`);
+});
+
+test("the keyboard is enough", async () => {
+    await show(board.url);
+    await browser.until(`${ROWS} > 3`);
+    await browser.key("/");
+    await browser.until("document.activeElement.type === 'search'");
+    for (const letter of "story") await browser.key(letter);
+    await browser.until(`${ROWS} === 2`);
+    await browser.key("Escape");
+    await browser.until(`${ROWS} > 3`);
+    await browser.key("j");
+    await browser.key("j");
+    await browser.until("document.activeElement.closest('.row')?.dataset.index === '1'");
+    await browser.key("k");
+    await browser.until("document.activeElement.closest('.row')?.dataset.index === '0'");
+    await browser.key("Enter");
+    await browser.until("document.querySelector('segue-task h1')?.innerText === 'story'");
+    await browser.key("Escape");
+    await browser.until("document.querySelector('segue-list')");
+});
+
+test("ten thousand tasks and fifty thousand segments stay few elements", async () => {
+    const [id] = fill(place.file("big.db"), 10_000, 50_000);
+    const big = await openBoard(place.file("big.db"));
+    await show(big.url);
+    await browser.until(`document.querySelector(".chip .number").innerText === "10,000"`);
+    await browser.until(`[...document.querySelectorAll(".chip .number")].slice(1)
+        .reduce((sum, one) => sum + Number(one.innerText.replace(",", "")), 0) === 10000`);
+    const list = "document.querySelector('segue-rows')";
+    await browser.evaluate(`${list}.scrollTop = ${list}.scrollHeight; ${list}.draw()`);
+    await browser.until(`document.querySelector("[aria-posinset='10000']")`);
+    assert.ok(await browser.evaluate(ROWS) < 60);
+    await show(`${big.url}#/task/${id}`);
+    await browser.until(`document.querySelector("[data-mode=segments] .number").innerText
+        === "50,000"`);
+    await browser.evaluate(`${list}.scrollTop = ${list}.scrollHeight; ${list}.draw()`);
+    await browser.until(`document.querySelector("[aria-posinset='50000']")`);
+    assert.ok(await browser.evaluate(ROWS) < 60);
+    await leave(big);
+});
+
+test("a board shows and does only what it may", async () => {
+    const store = place.file("closed.db");
+    const [, id] = fill(store, 20, 20);
+    const closed = await openBoard(store, "--read-only", "--redact");
+    await show(closed.url);
+    await browser.until(`document.querySelector(".tags").innerText.includes("read-only")`);
+    await browser.until(`${ROWS} === 20`);
+    await show(`${closed.url}#/task/${id}`);
+    await badgeIs("Needs input");
+    await browser.until(`${TEXT}.includes("hidden")`);
+    assert.equal(await browser.evaluate(`${TEXT}.includes("Cancel task")`), false);
+    assert.equal(await browser.evaluate(`${TEXT}.includes("lock it")`), false);
+    await leave(closed);
+});
+
+test("the board of a proxy asks for a token", async () => {
+    const tokens = place.file("tokens");
+    writeFileSync(tokens, `ada ${createHash("sha256").update("secret").digest("hex")}\n`);
+    const proxy = new Program("proxy/segue-proxy",
+        ["--listen", "127.0.0.1:0", "--tokens", tokens, "--board-path", "/board", "--",
+            program("tests/tools/fixture_server")], "stderr");
+    let line = "";
+    while (!/serving (http:\S+)/.test(line)) line = await proxy.line();
+    const url = new URL("/board", /serving (http:\S+)/.exec(line)[1]).href;
+    isCut = true; // the answers 401 are reported
+    await show(url);
+    await browser.until("document.querySelector('#token')");
+    await check("the form for a token");
+    await browser.evaluate(`document.querySelector("#token").value = "secret";
+        document.querySelector("form.token button").click()`);
+    await browser.until(`${TEXT}.includes("No tasks yet")`);
+    await leave(proxy);
+    isCut = false;
+});
+
+test("contrast and labels are right in each view, light and dark", async () => {
+    const store = place.file("show.db");
+    const [long, asking] = fill(store, 40, 300);
+    const shown = await openBoard(store);
+    for (const isDark of [false, true])
+        for (const width of [1280, 390]) {
+            await browser.dark(isDark);
+            await browser.size(width, 800);
+            const what = `${isDark ? "dark" : "light"}, ${width} pixels`;
+            await show(shown.url);
+            await browser.until(`document.querySelectorAll(".badge.failed").length`);
+            await check(`the list, ${what}`);
+            await show(`${shown.url}#/task/${long}/at/20`);
+            await browser.until(`document.querySelector(".detail:not([hidden])")`);
+            await check(`a task, ${what}`);
+            assert.equal(await browser.evaluate(
+                "document.documentElement.scrollWidth <= innerWidth"), true, what);
+            await show(`${shown.url}#/task/${asking}`);
+            await browser.until("document.querySelector('segue-question')");
+            await check(`a question, ${what}`);
+        }
+    await browser.dark(false);
+    await browser.size(1280, 800);
+    await leave(shown);
+});
+
+test("the page has printed no error", () => {
+    assert.deepEqual(errors, []);
+});
