@@ -71,6 +71,14 @@ int look_fail(const char *what, segue_status status, segue_error *error);
 /* Opens a store. A file must exist unless `makes`: to look must not make one. Says on
  * standard error what has failed; returns an exit status. */
 int look_open_store(const char *where, bool makes, segue_store **store);
+/* Adds the summary of an operation to the sums. */
+void look_add_sums(look *l, json task);
+/* Reads all logs and names those that are not what a server writes. Returns LOOK_OK,
+ * LOOK_FAULTY or LOOK_FAILED. */
+int look_find_faults(look *l);
+#define LOOK_TIME_SIZE 32
+/* Writes the time so many seconds ago as summaries write times. */
+void look_write_time(char out[LOOK_TIME_SIZE], long long ago_s);
 void look_print_line(const char *line, size_t len);
 void look_print_summary(json task);
 void look_print_entry(json entry);

@@ -34,10 +34,8 @@ static long long number_of(json object, const char *name)
     return value.n ? strtoll(value.p, NULL, 10) : 0;
 }
 
-static int32_t add_one(void *user, const char *line, size_t len)
+void look_add_sums(look *l, json task)
 {
-    look *l = user;
-    json task = {line, len};
     bool is_task = json_is(json_get(task, "kind"), "task");
     l->sums.tasks += is_task;
     l->sums.calls += !is_task;
@@ -46,6 +44,11 @@ static int32_t add_one(void *user, const char *line, size_t len)
     l->sums.segments += number_of(task, "segments");
     l->sums.bytes += number_of(task, "bytes");
     l->sums.unreadable += json_is_true(json_get(task, "unreadable"));
+}
+
+static int32_t add_one(void *user, const char *line, size_t len)
+{
+    look_add_sums(user, (json){line, len});
     return 0;
 }
 
@@ -231,12 +234,13 @@ static int verify_task(look *l, json task)
     return LOOK_OK;
 }
 
-int look_verify(look *l)
+int look_find_faults(look *l)
 {
     text tasks = {.p = NULL};
     segue_error *error = NULL;
     segue_status status = segue_store_list(l->store, note_task, &tasks, &error);
     int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    l->sums.unreadable = 0;
     if (!failed && tasks.failed)
         failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
     for (size_t at = 0; !failed && at < tasks.len; l->shown++) {
@@ -244,8 +248,14 @@ int look_verify(look *l)
         failed = verify_task(l, task);
         at += task.n + 1;
     }
-    if (!failed)
-        printf("%lld operations, %lld faulty\n", l->shown, l->sums.unreadable);
     text_free(&tasks);
     return failed ? failed : l->sums.unreadable ? LOOK_FAULTY : LOOK_OK;
+}
+
+int look_verify(look *l)
+{
+    int found = look_find_faults(l);
+    if (found == LOOK_OK || found == LOOK_FAULTY)
+        printf("%lld operations, %lld faulty\n", l->shown, l->sums.unreadable);
+    return found;
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A progress line is written after this many operations more. */
@@ -199,8 +198,8 @@ int look_migrate(look *l)
 
 typedef struct old_ones {
     look *l;
-    char before[32]; /* a time as summaries have it */
-    text tasks;      /* their ids, each with a NUL behind it */
+    char before[LOOK_TIME_SIZE];
+    text tasks; /* their ids, each with a NUL behind it */
 } old_ones;
 
 static int32_t note_old(void *user, const char *line, size_t len)
@@ -219,14 +218,6 @@ static int32_t note_old(void *user, const char *line, size_t len)
     free(id);
     old->tasks.failed = old->tasks.failed || failed;
     return old->tasks.failed;
-}
-
-static void write_time(char out[32], long long older_s)
-{
-    time_t then = time(NULL) - (time_t)older_s;
-    struct tm parts;
-    gmtime_r(&then, &parts);
-    strftime(out, 32, "%Y-%m-%dT%H:%M:%S.000Z", &parts);
 }
 
 /* An operation that is gone meanwhile is no failure. */
@@ -249,7 +240,7 @@ int look_retention(look *l)
 {
     old_ones old = {.l = l};
     segue_error *error = NULL;
-    write_time(old.before, l->older_s);
+    look_write_time(old.before, l->older_s);
     segue_status status = segue_store_list(l->store, note_old, &old, &error);
     int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
     if (!failed && old.tasks.failed)

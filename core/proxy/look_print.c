@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Prints a text without its control characters, those of C1 (U+0080 to U+009F) included:
  * a task may have any name and content, and a terminal obeys control characters. */
@@ -73,4 +74,12 @@ void look_print_entry(json entry)
         data = json_get(entry, "base64");
     print_safely(data.p, data.n);
     putchar('\n');
+}
+
+void look_write_time(char out[LOOK_TIME_SIZE], long long ago_s)
+{
+    time_t then = time(NULL) - (time_t)ago_s;
+    struct tm parts;
+    gmtime_r(&then, &parts);
+    strftime(out, LOOK_TIME_SIZE, "%Y-%m-%dT%H:%M:%S.000Z", &parts);
 }

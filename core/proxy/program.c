@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include "board.h"
+#include "doctor.h"
 #include "guard.h"
 #include "look.h"
 #include "options.h"
@@ -118,6 +119,7 @@ static bool check_tokens(const proxy *p)
 
 int program_run(int argc, char **argv, const program_hooks *hooks)
 {
+    static char check[] = "--check";
     proxy p = {.status = 0};
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     if (argc > 1 && !strcmp(argv[1], "--guard"))
@@ -126,6 +128,11 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
         return look_run(argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "board"))
         return board_run(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "doctor")) {
+        if (doctor_takes(argc - 1, argv + 1))
+            return doctor_run(argc - 1, argv + 1);
+        argv[1] = check; /* a server is examined as by --check */
+    }
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;

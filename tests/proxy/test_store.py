@@ -1,5 +1,6 @@
 """`segue-proxy store`: looks into the store of a proxy, which may run or be gone."""
 
+import base64
 import json
 import subprocess
 
@@ -179,6 +180,66 @@ class Postgres(Store):
 
     def store_of_its_own(self):
         return stage.Database.url()
+
+
+class Doctor(stage.Stage):
+    def ask(self, *words, status):
+        done = subprocess.run([peers.PROXY, "doctor", *words], capture_output=True,
+                              text=True, timeout=100, check=False)
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done.stdout if status in (0, 3) else done.stderr
+
+    def test_a_store_is_examined(self):
+        file = str(self.place / "tasks.db")
+        proxy = self.listen("--store", file, "--task-after", "0")
+        client = web.Web(proxy.url)
+        task = client.tool("later", {"go": self.go.path},
+                           task={})["result"]["task"]["taskId"]
+        self.go.let()
+        text_of(client.call("tasks/result", {"taskId": task}))
+        told = self.ask(file, status=0)
+        self.assertIn("a store of Segue, in SQLite", told)
+        self.assertIn("has: 1 tasks", told)
+        self.assertIn("1 completed", told)
+        self.assertIn("  ok: ", told)
+
+    def test_what_wants_a_look_is_named(self):
+        """The archive has a task of 1970 that has no end, and a log behind its end."""
+        def task(name, byte, entries):
+            head = {"taskId": name, "id": base64.b64encode(bytes([byte] * 16)).decode(),
+                    "principal": base64.b64encode(bytes(32)).decode(), "createdMs": 1,
+                    "text": '{"tool":"build","task":1}'}
+            return [{"operation": head},
+                    *({"entry": {"seq": at + 1, "kind": kind, "atMs": 2, "text": "{}"}}
+                      for at, kind in enumerate(entries)),
+                    {"state": {"ended": 0}}]
+        result, status = 8, 4
+        lines = [{"archive": 1, "records": 2}, *task("quiet", 1, []),
+                 *task("strange", 2, [result, status]), {"end": {"operations": 2}}]
+        archive, file = self.place / "archive", str(self.place / "tasks.db")
+        archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        subprocess.run([peers.PROXY, "store", "import", file, str(archive)], check=True,
+                       timeout=60, stdout=subprocess.DEVNULL)
+        told = self.ask(file, status=3)
+        self.assertIn("strange: the log is not what a server writes", told)
+        self.assertIn("wrong: 1 logs", told)
+        self.assertIn("1 tasks work and have said nothing for a day", told)
+        self.assertIn("| quiet build, nothing since 1970-01-01", told)
+
+    def test_a_server_is_examined(self):
+        proxy = self.listen()
+        told = self.ask(proxy.url, status=0)
+        self.assertIn("ok, ", told)
+        self.assertIn("tool later", told)
+        self.assertIn("to correct this", self.ask("--start-timeout", "1s", "--", "false",
+                                                  status=3))
+
+    def test_wrong_arguments_are_named(self):
+        file = str(self.place / "none.db")
+        self.assertIn("No such file", self.ask(file, status=1))
+        for words in ((), (file, "more")):
+            self.assertIn("usage: segue-proxy doctor", self.ask(*words, status=2))
+        self.assertIn("usage: segue-proxy doctor", self.ask("--help", status=0))
 
 
 class Arguments(stage.Stage):

@@ -71,7 +71,12 @@ def test_store_is_a_command_of_the_program() -> None:
         told = finish(*command, "store", "ls", "/nowhere/tasks.db")
         assert told.returncode == 1
         assert "No such file" in told.stderr
-    assert "store" in finish(sys.executable, "-m", "segue.cli", "--help").stdout
+        told = finish(*command, "doctor", "/nowhere/tasks.db")
+        assert told.returncode == 1
+        assert "No such file" in told.stderr
+    commands = finish(sys.executable, "-m", "segue.cli", "--help").stdout
+    assert "store" in commands
+    assert "doctor" in commands
 
 
 def test_the_process_becomes_the_proxy() -> None:

@@ -1,7 +1,7 @@
 """The command ``segue``: inspects MCP servers, calls their tools and resumes their tasks.
 
 The command needs typer and rich, and ``import segue`` does not. `segue.cli.codes` lists
-the exit codes. ``segue proxy``, ``segue store`` and ``segue board`` need neither: they
+the exit codes. ``segue proxy``, ``store``, ``board`` and ``doctor`` need neither: they
 become the program segue-proxy.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Runs the command with the arguments of the process, then ends the process."""
-    if sys.argv[1:2] in (["proxy"], ["store"], ["board"]):
+    if sys.argv[1:2] in (["proxy"], ["store"], ["board"], ["doctor"]):
         from segue.cli.proxy import become_proxy
 
         become_proxy(sys.argv[2 if sys.argv[1] == "proxy" else 1 :])

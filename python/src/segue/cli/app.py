@@ -380,6 +380,21 @@ def board_command(
     become_proxy(["board", *(words or [])])
 
 
+@app.command(
+    "doctor",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+def doctor_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="STORE | URL | -- COMMAND...", help="What to examine."),
+    ] = None,
+) -> None:
+    """Say what a store or a server is, what is wrong with it, and how to mend it."""
+    become_proxy(["doctor", *(words or [])])
+
+
 @task_app.command("ls")
 def task_ls_command(
     refresh: Annotated[
