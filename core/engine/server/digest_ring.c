@@ -4,6 +4,7 @@ struct sgi_digest_ring {
     const sgi_mem *mem;
     size_t places;
     size_t next;                        /* index at which the next digest is stored */
+    size_t used;                        /* the places from here on were never used */
     uint8_t digests[][SGI_DIGEST_SIZE]; /* the digests; an entry of zeros is empty */
 };
 
@@ -32,12 +33,14 @@ void sgi_digest_ring_add(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGEST_
 {
     memcpy(ring->digests[ring->next], digest, SGI_DIGEST_SIZE);
     ring->next = (ring->next + 1) % ring->places;
+    if (ring->used < ring->places)
+        ring->used++;
 }
 
 bool sgi_digest_ring_has(const sgi_digest_ring *ring,
                          const uint8_t digest[SGI_DIGEST_SIZE])
 {
-    for (size_t i = 0; i < ring->places; i++)
+    for (size_t i = 0; i < ring->used; i++)
         if (!memcmp(ring->digests[i], digest, SGI_DIGEST_SIZE))
             return true;
     return false;
@@ -45,7 +48,7 @@ bool sgi_digest_ring_has(const sgi_digest_ring *ring,
 
 void sgi_digest_ring_remove(sgi_digest_ring *ring, const uint8_t digest[SGI_DIGEST_SIZE])
 {
-    for (size_t i = 0; i < ring->places; i++)
+    for (size_t i = 0; i < ring->used; i++)
         if (!memcmp(ring->digests[i], digest, SGI_DIGEST_SIZE))
             memset(ring->digests[i], 0, SGI_DIGEST_SIZE);
 }

@@ -16,9 +16,8 @@
 
 /* True when a text from a client is valid as an idempotency key. */
 bool sgi_call_key_is_valid(sgi_str text);
-/* Computes the digest of a client's idempotency key. Calls are stored under this digest.
- * Returns false when out of memory. */
-bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str key,
+/* Computes the digest of a client's idempotency key, under which its call is stored. */
+void sgi_call_key_digest(const sgi_principal *who, sgi_str key,
                          uint8_t digest[SGI_DIGEST_SIZE]);
 
 /* Cancels the call whose idempotency key the notification names. Does nothing when the
