@@ -78,6 +78,9 @@ struct sgi_engine {
     /* maximum number of unsent bytes of a connection; at this number no more messages are
      * produced */
     size_t max_queue;
+    /* blocks of memory can be freed after the runtime, on any thread, because the memory
+     * is the runtime's own pool (runtime/pool.h) */
+    bool memory_outlives;
     bool is_camel; /* true = texts name options in camelCase (maxTasks) */
     sgi_json_reader reader;
     /* the shapes of earlier messages; a memory serves several conversations */

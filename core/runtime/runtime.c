@@ -279,6 +279,7 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
     sgi_stores_fill_host_functions(&host);
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
     rt->engine.hasher = &rt->hasher;
+    rt->engine.memory_outlives = !options->allocator;
     rt->engine.log_level = options->log_level;
     rt->engine.is_camel = options->camel_case != 0;
     sgi_engine_set_limits(

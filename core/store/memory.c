@@ -1,5 +1,6 @@
-/* The store in memory. An operation has two parts: one block with its record, task id
- * and data, and a packed log (memory_log.c).
+/* The store in memory. An operation has three parts: a block for the store, the texts of
+ * its record, which it shares with the server that made it, and a packed log
+ * (memory_log.c).
  *
  * Every operation is in the map of ids, in the map of task ids, in the map of
  * idempotency keys if it has a key, in the sorted list of its principal
@@ -21,10 +22,41 @@
 
 /* ---- operations ---- */
 
+static sgi_memory_operation *op_of_id_node(const sgi_index_node *node)
+{
+    return SGI_OWNER((sgi_index_node *)node, sgi_memory_operation, by_id);
+}
+
+static sgi_memory_operation *op_of_task_node(const sgi_index_node *node)
+{
+    return SGI_OWNER((sgi_index_node *)node, sgi_memory_operation, by_task);
+}
+
+static sgi_memory_op_key *key_of_node(const sgi_index_node *node)
+{
+    return SGI_OWNER((sgi_index_node *)node, sgi_memory_op_key, by_key);
+}
+
+static sgi_str id_of(const sgi_index_node *node)
+{
+    return sgi_memory_id(op_of_id_node(node)->id);
+}
+
+static sgi_str task_id_of(const sgi_index_node *node)
+{
+    const sgi_memory_operation *op = op_of_task_node(node);
+    return (sgi_str){op->text->bytes, op->task_len};
+}
+
+static sgi_str key_of(const sgi_index_node *node)
+{
+    return sgi_memory_key(key_of_node(node)->key);
+}
+
 sgi_memory_operation *sgi_memory_find_op(const sgi_memory_store *store, const uint8_t *id)
 {
-    sgi_map_node *node = sgi_map_find(&store->by_id, sgi_memory_id(id));
-    return node ? SGI_OWNER(node, sgi_memory_operation, by_id) : NULL;
+    const sgi_index_node *node = sgi_index_find(&store->by_id, sgi_memory_id(id));
+    return node ? op_of_id_node(node) : NULL;
 }
 
 struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
@@ -35,12 +67,13 @@ struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
 
 size_t sgi_memory_op_size(const sgi_memory_operation *op)
 {
-    return sizeof *op + op->task_len + 1 + op->data_len;
+    return sizeof *op + (op->has_key ? sizeof *op->key : 0);
 }
 
 size_t sgi_memory_op_weight(const sgi_memory_operation *op)
 {
-    return sgi_memory_op_size(op) + OPERATION_ALLOWANCE + op->log.bytes;
+    return sgi_memory_op_size(op) + op->task_len + 1 + op->data_len +
+           OPERATION_ALLOWANCE + op->log.bytes;
 }
 
 void sgi_memory_op_free(sgi_memory_store *store, sgi_memory_operation *op)
@@ -48,24 +81,25 @@ void sgi_memory_op_free(sgi_memory_store *store, sgi_memory_operation *op)
     sgi_timer_clear(&store->purges, &op->purge);
     sgi_memory_log_free(&op->log, &store->mem);
     sgi_memory_principal_release(&store->owners, &store->mem, &op->place);
+    sgi_shared_text_unref(op->text);
     sgi_free(&store->mem, op, sgi_memory_op_size(op));
 }
 
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op)
 {
-    sgi_map_put(&store->by_id, &op->by_id, sgi_memory_id(op->id));
-    sgi_map_put(&store->by_task, &op->by_task, sgi_memory_task(op));
+    sgi_index_put(&store->by_id, &op->by_id);
+    sgi_index_put(&store->by_task, &op->by_task);
     if (op->has_key)
-        sgi_map_put(&store->by_key, &op->by_key, sgi_memory_key(op->key));
+        sgi_index_put(&store->by_key, &op->key->by_key);
     sgi_memory_principal_add(&op->place);
 }
 
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op)
 {
-    sgi_map_remove(&store->by_id, &op->by_id);
-    sgi_map_remove(&store->by_task, &op->by_task);
+    sgi_index_remove(&store->by_id, &op->by_id);
+    sgi_index_remove(&store->by_task, &op->by_task);
     if (op->has_key)
-        sgi_map_remove(&store->by_key, &op->by_key);
+        sgi_index_remove(&store->by_key, &op->key->by_key);
     sgi_memory_principal_remove(&op->place);
 }
 
@@ -79,15 +113,16 @@ void sgi_memory_op_delete(sgi_memory_store *store, sgi_memory_operation *op)
 
 static segue_store_record record_of(const sgi_memory_operation *op)
 {
-    segue_store_record record = {.task_id = op->text,
+    segue_store_record record = {.task_id = op->text->bytes,
                                  .has_key = op->has_key,
                                  .ended = op->ended,
                                  .created_ms = op->place.created_ms,
                                  .purge_ms = op->purge.at_ms,
-                                 .data = op->text + op->task_len + 1,
+                                 .data = op->text->bytes + op->data_at,
                                  .data_len = op->data_len};
     memcpy(record.id, op->id, sizeof record.id);
-    memcpy(record.idempotency_key, op->key, sizeof record.idempotency_key);
+    if (op->has_key)
+        memcpy(record.idempotency_key, op->key->key, sizeof record.idempotency_key);
     memcpy(record.principal, sgi_memory_principal_of_entry(&op->place),
            sizeof record.principal);
     return record;
@@ -99,13 +134,14 @@ static segue_status find(void *self, const char *task_id, const uint8_t *idempot
                          segue_store_record_fn fn, void *user)
 {
     sgi_memory_store *store = self;
-    sgi_map_node *node =
-        task_id ? sgi_map_find(&store->by_task, sgi_str_of(task_id))
-                : sgi_map_find(&store->by_key, sgi_memory_key(idempotency_key));
+    const sgi_index_node *node =
+        task_id ? sgi_index_find(&store->by_task, sgi_str_of(task_id))
+                : sgi_index_find(&store->by_key, sgi_memory_key(idempotency_key));
     if (!node)
         return SEGUE_E_NOT_FOUND;
-    sgi_memory_operation *op = task_id ? SGI_OWNER(node, sgi_memory_operation, by_task)
-                                       : SGI_OWNER(node, sgi_memory_operation, by_key);
+    const sgi_memory_operation *op =
+        task_id ? op_of_task_node(node)
+                : SGI_OWNER(key_of_node(node), sgi_memory_operation, key);
     segue_store_record record = record_of(op);
     fn(user, &record);
     return SEGUE_OK;
@@ -208,10 +244,10 @@ static void free_store(void *self)
     free_list(store, &store->live);
     free_list(store, &store->loose);
     free_list(store, &store->ended);
-    sgi_map_free(&store->by_id);
-    sgi_map_free(&store->by_task);
-    sgi_map_free(&store->by_key);
-    sgi_map_free(&store->owners);
+    sgi_index_free(&store->by_id);
+    sgi_index_free(&store->by_task);
+    sgi_index_free(&store->by_key);
+    sgi_index_free(&store->owners);
     sgi_free(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
     sgi_mem mem = store->mem;
     sgi_free(&mem, store, sizeof *store);
@@ -219,6 +255,9 @@ static void free_store(void *self)
 
 segue_status sgi_store_memory_new(const segue_store_options *options, segue_store **out)
 {
+    static const sgi_index_keys ids = {.of = id_of, .are_random = true};
+    static const sgi_index_keys task_ids = {.of = task_id_of, .are_random = true};
+    static const sgi_index_keys keys = {.of = key_of, .are_random = true};
     static const segue_store_vtable vtable = {.struct_size = sizeof vtable,
                                               .forgets = 1,
                                               .commit = sgi_memory_commit,
@@ -247,10 +286,10 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
     }
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     sgi_env env = {&store->mem, &hooks};
-    sgi_map_init(&store->by_id, &env);
-    sgi_map_init(&store->by_task, &env);
-    sgi_map_init(&store->by_key, &env);
-    sgi_map_init(&store->owners, &env);
+    sgi_index_init(&store->by_id, &env, &ids);
+    sgi_index_init(&store->by_task, &env, &task_ids);
+    sgi_index_init(&store->by_key, &env, &keys);
+    sgi_memory_principals_init(&store->owners, &env);
     sgi_timers_init(&store->purges, &store->mem);
     TAILQ_INIT(&store->live);
     TAILQ_INIT(&store->loose);

@@ -53,33 +53,64 @@ static sgi_memory_saved_op *touch_operation(sgi_memory_store *store,
     return reserve_touch(store) ? remember(store, op) : NULL;
 }
 
-static sgi_memory_operation *new_operation(sgi_memory_store *store,
-                                           const segue_store_record *record)
+/* Gives the operation the texts of the record: the block that the record shares, or
+ * otherwise a copy. Returns false when out of memory. */
+static bool take_texts(sgi_memory_store *store, sgi_memory_operation *op,
+                       const segue_store_record *record)
 {
-    size_t task_len = strlen(record->task_id);
-    size_t size = sizeof(sgi_memory_operation) + task_len + 1 + record->data_len;
-    sgi_memory_operation *op = sgi_alloc(&store->mem, size);
-    if (!op)
-        return NULL;
-    *op = (sgi_memory_operation){.place.created_ms = record->created_ms,
-                                 .place.task_id = op->text,
-                                 .data_len = record->data_len,
-                                 .task_len = (uint32_t)task_len,
-                                 .has_key = record->has_key != 0,
-                                 .ended = record->ended != 0};
-    memcpy(op->id, record->id, sizeof op->id);
-    if (op->has_key)
-        memcpy(op->key, record->idempotency_key, sizeof op->key);
-    memcpy(op->text, record->task_id, task_len + 1);
+    size_t data_at = op->task_len + (size_t)1;
+    if (record->shared) {
+        op->text = sgi_shared_text_ref(record->shared);
+        op->data_at = (uint32_t)(record->data - op->text->bytes);
+        return true;
+    }
+    op->text = sgi_shared_text_new(&store->mem, data_at + record->data_len);
+    if (!op->text)
+        return false;
+    op->data_at = (uint32_t)data_at;
+    memcpy(op->text->bytes, record->task_id, data_at);
     if (record->data_len)
-        memcpy(op->text + task_len + 1, record->data, record->data_len);
+        memcpy(op->text->bytes + data_at, record->data, record->data_len);
+    return true;
+}
+
+/* Gives a new operation what it has beside its block. */
+static bool fill(sgi_memory_store *store, sgi_memory_operation *op,
+                 const segue_store_record *record)
+{
+    if (!take_texts(store, op, record))
+        return false;
+    op->place.task_id = op->text->bytes;
     if (!sgi_memory_principal_set(&store->owners, &store->mem, &op->place,
                                   record->principal)) {
-        sgi_free(&store->mem, op, size);
-        return NULL;
+        sgi_shared_text_unref(op->text);
+        return false;
     }
     if (!sgi_timer_set(&store->purges, &op->purge, record->purge_ms, NULL)) {
         sgi_memory_principal_release(&store->owners, &store->mem, &op->place);
+        sgi_shared_text_unref(op->text);
+        return false;
+    }
+    return true;
+}
+
+static sgi_memory_operation *new_operation(sgi_memory_store *store,
+                                           const segue_store_record *record)
+{
+    sgi_memory_operation fresh = {.place.created_ms = record->created_ms,
+                                  .data_len = (uint32_t)record->data_len,
+                                  .task_len = (uint32_t)strlen(record->task_id),
+                                  .has_key = record->has_key != 0,
+                                  .ended = record->ended != 0};
+    size_t size = sgi_memory_op_size(&fresh);
+    sgi_memory_operation *op = sgi_alloc(&store->mem, size);
+    if (!op)
+        return NULL;
+    *op = fresh;
+    memcpy(op->id, record->id, sizeof op->id);
+    if (op->has_key)
+        memcpy(op->key->key, record->idempotency_key, sizeof op->key->key);
+    if (!fill(store, op, record)) {
         sgi_free(&store->mem, op, size);
         return NULL;
     }
@@ -89,12 +120,14 @@ static sgi_memory_operation *new_operation(sgi_memory_store *store,
 static segue_status stage_create(sgi_memory_store *store,
                                  const segue_store_record *record)
 {
-    if (!record || !record->task_id || strlen(record->task_id) > UINT32_MAX)
+    if (!record || !record->task_id ||
+        strlen(record->task_id) >= SGI_SHARED_TEXT_MAX / 2 ||
+        record->data_len >= SGI_SHARED_TEXT_MAX / 2)
         return SEGUE_E_INVALID;
-    if (sgi_map_find(&store->by_id, sgi_memory_id(record->id)) ||
-        sgi_map_find(&store->by_task, sgi_str_of(record->task_id)) ||
+    if (sgi_index_find(&store->by_id, sgi_memory_id(record->id)) ||
+        sgi_index_find(&store->by_task, sgi_str_of(record->task_id)) ||
         (record->has_key &&
-         sgi_map_find(&store->by_key, sgi_memory_key(record->idempotency_key))))
+         sgi_index_find(&store->by_key, sgi_memory_key(record->idempotency_key))))
         return SEGUE_E_EXISTS;
     if (!reserve_touch(store))
         return SEGUE_E_NOMEM;

@@ -11,7 +11,7 @@
 TAILQ_HEAD(place_list, sgi_memory_principal_entry);
 
 struct sgi_memory_principal {
-    sgi_map_node node;
+    sgi_index_node node;
     struct place_list places; /* the entries, sorted by creation time, newest first */
     /* entries with one common creation time, which is not older than any entry in
      * `places` */
@@ -20,14 +20,31 @@ struct sgi_memory_principal {
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
-static sgi_memory_principal *find_owner(const sgi_map *owners, const uint8_t *principal)
+static sgi_memory_principal *owner_of_node(const sgi_index_node *node)
 {
-    sgi_str key = {(const char *)principal, SEGUE_STORE_HASH_SIZE};
-    sgi_map_node *node = sgi_map_find(owners, key);
-    return node ? SGI_OWNER(node, sgi_memory_principal, node) : NULL;
+    return SGI_OWNER((sgi_index_node *)node, sgi_memory_principal, node);
 }
 
-bool sgi_memory_principal_set(sgi_map *owners, const sgi_mem *mem,
+static sgi_str principal_of_node(const sgi_index_node *node)
+{
+    return (sgi_str){(const char *)owner_of_node(node)->principal, SEGUE_STORE_HASH_SIZE};
+}
+
+void sgi_memory_principals_init(sgi_index *owners, const sgi_env *env)
+{
+    static const sgi_index_keys principals = {.of = principal_of_node,
+                                              .are_random = true};
+    sgi_index_init(owners, env, &principals);
+}
+
+static sgi_memory_principal *find_owner(const sgi_index *owners, const uint8_t *principal)
+{
+    sgi_str key = {(const char *)principal, SEGUE_STORE_HASH_SIZE};
+    const sgi_index_node *node = sgi_index_find(owners, key);
+    return node ? owner_of_node(node) : NULL;
+}
+
+bool sgi_memory_principal_set(sgi_index *owners, const sgi_mem *mem,
                               sgi_memory_principal_entry *place,
                               const uint8_t principal[SEGUE_STORE_HASH_SIZE])
 {
@@ -39,21 +56,20 @@ bool sgi_memory_principal_set(sgi_map *owners, const sgi_mem *mem,
         TAILQ_INIT(&owner->places);
         TAILQ_INIT(&owner->fresh);
         memcpy(owner->principal, principal, sizeof owner->principal);
-        sgi_map_put(owners, &owner->node,
-                    (sgi_str){(const char *)owner->principal, sizeof owner->principal});
+        sgi_index_put(owners, &owner->node);
     }
     owner->count++;
     place->owner = owner;
     return true;
 }
 
-void sgi_memory_principal_release(sgi_map *owners, const sgi_mem *mem,
+void sgi_memory_principal_release(sgi_index *owners, const sgi_mem *mem,
                                   sgi_memory_principal_entry *place)
 {
     sgi_memory_principal *owner = place->owner;
     if (--owner->count)
         return;
-    sgi_map_remove(owners, &owner->node);
+    sgi_index_remove(owners, &owner->node);
     sgi_free(mem, owner, sizeof *owner);
 }
 
@@ -134,7 +150,7 @@ void sgi_memory_principal_remove(sgi_memory_principal_entry *place)
 }
 
 sgi_memory_principal_entry *
-sgi_memory_principal_first_after(const sgi_map *owners,
+sgi_memory_principal_first_after(const sgi_index *owners,
                                  const uint8_t principal[SEGUE_STORE_HASH_SIZE],
                                  int64_t created_ms, const char *task_id)
 {

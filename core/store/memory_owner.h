@@ -4,7 +4,7 @@
 #define SGI_MEMORY_OWNER_H
 
 #include "base/base.h"
-#include "base/map.h"
+#include "base/index.h"
 
 typedef struct sgi_memory_principal sgi_memory_principal;
 
@@ -19,15 +19,16 @@ typedef struct sgi_memory_principal_entry {
     bool is_fresh; /* true = the entry is in `fresh`, the unsorted part of the list */
 } sgi_memory_principal_entry;
 
+void sgi_memory_principals_init(sgi_index *owners, const sgi_env *env);
 /* Gives the entry a reference to the list of this principal (an sgi_memory_principal),
  * and makes the list if `owners` has no list for this principal. Does not add the entry
  * to the list. Returns false when out of memory. */
-bool sgi_memory_principal_set(sgi_map *owners, const sgi_mem *mem,
+bool sgi_memory_principal_set(sgi_index *owners, const sgi_mem *mem,
                               sgi_memory_principal_entry *place,
                               const uint8_t principal[SEGUE_STORE_HASH_SIZE]);
 /* Releases the entry's reference to the list of its principal. The last release frees the
  * list. The caller has removed the entry from the list. */
-void sgi_memory_principal_release(sgi_map *owners, const sgi_mem *mem,
+void sgi_memory_principal_release(sgi_index *owners, const sgi_mem *mem,
                                   sgi_memory_principal_entry *place);
 const uint8_t *sgi_memory_principal_of_entry(const sgi_memory_principal_entry *place);
 /* sgi_memory_principal_add adds the entry to the list of its principal;
@@ -38,7 +39,7 @@ void sgi_memory_principal_remove(sgi_memory_principal_entry *place);
 /* Returns the principal's first entry after the position (created_ms, task_id), or, when
  * task_id is NULL, the first entry of the list. Returns NULL at the end of the list. */
 sgi_memory_principal_entry *
-sgi_memory_principal_first_after(const sgi_map *owners,
+sgi_memory_principal_first_after(const sgi_index *owners,
                                  const uint8_t principal[SEGUE_STORE_HASH_SIZE],
                                  int64_t created_ms, const char *task_id);
 sgi_memory_principal_entry *

@@ -3,33 +3,41 @@
 #ifndef SGI_MEMORY_STORE_H
 #define SGI_MEMORY_STORE_H
 
-#include "base/map.h"
+#include "base/index.h"
+#include "base/shared_text.h"
 #include "base/timer.h"
 #include "store/memory_log.h"
 #include "store/memory_owner.h"
 #include "store/store.h"
 
+/* The idempotency key of an operation. */
+typedef struct sgi_memory_op_key {
+    sgi_index_node by_key;
+    uint8_t key[SEGUE_STORE_HASH_SIZE];
+} sgi_memory_op_key;
+
+/* An operation. Its texts are in a block that it shares with the server that made it. */
 typedef struct sgi_memory_operation {
-    sgi_map_node by_id;
-    sgi_map_node by_task;
-    sgi_map_node by_key;
+    sgi_index_node by_id;
+    sgi_index_node by_task;
     TAILQ_ENTRY(sgi_memory_operation) link;
     sgi_timer purge;
     sgi_memory_log log;
     /* the operation's entry in the sorted list of its principal; also has the creation
      * time */
     sgi_memory_principal_entry place;
-    size_t data_len;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    sgi_shared_text *text; /* the task id and a NUL; then, at data_at, the data */
     uint32_t task_len;
+    uint32_t data_at;
+    uint32_t data_len;
     /* position of the operation's saved state in `touches`, counted from 1; 0 = the
      * current commit has not changed the operation */
     uint32_t touch;
     bool has_key;
     bool ended;
-    bool loose; /* true = no instance owns the operation */
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    uint8_t key[SEGUE_STORE_HASH_SIZE];
-    char text[]; /* the task id, a NUL, and the data */
+    bool loose;              /* true = no instance owns the operation */
+    sgi_memory_op_key key[]; /* the idempotency key, if the operation has one */
 } sgi_memory_operation;
 
 TAILQ_HEAD(sgi_memory_list, sgi_memory_operation);
@@ -51,10 +59,10 @@ typedef struct sgi_memory_store {
     /* maximum number of operations per principal; 0 = no limit */
     int64_t max_operations_each;
     int64_t max_bytes_each;
-    sgi_map by_id;
-    sgi_map by_task;
-    sgi_map by_key;
-    sgi_map owners;
+    sgi_index by_id;
+    sgi_index by_task;
+    sgi_index by_key;
+    sgi_index owners;
     sgi_timers purges;
     struct sgi_memory_list live;
     struct sgi_memory_list loose;
@@ -74,11 +82,6 @@ static inline sgi_str sgi_memory_id(const uint8_t *id)
 static inline sgi_str sgi_memory_key(const uint8_t *key)
 {
     return (sgi_str){(const char *)key, SEGUE_STORE_HASH_SIZE};
-}
-
-static inline sgi_str sgi_memory_task(const sgi_memory_operation *op)
-{
-    return (sgi_str){op->text, op->task_len};
 }
 
 sgi_memory_operation *sgi_memory_find_op(const sgi_memory_store *store,

@@ -54,6 +54,7 @@ typedef struct fold_job {
 static test_mem tm;
 static fake_host host;
 static segue_server *server;
+static sgi_op_limits normal_limits;
 static fuzz_input in;
 static subject subjects[OPS];
 static follower followers[READERS];
@@ -248,8 +249,8 @@ static void begin(subject *s)
 {
     *s = (subject){.questions = 0};
     s->op = fuzz_one_in(&in, 2) ? fake_op_new(server) : fake_task_new(server);
-    if (s->op && fuzz_one_in(&in, 3))
-        s->op->limits = (sgi_op_limits){300, 600, 9, 8};
+    server->committer.limits =
+        fuzz_one_in(&in, 3) ? (sgi_op_limits){300, 600, 9, 8} : normal_limits;
 }
 
 static void store_step(void)
@@ -514,6 +515,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     test_mem_init(&tm);
     fake_host_init(&host, &tm.mem, how);
     server = fake_server_new(&host);
+    normal_limits = server->committer.limits;
     if (how & 1)
         damaged_log();
     else

@@ -71,6 +71,8 @@ LIBRARIES = {
     "libpq-fe.h": ("core/store/postgres*",),
     "sys/random.h": ("core/base/crypto.c", "core/proxy/*", "tests/*"),
     "ev.h": ("core/runtime/*", "core/transport/*"),
+    "stdatomic.h": ("core/base/shared_text.c", "core/runtime/*", "core/store/*",
+                    "core/transport/*", "core/proxy/*", "bindings/*", "tests/*"),
 }
 
 # Loads libraries for rooms that are not pure (link.py keeps the pure ones away from it).

@@ -423,9 +423,9 @@ static void a_server_that_comes_back_gets_letters(world *w)
     shared_store_away(instance_a, 0);
     world_advance(w, 3 * LEASE_MS);
     assert_string_not_equal(w->server->mailbox.name, old);
-    sgi_map_node *box =
-        sgi_map_find(&w->server->cluster.by_task, sgi_str_of(w->server->mailbox.name));
-    assert_true(box && sgi_op_is_created(sgi_op_by_task(box)));
+    const sgi_op *box =
+        sgi_cluster_known_task(&w->server->cluster, sgi_str_of(w->server->mailbox.name));
+    assert_true(box && sgi_op_is_created(box));
     assert_int_equal(w->server->cluster.by_task.count, 1);
     call(a, "1");
     question(a, id);

@@ -77,9 +77,9 @@ static void feed_about(wire *c, int id, const char *method, const char *task,
 
 static sgi_op *find(const world *w, const char *task)
 {
-    sgi_map_node *node = sgi_map_find(&w->server->cluster.by_task, sgi_str_of(task));
-    assert_non_null(node);
-    return sgi_op_by_task(node);
+    sgi_op *op = sgi_cluster_known_task(&w->server->cluster, sgi_str_of(task));
+    assert_non_null(op);
+    return op;
 }
 
 /* Forwards this many bytes that mean nothing to the owner and are given up after a

@@ -205,8 +205,8 @@ static int32_t count_mark(void *user, const segue_store_entry *entry)
 static int subscribed_uris_of(const world *w)
 {
     int marks = 0;
-    sgi_map_node *node = sgi_map_any_node(&w->server->cluster.by_task);
-    const sgi_op *op = sgi_op_by_task(node);
+    const sgi_op *op =
+        sgi_op_of_task_node(sgi_index_any_node(&w->server->cluster.by_task));
     assert_int_equal(sgi_store_read(w->store, op->id, 0, count_mark, &marks), SEGUE_OK);
     return marks;
 }

@@ -161,9 +161,9 @@ static void a_retry_by_its_key(world *w)
     assert_int_equal(w->warn_count, 0);
 }
 
-static void must_run_or_have_ended(void *user, sgi_map_node *node)
+static void must_run_or_have_ended(void *user, sgi_index_node *node)
 {
-    const sgi_op *op = sgi_op_by_task(node);
+    const sgi_op *op = sgi_op_of_task_node(node);
     int *ended = user;
     assert_true(sgi_op_has_ended(op) || op->served->call);
     *ended += sgi_op_has_ended(op);
@@ -189,7 +189,7 @@ static void a_call_without_memory(world *w)
         failed = w->mem.failed;
         test_mem_rearm(&w->mem);
         world_advance(w, 1000);
-        sgi_map_each(&w->server->cluster.by_task, must_run_or_have_ended, &ended);
+        sgi_index_each(&w->server->cluster.by_task, must_run_or_have_ended, &ended);
         wire_drop(c);
         free(text);
         free(line);

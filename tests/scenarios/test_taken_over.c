@@ -209,8 +209,7 @@ static void with_faults(world *w)
 
 static void release(world *w, const char *task_id)
 {
-    sgi_map_node *node = sgi_map_find(&w->server->cluster.by_task, sgi_str_of(task_id));
-    sgi_op *op = sgi_op_by_task(node);
+    const sgi_op *op = sgi_cluster_known_task(&w->server->cluster, sgi_str_of(task_id));
     segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
     memcpy(write.id, op->id, sizeof write.id);
     assert_int_equal(sgi_store_commit(w->store, &write, 1), SEGUE_OK);
@@ -470,8 +469,9 @@ static void a_task_that_is_not_confirmed_is_not_denied(world *w)
     wire_ask(a, "1", "tools/call",
              "\"name\":\"story\",\"arguments\":{\"n\":1,\"delayMs\":300}", CAPS_TASKS);
     world_run(w);
-    const sgi_map_node *node = sgi_map_any_node(&w->server->cluster.by_task);
-    snprintf(id, sizeof id, "%.*s", (int)node->key.n, node->key.p);
+    const sgi_op *op =
+        sgi_op_of_task_node(sgi_index_any_node(&w->server->cluster.by_task));
+    snprintf(id, sizeof id, "%s", op->task_id);
     assert_at(state_at(b, id), "result.status", "\"working\"");
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
     wire_ask(a, "2", "tasks/get", params, CAPS_TASKS);
@@ -517,8 +517,9 @@ static void an_answer_overtakes_its_question(world *w)
     wire_ask(a, "1", "tools/call", "\"name\":\"confirm_delete\"", CAPS_ALL);
     world_run(w);
     assert_int_equal(w->server->committer.counts.failures, 1);
-    const sgi_map_node *node = sgi_map_any_node(&w->server->cluster.by_task);
-    snprintf(id, sizeof id, "%.*s", (int)node->key.n, node->key.p);
+    const sgi_op *op =
+        sgi_op_of_task_node(sgi_index_any_node(&w->server->cluster.by_task));
+    snprintf(id, sizeof id, "%s", op->task_id);
     assert_at(state_at(b, id), "result.status", "\"input_required\"");
     snprintf(params, sizeof params, "\"taskId\":\"%s\"," ANSWER("input-1"), id);
     wire_ask(b, "3", "tasks/update", params, CAPS_ALL);

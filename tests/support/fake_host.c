@@ -315,11 +315,10 @@ sgi_op *fake_task_new(segue_server *server)
         return NULL;
     sgi_engine_operation_text(server->engine, id);
     sgi_engine_operation_id(server->engine, op->id);
-    op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
     op->ttl_ms = op->served->item->options.ttl_ms;
     op->head.tasking = SGI_TASKING_YES;
     op->served->dialect = &sgi_srv_tasks_ext;
-    if (!op->task_id || sgi_op_turn_into_stored(op) != SEGUE_OK) {
+    if (sgi_op_turn_into_stored(op, sgi_str_of(id)) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
     }

@@ -43,11 +43,12 @@ const fake_record *race_record(const race_world *w)
 sgi_op *race_op(const race_world *w)
 {
     const fake_record *record = race_record(w);
-    sgi_map_node *node = record ? sgi_map_find(&w->handle->cluster.by_task,
-                                               sgi_str_of(record->record.task_id))
-                                : sgi_map_any_node(&w->handle->cluster.by_task);
-    if (node)
-        return sgi_op_by_task(node);
+    const sgi_cluster *cluster = &w->handle->cluster;
+    sgi_op *op = record
+                     ? sgi_cluster_known_task(cluster, sgi_str_of(record->record.task_id))
+                     : sgi_op_of_task_node(sgi_index_any_node(&cluster->by_task));
+    if (op)
+        return op;
     return w->handler.call ? w->handler.call->op : NULL;
 }
 

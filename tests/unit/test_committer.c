@@ -375,10 +375,10 @@ static void a_creation_that_exists_fails_alone_and_is_forgotten(void **state)
     assert_int_equal(l.fired, 1);
     assert_int_equal(l.status, SEGUE_E_EXISTS);
     assert_false(sgi_op_is_known(lost));
-    assert_null(sgi_map_find(&log_server->cluster.by_task, sgi_str_of(lost->task_id)));
+    assert_null(sgi_cluster_known_task(&log_server->cluster, sgi_str_of(lost->task_id)));
     assert_true(sgi_op_is_created(made));
     assert_non_null(
-        sgi_map_find(&log_server->cluster.by_task, sgi_str_of(made->task_id)));
+        sgi_cluster_known_task(&log_server->cluster, sgi_str_of(made->task_id)));
     assert_int_equal(sgi_op_append(lost, SGI_ENTRY_SEGMENT, SGI_STR("1")),
                      SEGUE_E_TERMINAL);
     sgi_op_unref(lost);

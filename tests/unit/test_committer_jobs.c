@@ -203,9 +203,7 @@ static void claim_left(uint8_t id[SEGUE_STORE_ID_SIZE])
 
 static sgi_op *op_of(const uint8_t *id)
 {
-    sgi_str key = {(const char *)id, SEGUE_STORE_ID_SIZE};
-    sgi_map_node *node = sgi_map_find(&log_server->cluster.by_id, key);
-    return sgi_op_by_id(node);
+    return sgi_cluster_known_op(&log_server->cluster, id);
 }
 
 static void pass_command(const uint8_t *id, uint64_t number, const char *text)

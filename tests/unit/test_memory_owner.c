@@ -26,7 +26,7 @@ static test_mem tm;
 static uint64_t chance;
 static segue_hooks hooks;
 static sgi_env env;
-static sgi_map owners;
+static sgi_index owners;
 
 static uint32_t below(uint32_t n)
 {
@@ -117,7 +117,7 @@ static void use_at_random(uint32_t ticks, uint32_t looks)
     test_mem_init(&tm);
     hooks = (segue_hooks){.struct_size = sizeof hooks, .random = random_bytes};
     env = (sgi_env){&tm.mem, &hooks};
-    sgi_map_init(&owners, &env);
+    sgi_memory_principals_init(&owners, &env);
     for (int step = 0; step < STEPS; step++) {
         item *one = &items[below(ITEMS)];
         if (!below(ticks))
@@ -136,7 +136,7 @@ static void use_at_random(uint32_t ticks, uint32_t looks)
         if (items[i].in)
             take(&items[i]);
     assert_null(sgi_memory_principal_first_after(&owners, principal, 0, NULL));
-    sgi_map_free(&owners);
+    sgi_index_free(&owners);
     assert_int_equal(tm.live, 0);
 }
 

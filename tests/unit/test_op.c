@@ -254,8 +254,8 @@ static void a_full_log_refuses_the_list_and_still_ends(void **state)
     (void)state;
     for (int task = 0; task < 2; task++) {
         log_op = task ? fake_task_new(log_server) : fake_op_new(log_server);
-        log_op->limits.max_result_bytes = 10;
-        log_op->limits.max_log_bytes = task ? 10 : 1;
+        log_op->committer->limits.max_result_bytes = 10;
+        log_op->committer->limits.max_log_bytes = task ? 10 : 1;
         log_append(SGI_ENTRY_SEGMENT, "12345");
         struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
         add(&list, SGI_ENTRY_SEGMENT, "123");
@@ -293,7 +293,7 @@ static void a_list_of_many_texts_is_taken_whole_or_not(void **state)
         test_mem_rearm(&log_mem);
         assert_int_equal(status, refused ? SEGUE_E_NOMEM : SEGUE_OK);
         assert_int_equal(log_op->head.next_log, refused ? 1 : 72);
-        assert_int_equal(log_op->head.blocks, refused ? 0 : 70);
+        assert_int_equal(log_op->head.result->blocks, refused ? 0 : 70);
         fake_store_settle(&log_host);
         assert_replays();
         sgi_op_unref(log_op);
@@ -306,7 +306,7 @@ static void segments_are_counted_fields_are_not(void **state)
 {
     (void)state;
     log_op = fake_op_new(log_server);
-    log_op->limits.max_segments = 2;
+    log_op->committer->limits.max_segments = 2;
     log_append(SGI_ENTRY_SEGMENT, "1");
     log_append(SGI_ENTRY_FIELDS, "{}");
     log_append(SGI_ENTRY_SEGMENT, "2");

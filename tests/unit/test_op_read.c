@@ -151,7 +151,7 @@ static void behind_a_gap_a_place_is_within_the_segments(void **state)
         sgi_entry_free(&log_mem.mem, entry);
         assert_true(log_mem.peak - live < 4096);
     }
-    assert_true(log_op->head.blocks == UINT64_MAX - 1);
+    assert_true(log_op->head.result->blocks == UINT64_MAX - 1);
 }
 
 /* A NUL inside a text does no harm, whoever wrote it to the store. */

@@ -87,14 +87,13 @@ static sgi_op *new_op(void)
     sgi_op *op = fake_op_new(server);
     assert_true(sgi_engine_operation_text(server->engine, task_id));
     assert_true(sgi_random(&server->engine->env, op->id, sizeof op->id));
-    op->task_id = sgi_text_dup(&tm.mem, sgi_str_of(task_id));
     sgi_op_set_hold(op, SGI_HOLD_HERE);
     return op;
 }
 
 static void log_it(sgi_op *op)
 {
-    assert_int_equal(sgi_op_turn_into_stored(op), SEGUE_OK);
+    assert_int_equal(sgi_op_turn_into_stored(op, sgi_str_of(task_id)), SEGUE_OK);
     fake_store_settle(&host);
 }
 
@@ -167,8 +166,7 @@ static void leave(sgi_op *op, size_t read_bytes)
 
 static sgi_op *known(void)
 {
-    sgi_map_node *node = sgi_map_find(&server->cluster.by_task, sgi_str_of(task_id));
-    return sgi_op_by_task(node);
+    return sgi_cluster_known_task(&server->cluster, sgi_str_of(task_id));
 }
 
 /* Claims, and reads the first piece. */
@@ -186,9 +184,9 @@ static void must_go_on_from(uint64_t segment)
     assert_non_null(op);
     assert_int_equal(server->counts.calls, 1);
     assert_int_equal(server->counts.taken_over, 1);
-    assert_true(op->served->call && op->served->call->resumed);
-    assert_int_equal(op->served->call->resumed_segment, segment);
-    assert_int_equal(op->served->call->resumed_len, 1);
+    assert_true(op->served->call && op->served->call->earlier);
+    assert_int_equal(op->served->call->earlier->segment, segment);
+    assert_int_equal(op->served->call->earlier->len, 1);
     append(op, SGI_ENTRY_SEGMENT, "\"4\"");
     assert_int_equal(op->head.next_seg, 5);
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);

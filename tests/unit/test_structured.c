@@ -57,22 +57,22 @@ static void the_last_one_is_remembered(void **state)
 {
     (void)state;
     promise();
-    assert_null(op->head.structured);
+    assert_null(op->head.result->structured);
     append(SGI_ENTRY_FIELDS, "{\"_meta\":{\"structuredContent\":1}}");
-    assert_null(op->head.structured);
+    assert_null(op->head.result->structured);
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":{\"n\":1}}");
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":null,\"x\":1}");
     append(SGI_ENTRY_FIELDS, "{\"x\":2}");
-    assert_string_equal(op->head.structured, "null");
+    assert_string_equal(op->head.result->structured, "null");
     append(SGI_ENTRY_REPLACE, "{}");
-    assert_null(op->head.structured);
+    assert_null(op->head.result->structured);
 }
 
 static void a_tool_that_promises_nothing_takes_no_room(void **state)
 {
     (void)state;
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":1}");
-    assert_null(op->head.structured);
+    assert_null(op->head.result->structured);
 }
 
 static void without_a_validator_that_it_is_there_will_do(void **state)
@@ -81,8 +81,8 @@ static void without_a_validator_that_it_is_there_will_do(void **state)
     server->options.on_validate = NULL;
     promise();
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":{\"large\":1}}");
-    assert_non_null(op->head.structured);
-    assert_int_equal(op->head.structured_len, 0);
+    assert_non_null(op->head.result->structured);
+    assert_int_equal(op->head.result->structured_len, 0);
 }
 
 static void it_comes_back_from_the_store(void **state)
@@ -97,7 +97,8 @@ static void it_comes_back_from_the_store(void **state)
         continue;
     sgi_op *copy = fake_op_replay(&host, op);
     assert_non_null(copy);
-    assert_string_equal(copy->head.structured ? copy->head.structured : "-", "[2]");
+    assert_string_equal(
+        copy->head.result->structured ? copy->head.result->structured : "-", "[2]");
     sgi_op_unref(copy);
 }
 
@@ -111,12 +112,13 @@ static void without_memory_it_is_known_to_be_lost(void **state)
         tm.fail_at = n;
         segue_status status = append(SGI_ENTRY_FIELDS, "{\"structuredContent\":[2]}");
         test_mem_rearm(&tm);
-        bool is_new = op->head.structured && !strcmp(op->head.structured, "[2]");
-        assert_true(status == SEGUE_OK ? is_new || op->head.structured_lost
+        bool is_new =
+            op->head.result->structured && !strcmp(op->head.result->structured, "[2]");
+        assert_true(status == SEGUE_OK ? is_new || op->head.result->structured_lost
                                        : status == SEGUE_E_NOMEM);
         assert_int_equal(append(SGI_ENTRY_FIELDS, "{\"structuredContent\":[1]}"),
                          SEGUE_OK);
-        assert_false(op->head.structured_lost);
+        assert_false(op->head.result->structured_lost);
     }
 }
 

@@ -66,13 +66,6 @@ void sgi_feed_change_list_free(struct sgi_feed_change_list *list)
     TAILQ_INIT(list);
 }
 
-static sgi_op *find_op(const sgi_cluster *cluster, const uint8_t *id)
-{
-    sgi_map_node *node =
-        sgi_map_find(&cluster->by_id, (sgi_str){(const char *)id, SEGUE_STORE_ID_SIZE});
-    return sgi_op_by_id(node);
-}
-
 /* ---- forwarded commands ---- */
 
 /* Runs a forwarded command for an operation of this server. A command that this server or
@@ -102,7 +95,7 @@ void sgi_forwarded_commands_run_waiting(sgi_cluster *cluster)
     sgi_feed_change *change, *next;
     sgi_cluster_ref(cluster);
     SGI_TAILQ_EACH(change, &cluster->commands, link, next) {
-        sgi_op *op = find_op(cluster, change->what.id);
+        sgi_op *op = sgi_cluster_known_op(cluster, change->what.id);
         bool ours = op && sgi_op_is_owned_here(op);
         if (!ours && (cluster->recovering || !TAILQ_EMPTY(&cluster->claims)))
             continue;
@@ -138,9 +131,9 @@ static void doubt(sgi_op *op)
     sgi_committer_mark_dirty(op->committer, op);
 }
 
-static void doubt_one(void *user, sgi_map_node *node)
+static void doubt_one(void *user, sgi_index_node *node)
 {
-    sgi_op *op = sgi_op_by_id(node);
+    sgi_op *op = sgi_op_of_id_node(node);
     (void)user;
     if (sgi_op_is_owned_here(op) && !sgi_op_cluster(op)->observer->is_box(op))
         doubt(op);
@@ -151,13 +144,13 @@ static void doubt_one(void *user, sgi_map_node *node)
  * server may own the old mailbox and delete it. */
 static void doubt_all(sgi_cluster *cluster)
 {
-    sgi_map_each(&cluster->by_id, doubt_one, NULL);
+    sgi_index_each(&cluster->by_id, doubt_one, NULL);
     cluster->observer->doubted(cluster);
 }
 
 static void grew(sgi_cluster *cluster, const uint8_t *id)
 {
-    sgi_op *op = find_op(cluster, id);
+    sgi_op *op = sgi_cluster_known_op(cluster, id);
     if (op && sgi_op_runs_elsewhere(op))
         sgi_followed_read_more(op);
     else if (op && sgi_op_cluster(op)->observer->is_box(op))

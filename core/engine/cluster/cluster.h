@@ -85,10 +85,10 @@ struct sgi_cluster {
         uint64_t refused;
     } counts;
 
-    /* The operations that clients can name: a map by task id, and a map by operation
-     * id. */
-    sgi_map by_task;
-    sgi_map by_id;
+    /* The operations that clients can name: an index by task id, and one by
+     * operation id. */
+    sgi_index by_task;
+    sgi_index by_id;
 
     /* number of operations that other servers run and this server follows */
     size_t followed;
@@ -138,6 +138,10 @@ void sgi_cluster_init(sgi_cluster *cluster, sgi_committer *committer,
 /* Stops the timers and claims of the cluster, because the runtime ends. */
 void sgi_cluster_close(sgi_cluster *cluster);
 void sgi_cluster_free(sgi_cluster *cluster);
+/* Return the operation that clients can name and that has this task id, or this operation
+ * id; NULL = there is none. */
+sgi_op *sgi_cluster_known_task(const sgi_cluster *cluster, sgi_str task_id);
+sgi_op *sgi_cluster_known_op(const sgi_cluster *cluster, const uint8_t *id);
 
 static inline sgi_cluster *sgi_op_cluster(const sgi_op *op)
 {

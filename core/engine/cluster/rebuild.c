@@ -71,7 +71,7 @@ bool sgi_claim_is_torn(const sgi_found_record *claim)
 
 sgi_op *sgi_cluster_find_op(sgi_cluster *cluster, const char *task_id, bool torn)
 {
-    sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
+    sgi_op *op = sgi_cluster_known_task(cluster, sgi_str_of(task_id));
     if (op && torn && sgi_op_has_ended(op)) {
         cluster->observer->forget(op);
         op = NULL;

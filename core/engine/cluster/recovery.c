@@ -179,8 +179,7 @@ static bool is_own(const sgi_op *op)
 static void compared(sgi_store_job *job)
 {
     sgi_cluster *cluster = job->user;
-    sgi_str id = {(const char *)job->id, sizeof job->id};
-    sgi_op *op = sgi_op_by_id(sgi_map_find(&cluster->by_id, id));
+    sgi_op *op = sgi_cluster_known_op(cluster, job->id);
     bool moved = is_own(op) && job->status == SEGUE_OK && has_moved_on(op, job);
     if (op)
         op->shared->compare = is_own(op) && !moved && job->status == SEGUE_OK

@@ -38,8 +38,8 @@ typedef enum sgi_compare {
 
 typedef struct sgi_cluster_op_data {
     sgi_op *op; /* the operation to which this data belongs */
-    sgi_map_node by_task;
-    sgi_map_node by_id;
+    sgi_index_node by_task;
+    sgi_index_node by_id;
     /* Bit fields keep the block small: malloc is slower for blocks of more than 1,008
      * bytes, and the block of an operation that a server serves has 1,000 bytes. */
     sgi_cluster_op_state state : 8;
@@ -71,15 +71,17 @@ static inline bool sgi_op_is_known(const sgi_op *op)
     return op->shared->state != SGI_CLUSTER_OP_UNKNOWN;
 }
 
-/* Return the operation that contains this map node. NULL gives NULL. */
-static inline sgi_op *sgi_op_by_task(sgi_map_node *node)
+/* Return the operation that contains this node. NULL gives NULL. */
+static inline sgi_op *sgi_op_of_task_node(const sgi_index_node *node)
 {
-    return node ? SGI_OWNER(node, sgi_cluster_op_data, by_task)->op : NULL;
+    return node ? SGI_OWNER((sgi_index_node *)node, sgi_cluster_op_data, by_task)->op
+                : NULL;
 }
 
-static inline sgi_op *sgi_op_by_id(sgi_map_node *node)
+static inline sgi_op *sgi_op_of_id_node(const sgi_index_node *node)
 {
-    return node ? SGI_OWNER(node, sgi_cluster_op_data, by_id)->op : NULL;
+    return node ? SGI_OWNER((sgi_index_node *)node, sgi_cluster_op_data, by_id)->op
+                : NULL;
 }
 
 #endif

@@ -3,14 +3,18 @@
  * at once, because the commit with the deletion can run while they read. */
 #include "engine/log/dropping.h"
 
+#include "engine/log/op_head.h"
+
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
                                          SGI_ENTRY_PRESENCE};
 
 void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq)
 {
-    if (seq <= op->drop_upto[what] || !sgi_op_is_logged(op))
+    if (seq <= op->head.result->drop_upto[what] || !sgi_op_is_logged(op))
         return;
-    op->drop_upto[what] = seq;
+    if (!sgi_op_head_make_result(op))
+        return; /* without memory the entries stay until more are dropped */
+    op->head.result->drop_upto[what] = seq;
     if (!sgi_op_has_ended(op))
         sgi_committer_mark_dirty(op->committer, op);
 }
@@ -20,10 +24,11 @@ void sgi_op_drop_entries(sgi_op *op, sgi_drop what, uint64_t seq)
  * only entries of earlier commits, and a later commit deletes the others. */
 uint64_t sgi_op_next_drop(const sgi_op *op, sgi_drop what)
 {
-    bool repeats = op->committer->leased && op->durable < op->drop_upto[what];
-    uint64_t upto = repeats ? op->durable : op->drop_upto[what];
+    const sgi_op_result *result = op->head.result;
+    bool repeats = op->committer->leased && op->durable < result->drop_upto[what];
+    uint64_t upto = repeats ? op->durable : result->drop_upto[what];
     bool stays = sgi_op_has_ended(op) || sgi_op_is_broken(op);
-    return stays || upto <= op->gone_upto[what] ? 0 : upto;
+    return stays || upto <= result->gone_upto[what] ? 0 : upto;
 }
 
 segue_store_entry sgi_op_drop_entry(sgi_drop what, uint64_t upto, uint64_t last)
@@ -34,20 +39,22 @@ segue_store_entry sgi_op_drop_entry(sgi_drop what, uint64_t upto, uint64_t last)
 
 void sgi_op_on_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
 {
-    if (seq > op->gone_upto[what])
-        op->gone_upto[what] = seq;
+    if (seq > op->head.result->gone_upto[what])
+        op->head.result->gone_upto[what] = seq;
 }
 
 /* Handles a failed deletion. The deletion is not repeated, because a later deletion
  * includes the same entries. */
 void sgi_op_on_drop_failed(sgi_op *op)
 {
-    memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
+    sgi_op_result *result = op->head.result;
+    if (result != &sgi_op_no_result)
+        memcpy(result->gone_upto, result->drop_upto, sizeof result->gone_upto);
 }
 
 bool sgi_op_log_has_whole_result(const sgi_op *op)
 {
-    return op->drop_upto[SGI_DROP_SEGMENTS] <= op->head.voided_seq;
+    return op->head.result->drop_upto[SGI_DROP_SEGMENTS] <= op->head.result->voided_seq;
 }
 
 bool sgi_op_log_can_have_gaps(const sgi_op *op)
@@ -84,7 +91,7 @@ void sgi_op_free_retention(sgi_op *op)
 static void drop_void(sgi_op *op)
 {
     sgi_retention *kept = op->retention;
-    if (kept->seq > op->head.voided_seq || !kept->gone_bytes)
+    if (kept->seq > op->head.result->voided_seq || !kept->gone_bytes)
         return;
     op->head.log_bytes -=
         kept->gone_bytes < op->head.log_bytes ? kept->gone_bytes : op->head.log_bytes;

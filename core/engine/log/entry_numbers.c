@@ -40,10 +40,12 @@ static bool continues_behind_gap(sgi_op *op, const sgi_entry *entry)
         (is_event(entry->kind) ? entry->event < op->head.next_evt : entry->event != 0))
         return false;
     uint64_t before = entry->seq - 1;
+    sgi_op_result *result = op->head.result;
     if (entry->seq > op->head.next_log)
-        op->drop_upto[SGI_DROP_NOTES] = op->gone_upto[SGI_DROP_NOTES] = before;
+        result->drop_upto[SGI_DROP_NOTES] = result->gone_upto[SGI_DROP_NOTES] = before;
     if (entry->segment > expected)
-        op->drop_upto[SGI_DROP_SEGMENTS] = op->gone_upto[SGI_DROP_SEGMENTS] = before;
+        result->drop_upto[SGI_DROP_SEGMENTS] = result->gone_upto[SGI_DROP_SEGMENTS] =
+            before;
     return true;
 }
 
@@ -79,10 +81,11 @@ static bool can_stand(const sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t index = sgi_op_head_index_of_block(op, entry, &block);
+    const sgi_op_result *result = op->head.result;
     if (!sgi_op_log_has_whole_result(op))
-        return index <= entry->segment - 1 - op->head.voided_seg;
-    return index == op->head.blocks ||
-           (sgi_text_blocks_has(&op->head.texts, index) && sgi_block_is_text(block));
+        return index <= entry->segment - 1 - result->voided_seg;
+    return index == result->blocks ||
+           (sgi_text_blocks_has(&result->texts, index) && sgi_block_is_text(block));
 }
 
 segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
@@ -92,6 +95,10 @@ segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry)
         op->head.next_log = entry->seq + 1;
         return SEGUE_OK;
     }
+    bool needs_result =
+        sgi_entry_is_of_result(entry->kind) || sgi_op_log_can_have_gaps(op);
+    if (needs_result && !sgi_op_head_make_result(op))
+        return SEGUE_E_NOMEM;
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
                 (continues(op, entry) || fails_behind_hole(op, entry) ||
                  (sgi_op_log_can_have_gaps(op) && continues_behind_gap(op, entry)));

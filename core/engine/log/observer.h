@@ -57,6 +57,12 @@ struct sgi_log_observer {
     /* Sets the members of the fold that decide how segments and fields of this operation
      * are merged. */
     void (*set_form)(const sgi_op *op, sgi_fold *fold);
+    /* Returns the text that the server needs of the operation beside its record. */
+    sgi_str (*name)(const sgi_op *op);
+    /* Called when op->text was made. name, data: the name and the data of the record in
+     * it, which live as long as the operation. Returns true if the server uses them from
+     * now on, and not op->start->texts. */
+    bool (*moves)(sgi_op *op, const char *name, const char *data);
     /* Writes the part of the stored record that belongs to cluster and server: JSON
      * members, and the owner in `head`. */
     void (*write)(const sgi_op *op, segue_store_record *head, sgi_jw *w);

@@ -29,18 +29,23 @@
  * than the number of entries that a store can lose in a few seconds. */
 #define HOLE (UINT64_C(1) << 24)
 
-sgi_op *sgi_op_new(sgi_committer *committer)
+sgi_op *sgi_op_new(sgi_committer *committer, size_t text_bytes)
 {
     sgi_engine *engine = committer->engine;
     const sgi_mem *mem = sgi_engine_mem(engine);
     sgi_op *op = sgi_zalloc(mem, sizeof *op + committer->observer->room);
     if (!op)
         return NULL;
+    op->start = sgi_alloc(mem, sizeof *op->start + text_bytes);
+    if (!op->start) {
+        sgi_free(mem, op, sizeof *op + committer->observer->room);
+        return NULL;
+    }
+    op->start->size = sizeof *op->start + text_bytes;
     op->committer = committer;
     op->engine = engine;
     op->refs = 1;
     op->head.next_log = op->head.next_seg = op->head.next_evt = 1;
-    op->limits = committer->limits;
     op->account = committer->account;
     op->created_ms = op->head.updated_ms = sgi_wall_now(&engine->env);
     TAILQ_INIT(&op->tail);
@@ -49,7 +54,7 @@ sgi_op *sgi_op_new(sgi_committer *committer)
     TAILQ_INIT(&op->readers);
     TAILQ_INIT(&op->waiters);
     LIST_INIT(&op->watches);
-    sgi_text_blocks_init(&op->head.texts, mem);
+    op->head.result = (sgi_op_result *)&sgi_op_no_result;
     return op;
 }
 
@@ -98,9 +103,10 @@ static void free_op(sgi_op *op)
     committer->observer->freed(op);
     sgi_op_free_retention(op);
     sgi_op_head_free(op);
-    sgi_text_blocks_free(&op->head.texts);
     sgi_entry_list_free(mem, &op->tail);
-    sgi_text_free(mem, op->task_id);
+    sgi_shared_text_unref(op->text);
+    if (op->start)
+        sgi_free(mem, op->start, op->start->size);
     if (op->key)
         sgi_free(mem, op->key, sizeof *op->key);
     sgi_op_record_free_written(op);
@@ -144,8 +150,8 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
  * limit that was reached. */
 static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
-    size_t limit =
-        sgi_op_is_logged(op) ? op->limits.max_log_bytes : op->limits.max_result_bytes;
+    size_t limit = sgi_op_is_logged(op) ? op->committer->limits.max_log_bytes
+                                        : op->committer->limits.max_result_bytes;
     size_t bytes = 0;
     uint64_t segments = op->head.next_seg - 1;
     const sgi_entry *entry;
@@ -159,9 +165,9 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
         op->reached = (sgi_limit){sgi_op_is_logged(op) ? SGI_LIMIT_MAX_LOG_BYTES
                                                        : SGI_LIMIT_MAX_RESULT_BYTES,
                                   (int64_t)limit};
-    else if (segments > op->limits.max_segments)
-        op->reached =
-            (sgi_limit){SGI_LIMIT_MAX_SEGMENTS, (int64_t)op->limits.max_segments};
+    else if (segments > op->committer->limits.max_segments)
+        op->reached = (sgi_limit){SGI_LIMIT_MAX_SEGMENTS,
+                                  (int64_t)op->committer->limits.max_segments};
     else if (sgi_op_is_logged(op) ||
              sgi_byte_account_allows(op->account, bytes, &op->reached))
         return SEGUE_OK;
@@ -172,11 +178,15 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
  * fail. Returns false when out of memory. */
 static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 {
-    uint64_t end = op->head.blocks;
+    uint64_t end = op->head.result->blocks;
+    bool has_result = false;
     const sgi_entry *entry;
-    TAILQ_FOREACH(entry, list, link)
+    TAILQ_FOREACH(entry, list, link) {
         end += entry->kind == SGI_ENTRY_SEGMENT;
-    return sgi_text_blocks_reserve(&op->head.texts, end);
+        has_result |= sgi_entry_is_of_result(entry->kind);
+    }
+    return !has_result || (sgi_op_head_make_result(op) &&
+                           sgi_text_blocks_reserve(&op->head.result->texts, end));
 }
 
 /* True when the store has refused entries and there was no memory to end the operation.
@@ -291,9 +301,9 @@ void sgi_op_end_internal_error(sgi_op *op, const char *text)
     sgi_op_unref(op);
 }
 
-segue_status sgi_op_turn_into_stored(sgi_op *op)
+segue_status sgi_op_turn_into_stored(sgi_op *op, sgi_str task_id)
 {
-    segue_status status = sgi_op_record_make(op);
+    segue_status status = sgi_op_record_make(op, task_id);
     if (status != SEGUE_OK)
         return status;
     sgi_op_set_stored(op, SGI_STORED_CREATING);

@@ -24,7 +24,9 @@
 #ifndef SGI_OP_H
 #define SGI_OP_H
 
+#include "base/index.h"
 #include "base/limit.h"
+#include "base/shared_text.h"
 #include "engine/log/account.h"
 #include "engine/log/fold.h"
 #include "engine/log/committer.h"
@@ -70,6 +72,12 @@ typedef enum sgi_entry_kind {
 static inline bool sgi_entry_is_final(int32_t kind)
 {
     return kind >= SGI_ENTRY_RESULT && kind <= SGI_ENTRY_EXPIRED;
+}
+
+/* True for an entry that changes the result so far (sgi_op_result). */
+static inline bool sgi_entry_is_of_result(int32_t kind)
+{
+    return kind <= SGI_ENTRY_REPLACE || kind == SGI_ENTRY_ANEW;
 }
 
 static inline bool sgi_entry_is_known(int32_t kind)
@@ -188,39 +196,19 @@ typedef enum sgi_output {
     SGI_OUTPUT_KEPT
 } sgi_output;
 
-/* The idempotency key of an operation, with the map node by which the operation is
- * found. */
+/* The idempotency key of an operation, with the node by which the operation is found. */
 typedef struct sgi_op_idempotency_key {
-    sgi_map_node node; /* node of the server's map by_key */
+    sgi_index_node node; /* node of the server's index by_key */
     sgi_op *op;
     uint8_t key[SGI_DIGEST_SIZE];
     /* digest of the parameters of the request that first used the key */
     uint8_t digest[SGI_DIGEST_SIZE];
 } sgi_op_idempotency_key;
 
-/* The head: the state of an operation, a fold over its log (R-C-1). op_head.c applies
- * entries to the operation's head, in the same way for appended entries and for entries
- * from the store. Other files change only what does not follow from the entries. op.c
- * removes entries that cannot be written, skips numbers that the store has lost, and sets
- * the end of an operation that was never created. Files that free entries early
- * (dropping.c and the file of lasting calls) reduce log_bytes. record.c sets the time of
- * creation. */
-typedef struct sgi_op_head {
-    /* The position of the next entry, the number of the next segment, and 1 + the number
-     * of the next event. */
-    uint64_t next_log, next_seg, next_evt;
-    /* wall clock time in ms of the last visible change */
-    int64_t updated_ms;
-    int64_t ended_ms;
-    sgi_tasking tasking;
-    /* position of the TASK entry; 0 = the operation is no task, or was a task when it was
-     * created */
-    uint64_t task_seq;
-    size_t log_bytes;
-    /* like log_bytes, including the bytes of entries that have left the log */
-    uint64_t appended_bytes;
-
-    /* The members from here to `immediate` describe the result so far. */
+/* What the log says of the result so far, and which entries have left the log. An
+ * operation has this part since the first entry of a result, or since the first entry was
+ * dropped; most tasks that wait do not have it (sgi_op_no_result). */
+typedef struct sgi_op_result {
     /* position of the first FIELDS entry that is not void; 0 = there is no such entry */
     uint64_t first_fields;
     /* position of the last REPLACE entry, which made all earlier segments and fields
@@ -238,12 +226,55 @@ typedef struct sgi_op_head {
     char *structured;
     size_t structured_len;
     bool structured_lost; /* there was no memory for structuredContent */
+    /* drop_upto: positions up to which entries are dropped, for each kind of drop.
+     * gone_upto: positions up to which the store has deleted dropped entries
+     * (dropping.c). */
+    uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS];
+} sgi_op_result;
+
+/* The block that a new operation has until it is stored: room for its result, so that a
+ * plain call needs no further block, and the texts of its call. */
+typedef struct sgi_op_start {
+    size_t size; /* number of bytes of the block */
+    sgi_op_result result;
+    char texts[];
+} sgi_op_start;
+
+/* The result of an operation whose log has none. Nobody writes to it. */
+extern const sgi_op_result sgi_op_no_result;
+
+/* The head: the state of an operation, a fold over its log (R-C-1). op_head.c applies
+ * entries to the operation's head, in the same way for appended entries and for entries
+ * from the store. Other files change only what does not follow from the entries. op.c
+ * removes entries that cannot be written, skips numbers that the store has lost, and sets
+ * the end of an operation that was never created. Files that free entries early
+ * (dropping.c and the file of lasting calls) reduce log_bytes. record.c sets the time of
+ * creation. */
+typedef struct sgi_op_head {
+    /* The position of the next entry, the number of the next segment, and 1 + the number
+     * of the next event. */
+    uint64_t next_log, next_seg, next_evt;
+    /* wall clock time in ms of the last visible change */
+    int64_t updated_ms;
+    int64_t ended_ms;
+    sgi_tasking tasking : 8;
+    sgi_final final : 8;
     /* the result was sent as the answer to a call that asked for a task (SEP-1905,
      * "immediate") */
     bool immediate;
+    int32_t input_count;
+    /* position of the TASK entry; 0 = the operation is no task, or was a task when it was
+     * created */
+    uint64_t task_seq;
+    size_t log_bytes;
+    /* like log_bytes, including the bytes of entries that have left the log */
+    uint64_t appended_bytes;
+
+    /* the result so far; sgi_op_no_result = the log has no entry of a result.
+     * sgi_op_head_make_result makes it. */
+    sgi_op_result *result;
 
     /* The members from here to `final_len` describe the end of the operation. */
-    sgi_final final;
     uint64_t final_seq;
     /* the JSON-RPC error object of an ERROR or EXPIRED entry; NULL = another end, or no
      * end */
@@ -253,7 +284,6 @@ typedef struct sgi_op_head {
     /* the visible status message, followed by later messages that are not visible yet */
     struct sgi_status_message_list remarks;
     struct sgi_op_question_list inputs;
-    int32_t input_count;
     void *checkpoint;
     size_t checkpoint_len;
 } sgi_op_head;
@@ -308,8 +338,14 @@ struct sgi_op {
      * head (sgi_op_pin_head) */
     int32_t pins;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    /* id of the task, or of a stored operation; NULL = the operation is plain */
+    /* id of the task, or of a stored operation, inside `text`; NULL = the operation is
+     * plain */
     char *task_id;
+    /* the texts of the stored record, among them the task id (record.c); NULL = the
+     * operation is plain */
+    sgi_shared_text *text;
+    /* NULL = `text` has all texts, and the result has a block of its own */
+    sgi_op_start *start;
     /* the idempotency key; NULL = the operation has no key */
     sgi_op_idempotency_key *key;
     int64_t created_ms; /* wall clock time of the creation, in ms */
@@ -323,7 +359,6 @@ struct sgi_op {
     /* position of the last entry that was in a commit of unknown outcome; the store may
      * have the entries from `durable` up to here */
     uint64_t tried;
-    sgi_op_limits limits;
     /* the newest entries; the tail of a plain operation is the whole log */
     struct sgi_entry_list tail;
     size_t tail_bytes;
@@ -331,10 +366,6 @@ struct sgi_op {
      * durable */
     sgi_entry *pending;
     size_t pending_bytes;
-    /* drop_upto: positions up to which entries are dropped, for each kind of drop.
-     * gone_upto: positions up to which the store has deleted dropped entries
-     * (dropping.c). */
-    uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS];
     /* for the event stream of a task (SEP-2694): the counts and limits of retained
      * events; NULL = no limits */
     struct sgi_retention *retention;
@@ -343,20 +374,22 @@ struct sgi_op {
     sgi_byte_account *account;
     /* number of bytes that the operation holds in memory */
     size_t held;
-    sgi_output output; /* how much of structuredContent the operation's head keeps */
+    sgi_op_heard heard;
+
+    /* The members from here to `deleting` are small, and stand together because they need
+     * no padding there. */
+    /* how much of structuredContent the operation's head keeps */
+    sgi_output output : 8;
+    sgi_stored stored : 8;
+    sgi_hold hold : 8;
+    sgi_writing writing : 8;
+    sgi_op_doubts doubts;
     /* for a result that is sent in pieces (PR 776): an entry is freed as soon as the only
      * reader has consumed it, because no reader reads it again */
     bool frees_consumed;
     /* entries can leave the log before the operation ends, so the observer is called for
      * each new entry */
     bool drops;
-    sgi_op_heard heard;
-
-    /* The members from here to `record` describe the operation in the store. */
-    sgi_stored stored;
-    sgi_hold hold;
-    sgi_writing writing;
-    sgi_op_doubts doubts;
     /* the store has lost the end of the log, so the operation must end with an error */
     bool torn;
     /* the next commit releases the operation, so that another server can claim it */
@@ -364,6 +397,8 @@ struct sgi_op {
     /* the next commit deletes the operation from the store, because no client can ask for
      * it */
     bool deleting;
+
+    /* The members from here to `record` describe the operation in the store. */
     TAILQ_ENTRY(sgi_op) dirty_link;
     /* position of the first entry after a run of entries that the store has lost; 0 = no
      * entry is lost */
@@ -407,8 +442,9 @@ typedef struct sgi_op_watch {
 } sgi_op_watch;
 
 /* Makes an operation. The memory block of the operation also has room for the data of
- * cluster and server (sgi_log_observer.room). Returns NULL when out of memory. */
-sgi_op *sgi_op_new(sgi_committer *committer);
+ * cluster and server (sgi_log_observer.room). text_bytes: size of op->start->texts.
+ * Returns NULL when out of memory. */
+sgi_op *sgi_op_new(sgi_committer *committer, size_t text_bytes);
 /* sgi_op_hold_bytes adds bytes to the number of bytes that the operation holds, and to
  * its account. sgi_op_release_bytes subtracts bytes from both. */
 static inline void sgi_op_hold_bytes(sgi_op *op, size_t bytes)
@@ -459,8 +495,8 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
  * the log, and SEGUE_E_NOMEM when out of memory. */
 segue_status sgi_op_apply_stored_entry(sgi_op *op, const sgi_entry *entry);
 
-/* Turns a plain operation into a stored operation. */
-segue_status sgi_op_turn_into_stored(sgi_op *op);
+/* Turns a plain operation into a stored operation. On failure nothing has changed. */
+segue_status sgi_op_turn_into_stored(sgi_op *op, sgi_str task_id);
 /* Frees durable entries of the tail. Keeps the entries that readers near the end of the
  * log need. */
 void sgi_op_trim_tail(sgi_op *op);

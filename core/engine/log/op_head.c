@@ -26,13 +26,76 @@ static void remove_remark(sgi_op *op, sgi_status_message *remark)
     sgi_free(mem, remark, sizeof *remark);
 }
 
-static void forget_structured(sgi_op *op)
+/* ---- the result so far ---- */
+
+const sgi_op_result sgi_op_no_result;
+
+static bool has_result(const sgi_op *op)
 {
-    if (op->head.structured)
-        sgi_free(sgi_engine_mem(op->engine), op->head.structured,
-                 op->head.structured_len + 1);
-    op->head.structured = NULL;
-    op->head.structured_lost = false;
+    return op->head.result != &sgi_op_no_result;
+}
+
+bool sgi_op_head_make_result(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (has_result(op))
+        return true;
+    sgi_op_result *result =
+        op->start ? &op->start->result : sgi_alloc(mem, sizeof *result);
+    if (!result)
+        return false;
+    *result = (sgi_op_result){.blocks = 0};
+    sgi_text_blocks_init(&result->texts, mem);
+    op->head.result = result;
+    return true;
+}
+
+static void forget_structured(const sgi_op *op)
+{
+    sgi_op_result *result = op->head.result;
+    if (result->structured)
+        sgi_free(sgi_engine_mem(op->engine), result->structured,
+                 result->structured_len + 1);
+    result->structured = NULL;
+    result->structured_lost = false;
+}
+
+static bool result_is_in_start(const sgi_op *op)
+{
+    return op->start && op->head.result == &op->start->result;
+}
+
+static void free_result(sgi_op *op)
+{
+    if (!has_result(op))
+        return;
+    forget_structured(op);
+    sgi_text_blocks_free(&op->head.result->texts);
+    if (!result_is_in_start(op))
+        sgi_free(sgi_engine_mem(op->engine), op->head.result, sizeof *op->head.result);
+    op->head.result = (sgi_op_result *)&sgi_op_no_result;
+}
+
+/* Gives `op` the result of `fresh`, which has none afterwards. This function needs no
+ * memory: an operation that has no block `start` takes that of `fresh`, which nobody uses
+ * after the exchange. */
+static void take_result(sgi_op *op, sgi_op *fresh)
+{
+    free_result(op);
+    if (!has_result(fresh))
+        return;
+    bool moves = result_is_in_start(fresh);
+    if (moves && op->start) {
+        op->start->result = *fresh->head.result;
+        op->head.result = &op->start->result;
+    } else {
+        op->head.result = fresh->head.result;
+        if (moves) {
+            op->start = fresh->start;
+            fresh->start = NULL;
+        }
+    }
+    fresh->head.result = (sgi_op_result *)&sgi_op_no_result;
 }
 
 void sgi_op_head_free(sgi_op *op)
@@ -45,7 +108,7 @@ void sgi_op_head_free(sgi_op *op)
         remove_remark(op, TAILQ_FIRST(&op->head.remarks));
     if (op->head.final_data)
         sgi_free(mem, op->head.final_data, op->head.final_len + 1);
-    forget_structured(op);
+    free_result(op);
     sgi_free(mem, op->head.checkpoint, op->head.checkpoint_len);
 }
 
@@ -198,9 +261,9 @@ static void note_structured(sgi_op *op, sgi_json members)
         return;
     if (op->output == SGI_OUTPUT_THERE)
         value.n = 0;
-    op->head.structured_lost =
-        !keep_text(sgi_engine_mem(op->engine), &op->head.structured,
-                   &op->head.structured_len, value);
+    op->head.result->structured_lost =
+        !keep_text(sgi_engine_mem(op->engine), &op->head.result->structured,
+                   &op->head.result->structured_len, value);
 }
 
 uint64_t sgi_op_head_index_of_block(const sgi_op *op, const sgi_entry *entry,
@@ -209,7 +272,7 @@ uint64_t sgi_op_head_index_of_block(const sgi_op *op, const sgi_entry *entry,
     uint64_t index;
     return sgi_entry_read_indexed_block(entry, block, &index)
                ? index
-               : entry->segment - 1 - op->head.voided_seg;
+               : entry->segment - 1 - op->head.result->voided_seg;
 }
 
 /* Counts the block of a segment. Does nothing for a segment that continues an earlier
@@ -218,29 +281,29 @@ static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t index = sgi_op_head_index_of_block(op, entry, &block);
-    if (index < op->head.blocks)
+    if (index < op->head.result->blocks)
         return true;
     bool is_text = sgi_block_is_text(block);
-    if (index == op->head.blocks) {
-        if (is_text && !sgi_text_blocks_add(&op->head.texts, index))
+    if (index == op->head.result->blocks) {
+        if (is_text && !sgi_text_blocks_add(&op->head.result->texts, index))
             return false;
     } else { /* a gap: blocks before this block have left the log */
-        sgi_text_blocks_reset(&op->head.texts, index);
+        sgi_text_blocks_reset(&op->head.result->texts, index);
         if (is_text)
             /* this call cannot fail, because the first block after a reset needs no
              * memory */
-            sgi_text_blocks_add(&op->head.texts, index);
+            sgi_text_blocks_add(&op->head.result->texts, index);
     }
-    op->head.blocks = index + 1;
+    op->head.result->blocks = index + 1;
     return true;
 }
 
 static void apply_replace(sgi_op *op, const sgi_entry *entry)
 {
     forget_structured(op);
-    op->head.voided_seg = entry->segment;
-    op->head.anew = op->head.blocks = 0;
-    sgi_text_blocks_reset(&op->head.texts, 0);
+    op->head.result->voided_seg = entry->segment;
+    op->head.result->anew = op->head.result->blocks = 0;
+    sgi_text_blocks_reset(&op->head.result->texts, 0);
 }
 
 static void apply_task(sgi_op *op, uint64_t seq, sgi_json payload)
@@ -277,7 +340,7 @@ bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry)
         apply_replace(op, entry);
         break;
     case SGI_ENTRY_ANEW:
-        op->head.anew = op->head.blocks;
+        op->head.result->anew = op->head.result->blocks;
         break;
     case SGI_ENTRY_TASK:
         apply_task(op, entry->seq, payload);
@@ -292,10 +355,10 @@ bool sgi_op_head_apply_entry(sgi_op *op, const sgi_entry *entry)
     if (entry->kind == SGI_ENTRY_SEGMENT || entry->kind == SGI_ENTRY_REPLACE)
         op->head.next_seg = entry->segment + 1;
     if (entry->kind == SGI_ENTRY_REPLACE) {
-        op->head.first_fields = 0; /* the fields before a replacement are void */
-        op->head.voided_seq = entry->seq;
-    } else if (entry->kind == SGI_ENTRY_FIELDS && !op->head.first_fields) {
-        op->head.first_fields = entry->seq;
+        op->head.result->first_fields = 0; /* the fields before a replacement are void */
+        op->head.result->voided_seq = entry->seq;
+    } else if (entry->kind == SGI_ENTRY_FIELDS && !op->head.result->first_fields) {
+        op->head.result->first_fields = entry->seq;
     }
     if (entry->event)
         op->head.next_evt = entry->event + 1;
@@ -361,8 +424,8 @@ void sgi_op_head_revert(sgi_op *op)
         op->head.final = SGI_FINAL_NONE;
         op->head.final_seq = 0;
     }
-    if (op->head.first_fields > op->durable)
-        op->head.first_fields = 0;
+    if (op->head.result->first_fields > op->durable)
+        op->head.result->first_fields = 0;
     if (op->head.task_seq > op->durable) {
         op->head.tasking = SGI_TASKING_MAY;
         op->head.task_seq = 0;
@@ -429,13 +492,6 @@ void sgi_op_head_swap(sgi_op *op, sgi_op *fresh)
     op->head.task_seq = fresh->head.task_seq;
     op->ttl_ms = fresh->ttl_ms;
     op->durable = fresh->durable;
-    op->head.first_fields = fresh->head.first_fields;
-    op->head.voided_seq = fresh->head.voided_seq;
-    op->head.voided_seg = fresh->head.voided_seg;
-    op->head.anew = fresh->head.anew;
-    op->head.blocks = fresh->head.blocks;
-    memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
-    memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);
     op->head.log_bytes = fresh->head.log_bytes;
     op->head.appended_bytes = fresh->head.appended_bytes;
     op->head.updated_ms = fresh->head.updated_ms;
@@ -443,12 +499,9 @@ void sgi_op_head_swap(sgi_op *op, sgi_op *fresh)
     op->head.final = fresh->head.final;
     op->head.final_seq = fresh->head.final_seq;
     op->head.immediate = fresh->head.immediate;
-    op->head.structured_lost = fresh->head.structured_lost;
-    SWAP(sgi_text_blocks, head.texts);
+    take_result(op, fresh);
     SWAP(char *, head.final_data);
     SWAP(size_t, head.final_len);
-    SWAP(char *, head.structured);
-    SWAP(size_t, head.structured_len);
     SWAP(void *, head.checkpoint);
     SWAP(size_t, head.checkpoint_len);
     SWAP(struct sgi_retention *, retention);

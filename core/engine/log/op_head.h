@@ -9,6 +9,10 @@
 
 /* Gives the entry its numbers: the next position, segment number and event number. */
 void sgi_op_head_number_entry(const sgi_op *op, sgi_entry *entry);
+/* Makes op->head.result, if the operation does not have it. Called before the first entry
+ * of a result is applied, and before an entry is dropped. Returns false when out of
+ * memory. */
+bool sgi_op_head_make_result(sgi_op *op);
 /* Returns the index of a segment's block in the list of blocks. Sets *block to the
  * block. */
 uint64_t sgi_op_head_index_of_block(const sgi_op *op, const sgi_entry *entry,

@@ -14,34 +14,67 @@ static void write_digest(sgi_jw *w, const uint8_t digest[SGI_DIGEST_SIZE])
     w->comma = true;
 }
 
-segue_status sgi_op_record_make(sgi_op *op)
+static char *put(char *at, const char *bytes, size_t len)
+{
+    if (len)
+        memcpy(at, bytes, len);
+    at[len] = 0;
+    return at + len + 1;
+}
+
+/* Makes op->text: the task id, the name that the server keeps with the operation, and the
+ * data of the record, each with a NUL behind it. The server then finds its own texts in
+ * op->text. */
+static const char *make_text(sgi_op *op, sgi_str task_id, sgi_str data)
+{
+    sgi_str name = op->committer->observer->name(op);
+    sgi_shared_text *text =
+        sgi_shared_text_new(sgi_engine_mem(op->engine), task_id.n + name.n + data.n + 3);
+    if (!text)
+        return NULL;
+    char *name_at = put(text->bytes, task_id.p, task_id.n);
+    char *data_at = put(name_at, name.p, name.n);
+    put(data_at, data.p, data.n);
+    op->text = text;
+    op->task_id = text->bytes;
+    if (op->committer->observer->moves(op, name_at, data_at) &&
+        op->head.result != &op->start->result) {
+        sgi_free(sgi_engine_mem(op->engine), op->start, op->start->size);
+        op->start = NULL;
+    }
+    return data_at;
+}
+
+segue_status sgi_op_record_make(sgi_op *op, sgi_str task_id)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_op_record *record = sgi_zalloc(mem, sizeof *record);
     if (!record)
         return SEGUE_E_NOMEM;
     segue_store_record *head = &record->head;
-    sgi_buf_init(&record->data, mem);
-    sgi_jw w = sgi_jw_to(&record->data);
+    sgi_buf data;
+    sgi_buf_init(&data, mem);
+    sgi_jw w = sgi_jw_to(&data);
     sgi_jw_open(&w, '{');
     op->committer->observer->write(op, head, &w);
     if (op->key)
         write_digest(&w, op->key->digest);
     sgi_jw_close(&w, '}');
-    if (record->data.failed) {
-        sgi_buf_free(&record->data);
+    head->data_len = data.len;
+    head->data = data.failed ? NULL : make_text(op, task_id, sgi_buf_str(&data));
+    sgi_buf_free(&data);
+    if (!head->data) {
         sgi_free(mem, record, sizeof *record);
         return SEGUE_E_NOMEM;
     }
     memcpy(head->id, op->id, sizeof head->id);
     head->task_id = op->task_id;
+    head->shared = op->engine->memory_outlives ? op->text : NULL;
     head->has_key = op->key != NULL;
     if (op->key)
         memcpy(head->idempotency_key, op->key->key, sizeof head->idempotency_key);
     head->created_ms = op->created_ms;
     head->purge_ms = op->committer->observer->purge_ms(op);
-    head->data = record->data.p;
-    head->data_len = record->data.len;
     op->record = record;
     return SEGUE_OK;
 }
@@ -50,7 +83,6 @@ void sgi_op_record_free_written(sgi_op *op)
 {
     if (!op->record)
         return;
-    sgi_buf_free(&op->record->data);
     sgi_free(sgi_engine_mem(op->engine), op->record, sizeof *op->record);
     op->record = NULL;
 }
@@ -91,7 +123,10 @@ segue_status sgi_op_new_from_record(sgi_committer *committer,
         return status;
     memcpy(op->id, record->id, sizeof op->id);
     op->created_ms = op->head.updated_ms = record->created_ms;
-    op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(record->task_id));
+    size_t id_size = strlen(record->task_id) + 1;
+    op->text = sgi_shared_text_new(sgi_engine_mem(engine), id_size);
+    if (op->text)
+        op->task_id = memcpy(op->text->bytes, record->task_id, id_size);
     sgi_op_set_stored(op, SGI_STORED_YES);
     sgi_op_set_hold(op, SGI_HOLD_UNREAD);
     status = op->task_id ? read_key(op, record, data) : SEGUE_E_NOMEM;

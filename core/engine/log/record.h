@@ -5,15 +5,14 @@
 
 #include "engine/log/op.h"
 
+/* The record of an operation that is not in the store yet. Its texts are in op->text,
+ * which the operation keeps, and which a store in memory keeps instead of a copy. */
 typedef struct sgi_op_record {
-    /* the record in the form of the store; its pointers point into the operation and into
-     * `data` */
     segue_store_record head;
-    sgi_buf data;
 } sgi_op_record;
 
-/* Makes op->record; the next commit writes op->record to the store. */
-segue_status sgi_op_record_make(sgi_op *op);
+/* Makes op->text and op->record; the next commit writes op->record to the store. */
+segue_status sgi_op_record_make(sgi_op *op, sgi_str task_id);
 /* Frees op->record. Called when the record is in the store, or is no longer needed. */
 void sgi_op_record_free_written(sgi_op *op);
 /* Makes an operation from a stored record. The caller then applies the entries of the

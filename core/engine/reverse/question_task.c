@@ -110,7 +110,7 @@ static segue_session *make_session(const sgi_op *op)
                                      .request_timeout_ms = EXCHANGE_MS,
                                      .max_reconnects = TRIES_MAX,
                                      .max_result_bytes =
-                                         (int64_t)op->limits.max_result_bytes,
+                                         (int64_t)op->committer->limits.max_result_bytes,
                                      .max_requests = 1,
                                      .no_idempotency = 1,
                                      .no_tasks = 1};

@@ -18,6 +18,20 @@ void sgi_call_queue_events(segue_call *call)
     sgi_ready_queue_add(call->handle.engine, &call->ready);
 }
 
+/* Copies what the log has of the earlier run. Returns NULL when out of memory. */
+static sgi_earlier_run *earlier_run(const sgi_op *op)
+{
+    size_t len = op->head.checkpoint_len;
+    sgi_earlier_run *run =
+        sgi_alloc(sgi_engine_mem(op->engine), sizeof *run + op->head.checkpoint_len);
+    if (!run)
+        return NULL;
+    *run = (sgi_earlier_run){op->head.next_seg - 1, op->head.next_log, len};
+    if (len)
+        memcpy(run->checkpoint, op->head.checkpoint, len);
+    return run;
+}
+
 segue_status sgi_call_start(sgi_op *op, bool again)
 {
     sgi_engine *engine = op->engine;
@@ -26,14 +40,9 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     segue_call *call = sgi_zalloc(sgi_engine_mem(engine), sizeof *call);
     if (!call)
         return SEGUE_E_NOMEM;
-    if (again && op->head.checkpoint) {
-        call->resumed_data = sgi_alloc(sgi_engine_mem(engine), op->head.checkpoint_len);
-        if (!call->resumed_data) {
-            sgi_free(sgi_engine_mem(engine), call, sizeof *call);
-            return SEGUE_E_NOMEM;
-        }
-        call->resumed_len = op->head.checkpoint_len;
-        memcpy(call->resumed_data, op->head.checkpoint, op->head.checkpoint_len);
+    if (again && !(call->earlier = earlier_run(op))) {
+        sgi_free(sgi_engine_mem(engine), call, sizeof *call);
+        return SEGUE_E_NOMEM;
     }
     call->handle = (sgi_handle){SGI_MAGIC_CALL, engine};
     call->refs = 1;
@@ -41,12 +50,8 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     call->began_ms = sgi_now(&engine->env);
     call->ready.run = sgi_op_server(op)->serving->run_call;
     call->invoke_due = true;
-    call->resumed = again;
-    call->resumed_segment = op->head.next_seg - 1;
-    call->resumed_log = op->head.next_log;
     call->origin = op->served->origin;
     op->served->origin = NULL;
-    TAILQ_INIT(&call->decoded);
     TAILQ_INIT(&call->closing);
     sgi_op_ref(op);
     sgi_op_set_hold(op, SGI_HOLD_HERE);
@@ -58,18 +63,37 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     return SEGUE_OK;
 }
 
+static void stop_holding_turn(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    if (call->turn)
+        sgi_engine_clear_timer(engine, &call->turn->timer);
+    sgi_free(sgi_engine_mem(engine), call->turn, sizeof *call->turn);
+    call->turn = NULL;
+}
+
+static void free_parts(segue_call *call)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_decoded_argument *decoded;
+    while ((decoded = call->decoded)) {
+        call->decoded = decoded->next;
+        sgi_free(mem, decoded, sizeof *decoded + decoded->len + 1);
+    }
+    if (call->earlier)
+        sgi_free(mem, call->earlier, sizeof *call->earlier + call->earlier->len);
+    sgi_free(mem, call->events, sizeof *call->events);
+    stop_holding_turn(call);
+}
+
 static void free_call(segue_call *call)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
-    sgi_decoded_argument *decoded, *next;
-    SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
-        sgi_free(mem, decoded, sizeof *decoded + decoded->len + 1);
+    free_parts(call);
     call->handle.magic = SGI_MAGIC_FREED;
     sgi_entry_list_free(mem, &call->closing);
     LIST_REMOVE(call, link);
     sgi_op_server(call->op)->calls.count--;
-    sgi_free(mem, call->resumed_data, call->resumed_len);
-    sgi_engine_clear_timer(call->handle.engine, &call->turn);
     sgi_op_release_bytes(call->op, sgi_origin_size(call->origin));
     sgi_origin_unref(call->origin);
     sgi_op_unref(call->op);
@@ -108,8 +132,9 @@ sgi_op_question *sgi_call_due_answer(const segue_call *call)
 
 bool sgi_call_checkpoint_is_due(const segue_call *call)
 {
-    return call->checkpoint && call->events.on_checkpoint && !call->lost &&
-           !sgi_op_is_broken(call->op) && call->checkpoint <= sgi_op_horizon(call->op);
+    return call->checkpoint && call->events && call->events->on_checkpoint &&
+           !call->lost && !sgi_op_is_broken(call->op) &&
+           call->checkpoint <= sgi_op_horizon(call->op);
 }
 
 /* True when the handler waits for the answer to a question. The question may not be sent
@@ -130,15 +155,14 @@ void sgi_call_notify_turn_over(segue_call *call)
     sgi_op *op = call->op;
     sgi_reply *reply = op->served->reply;
     call->turned = true;
-    call->holds_turn = false;
-    sgi_engine_clear_timer(call->handle.engine, &call->turn);
+    stop_holding_turn(call);
     if (reply && reply->turned)
         reply->turned(reply, op);
 }
 
 static void turn_takes_too_long(sgi_timer *timer)
 {
-    sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
+    sgi_call_end_turn(SGI_OWNER(timer, sgi_held_turn, timer)->call);
 }
 
 /* Keeps the handler's first turn open, which otherwise ends when on_call returns. Returns
@@ -147,18 +171,23 @@ static void turn_takes_too_long(sgi_timer *timer)
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;
-    if (!sgi_srv_answers_after_turn(op) || call->resumed || call->turned ||
+    if (!sgi_srv_answers_after_turn(op) || call->earlier || call->turned ||
         sgi_call_is_over(call))
         return SEGUE_E_STATE;
-    call->holds_turn = true;
-    sgi_engine_set_timer(op->engine, &call->turn,
+    if (!call->turn) {
+        call->turn = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *call->turn);
+        if (!call->turn)
+            return SEGUE_E_NOMEM;
+        call->turn->call = call;
+    }
+    sgi_engine_set_timer(op->engine, &call->turn->timer,
                          sgi_op_server(op)->options.first_turn_ms, turn_takes_too_long);
     return SEGUE_OK;
 }
 
 void sgi_call_end_turn(segue_call *call)
 {
-    if (call->holds_turn)
+    if (call->turn)
         sgi_call_notify_turn_over(call);
 }
 
@@ -203,7 +232,7 @@ void sgi_call_release_by_op(segue_call *call)
 {
     sgi_metrics_count_end(call->op, sgi_now(&call->handle.engine->env) - call->began_ms);
     call->op->served->call = NULL;
-    if (call->holds_turn)
+    if (call->turn)
         sgi_call_queue_events(call);
     sgi_call_unref(call);
 }
@@ -212,10 +241,12 @@ void sgi_call_release_by_op(segue_call *call)
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events)
 {
-    if (call->watched)
+    if (call->events)
         return SEGUE_E_STATE;
-    call->watched = true;
-    call->events = *events;
+    call->events = sgi_alloc(sgi_engine_mem(call->handle.engine), sizeof *call->events);
+    if (!call->events)
+        return SEGUE_E_NOMEM;
+    *call->events = *events;
     call->cancel_due = call->cancelled;
     if (call->cancel_due || sgi_call_checkpoint_is_due(call))
         sgi_call_queue_events(call);
@@ -225,14 +256,15 @@ segue_status sgi_call_set_events(segue_call *call, const segue_call_events *even
 segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
                               const void **data, size_t *len)
 {
-    if (!call->resumed)
+    const sgi_earlier_run *run = call->earlier;
+    if (!run)
         return SEGUE_E_NOT_FOUND;
     if (last_segment)
-        *last_segment = call->resumed_segment;
+        *last_segment = run->segment;
     if (data)
-        *data = call->resumed_data;
+        *data = run->len ? run->checkpoint : NULL;
     if (len)
-        *len = call->resumed_len;
+        *len = run->len;
     return SEGUE_OK;
 }
 

@@ -10,61 +10,71 @@
 /* A text that segue_call_argument_text has decoded. The call keeps the text in memory
  * until the call is freed. */
 typedef struct sgi_decoded_argument {
-    TAILQ_ENTRY(sgi_decoded_argument) link;
+    struct sgi_decoded_argument *next;
     size_t len;
     char text[];
 } sgi_decoded_argument;
 
+/* What an earlier run of the handler has left, for the next run. */
+typedef struct sgi_earlier_run {
+    uint64_t segment; /* number of the last segment */
+    uint64_t log;     /* position of the first entry that belongs to this run */
+    size_t len;
+    char checkpoint[]; /* the checkpoint that the earlier run stored */
+} sgi_earlier_run;
+
+/* A first turn that the handler holds. The timer ends a turn that lasts too long after
+ * on_call has returned. */
+typedef struct sgi_held_turn {
+    sgi_timer timer;
+    segue_call *call;
+} sgi_held_turn;
+
+/* A call exists as long as its operation runs, which can be days. So what only few calls
+ * have is in blocks of its own. */
 struct segue_call {
     sgi_handle handle;
     /* number of references: the handler, the operation and the ready queue hold at most
      * one each */
     int32_t refs;
-    bool check_due;
-    bool has_text;    /* for a resource: the handler has begun the text of the resource */
-    sgi_op *op;       /* a counted reference */
-    int64_t began_ms; /* monotonic time at which the handler was started */
-    LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
-    sgi_ready_object ready;
-    /* ends the first turn of the handler when it lasts too long after on_call has
-     * returned */
-    sgi_timer turn;
     bool held; /* the handler has received this handle and has not freed the handle yet */
     bool invoke_due;
     /* the first turn of the handler is over (on_call has returned, or the handler has
      * ended its turn), and the reply that waited for this was notified */
     bool turned;
-    /* the handler holds its first turn: the turn does not end when on_call returns */
-    bool holds_turn;
-    bool watched;
     bool cancelled;
     bool cancel_due;
+    bool check_due;
     bool wants_drain;
     bool drain_due;
-    /* position of the last checkpoint, until the handler hears that it is stored; 0 =
-     * there is none */
-    uint64_t checkpoint;
-    /* this is a new run of the handler: a server rebuilt the operation after a restart */
-    bool resumed;
     bool lost; /* another server runs the operation, or can take it over */
     /* the handler has given the last entries of the operation; the entries wait in
      * `closing` for their check (tool_check.c) */
     bool is_closing;
+    bool has_text;    /* for a resource: the handler has begun the text of the resource */
+    sgi_op *op;       /* a counted reference */
+    int64_t began_ms; /* monotonic time at which the handler was started */
+    LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
+    sgi_ready_object ready;
+    /* the first turn, which the handler holds: it does not end when on_call returns; NULL
+     * = the handler does not hold it */
+    sgi_held_turn *turn;
+    /* position of the last checkpoint, until the handler hears that it is stored; 0 =
+     * there is none */
+    uint64_t checkpoint;
     /* the last entries of the operation, while they wait for the check */
     struct sgi_entry_list closing;
     /* index, among the blocks of the result, of the block with the resource's text; valid
      * if `has_text` is true */
     uint64_t text;
-    uint64_t resumed_segment;
-    /* a resumed call: the position of the first entry that belongs to this server */
-    uint64_t resumed_log;
-    void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
-    size_t resumed_len;
+    /* what an earlier run has left, when this is a new run of the handler: a server
+     * rebuilt the operation after a restart; NULL = this is the first run */
+    sgi_earlier_run *earlier;
     /* what the handler learns of the HTTP request that made the call (origin.h), a
      * counted reference; NULL = nothing */
     sgi_origin *origin;
-    segue_call_events events;
-    TAILQ_HEAD(, sgi_decoded_argument) decoded;
+    segue_call_events *events; /* NULL = the handler does not watch the call */
+    sgi_decoded_argument *decoded;
 };
 
 /* Makes the call of an operation and queues its handler. again = true: an earlier run of

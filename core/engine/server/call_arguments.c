@@ -55,7 +55,8 @@ static sgi_decoded_argument *keep(segue_call *call, const char *bytes, size_t le
     if (len)
         memcpy(kept->text, bytes, len);
     kept->text[len] = 0;
-    TAILQ_INSERT_TAIL(&call->decoded, kept, link);
+    kept->next = call->decoded;
+    call->decoded = kept;
     return kept;
 }
 

@@ -160,7 +160,7 @@ static bool take_early(sgi_op *op, sgi_json responses)
     for (size_t at = 0; sgi_json_next_member(responses, &at, &member);) {
         if (member.escaped || member.key.n > SGI_INPUT_KEY_MAX)
             continue;
-        if (count++ == op->limits.max_inputs)
+        if (count++ == op->committer->limits.max_inputs)
             break;
         sgi_carried_answer *carried_answer = new_recalled(op, member.key, member.value);
         if (!carried_answer)

@@ -47,7 +47,7 @@ static segue_status after_append(segue_call *call, segue_status status)
 
 static bool fits_plain(const sgi_op *op, size_t more)
 {
-    return op->head.log_bytes + more <= op->limits.max_result_bytes;
+    return op->head.log_bytes + more <= op->committer->limits.max_result_bytes;
 }
 
 /* Turns a plain call into a task when `more` further bytes would make its result exceed
@@ -169,7 +169,7 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
     const sgi_call_kind *kind = op->served->kind;
     bool is_resource = kind == &sgi_call_resource;
     bool goes_on = is_resource && call->has_text;
-    uint64_t place = goes_on ? call->text : op->head.blocks;
+    uint64_t place = goes_on ? call->text : op->head.result->blocks;
     segue_status status = is_resource || kind->shape == SGI_SHAPE_BLOCK
                               ? may_emit(call)
                               : refuse_content(call);
@@ -186,16 +186,17 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
 {
     const sgi_op *op = call->op;
-    uint64_t count = op->head.blocks - op->head.anew;
+    uint64_t count = op->head.result->blocks - op->head.result->anew;
     bool is_there = index >= 0 && (uint64_t)index < count;
-    uint64_t place = is_there ? op->head.anew + (uint64_t)index : op->head.blocks;
+    uint64_t place =
+        is_there ? op->head.result->anew + (uint64_t)index : op->head.result->blocks;
     if (op->served->kind != &sgi_call_tool)
         return refuse(call, "only the result of a tool has numbered blocks: continue the "
                             "text of a resource by segue_call_send_text");
     segue_status status = may_emit(call);
     if (status != SEGUE_OK)
         return status;
-    if (sgi_text_blocks_has(&op->head.texts, place))
+    if (sgi_text_blocks_has(&op->head.result->texts, place))
         return append_text(call, &place, text);
     if (is_there)
         return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
@@ -225,7 +226,7 @@ segue_status sgi_call_replace_segments(segue_call *call)
     if (status != SEGUE_OK)
         return status;
     if (keeps_segments(call->op))
-        return call->op->head.anew == call->op->head.blocks
+        return call->op->head.result->anew == call->op->head.result->blocks
                    ? SEGUE_OK
                    : append(call, SGI_ENTRY_ANEW, SGI_STR("{}"));
     if (!sgi_emit_add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||

@@ -34,7 +34,7 @@ bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str
 
 bool sgi_emit_needs_place(const sgi_op *op)
 {
-    return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
+    return op->head.result->blocks != op->head.next_seg - 1 - op->head.result->voided_seg;
 }
 
 void sgi_emit_write_place(sgi_buf *out, uint64_t place)
@@ -63,7 +63,7 @@ bool sgi_emit_add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     return sgi_emit_needs_place(op)
-               ? add_placed(mem, list, op->head.blocks + i, block)
+               ? add_placed(mem, list, op->head.result->blocks + i, block)
                : sgi_emit_add_entry(mem, list, SGI_ENTRY_SEGMENT, block);
 }
 

@@ -92,7 +92,7 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
 {
     char made[SGI_INPUT_KEY_MAX + 1];
     sgi_buf payload;
-    if (op->head.input_count >= op->limits.max_inputs)
+    if (op->head.input_count >= op->committer->limits.max_inputs)
         return SEGUE_E_LIMIT;
     if (!key)
         make_key(op, made);

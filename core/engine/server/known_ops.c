@@ -81,17 +81,35 @@ void sgi_server_start_purging(segue_server *server)
 
 /* ---- the maps ---- */
 
+static sgi_op_idempotency_key *key_of_node(const sgi_index_node *node)
+{
+    return SGI_OWNER((sgi_index_node *)node, sgi_op_idempotency_key, node);
+}
+
+static sgi_str text_of_node(const sgi_index_node *node)
+{
+    return (sgi_str){(const char *)key_of_node(node)->key, SGI_DIGEST_SIZE};
+}
+
+const sgi_index_keys sgi_idempotency_keys = {.of = text_of_node, .are_random = true};
+
+sgi_op *sgi_server_op_with_key(const segue_server *server,
+                               const uint8_t key[SGI_DIGEST_SIZE])
+{
+    sgi_str text = {(const char *)key, SGI_DIGEST_SIZE};
+    const sgi_index_node *node = sgi_index_find(&server->by_key, text);
+    return node ? key_of_node(node)->op : NULL;
+}
+
 void sgi_server_put_in_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
     op->shared->state = SGI_CLUSTER_OP_KNOWN;
     sgi_op_ref(op);
-    sgi_map_put(&server->cluster.by_task, &op->shared->by_task, sgi_str_of(op->task_id));
-    sgi_map_put(&server->cluster.by_id, &op->shared->by_id,
-                (sgi_str){(char *)op->id, sizeof op->id});
+    sgi_index_put(&server->cluster.by_task, &op->shared->by_task);
+    sgi_index_put(&server->cluster.by_id, &op->shared->by_id);
     if (op->key)
-        sgi_map_put(&server->by_key, &op->key->node,
-                    (sgi_str){(char *)op->key->key, sizeof op->key->key});
+        sgi_index_put(&server->by_key, &op->key->node);
     sgi_server_start_purging(server);
 }
 
@@ -114,10 +132,10 @@ void sgi_server_take_from_maps(sgi_op *op)
     sgi_server_end_lingering(op);
     sgi_followed_end(op);
     op->shared->state = SGI_CLUSTER_OP_UNKNOWN;
-    sgi_map_remove(&server->cluster.by_task, &op->shared->by_task);
-    sgi_map_remove(&server->cluster.by_id, &op->shared->by_id);
+    sgi_index_remove(&server->cluster.by_task, &op->shared->by_task);
+    sgi_index_remove(&server->cluster.by_id, &op->shared->by_id);
     if (op->key)
-        sgi_map_remove(&server->by_key, &op->key->node);
+        sgi_index_remove(&server->by_key, &op->key->node);
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
     if (op->served->call)
         sgi_call_release_by_op(op->served->call);
@@ -405,8 +423,7 @@ static bool is_task_id(sgi_str id)
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user)
 {
-    sgi_map_node *node = sgi_map_find(&server->cluster.by_task, task_id);
-    sgi_op *op = sgi_op_by_task(node);
+    sgi_op *op = sgi_cluster_known_task(&server->cluster, task_id);
     if (op && op->served->who == who)
         op->heard.last_ms = sgi_now(&server->engine->env);
     if (op && op->served->who == who &&

@@ -65,11 +65,10 @@ static sgi_op *make_box(segue_server *server)
     sgi_principal *who = sgi_principal_find_or_new(&server->principals, engine, owner);
     if (who)
         sgi_budget_set_owner(op, who);
-    op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->mailbox.name));
     op->ttl_ms = -1;
     sgi_op_set_hold(op, SGI_HOLD_HERE);
-    if (!who || !op->task_id || !sgi_engine_operation_id(engine, op->id) ||
-        sgi_op_turn_into_stored(op) != SEGUE_OK) {
+    if (!who || !sgi_engine_operation_id(engine, op->id) ||
+        sgi_op_turn_into_stored(op, sgi_str_of(server->mailbox.name)) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
     }

@@ -132,8 +132,6 @@ static void freed(sgi_op *op)
         sgi_item_unref(served->item);
     sgi_text_free(mem, served->own_arguments);
     sgi_text_free(mem, served->session);
-    if (served->params)
-        sgi_free(mem, served->params, served->block_size);
     if (served->who)
         sgi_principal_unref(served->who);
     sgi_grant_unref(served->grant);
@@ -186,6 +184,8 @@ const struct sgi_log_observer sgi_server_observer = {
     .make_room = make_room,
     .purge_ms = sgi_server_purge_time,
     .set_form = sgi_served_configure_fold,
+    .name = sgi_served_name,
+    .moves = sgi_served_moves_texts,
     .write = sgi_served_write_record,
     .made = sgi_served_op_from_record,
 };

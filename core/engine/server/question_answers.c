@@ -121,8 +121,7 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
 static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_id_parts *parts,
                                    bool is_error, sgi_json answer)
 {
-    sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
-    sgi_op *op = sgi_op_by_task(node);
+    sgi_op *op = sgi_cluster_known_task(&peer->server->cluster, parts->operation);
     if (!op || peer->is_post_of_answer) {
         SGI_RARE(answer_elsewhere);
         return sgi_take_late_answer(peer, parts, is_error, answer);

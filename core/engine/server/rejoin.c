@@ -172,10 +172,8 @@ void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *req
 
 sgi_op *sgi_rejoin_find_op(const sgi_inbound *in, const sgi_call_request *request)
 {
-    sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
-    sgi_map_node *node =
-        request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
-    return node ? SGI_OWNER(node, sgi_op_idempotency_key, node)->op : NULL;
+    return request->has_key ? sgi_server_op_with_key(in->peer->server, request->key)
+                            : NULL;
 }
 
 /* ---- the answers of a round ---- */

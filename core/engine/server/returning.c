@@ -22,7 +22,7 @@
  * handler may not even run yet: in the SDKs it waits while many calls run. */
 static bool is_unbegun(const segue_call *call)
 {
-    return call->resumed && call->op->head.next_log == call->resumed_log;
+    return call->earlier && call->op->head.next_log == call->earlier->log;
 }
 
 /* True when the client of this call can come back. An operation has a call until the end

@@ -11,8 +11,7 @@ static void put(char *at, sgi_str text)
 
 sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params)
 {
-    const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_op *op = sgi_op_new(&server->committer);
+    sgi_op *op = sgi_op_new(&server->committer, params.n + 1 + item_name.n + 1);
     if (!op)
         return NULL;
     sgi_served_op_data *served = (sgi_served_op_data *)(op + 1);
@@ -21,16 +20,12 @@ sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str param
     served->shared.op = op;
     served->kind = &sgi_call_tool;
     sgi_server_ref(server);
-    served->block_size = params.n + 1 + item_name.n + 1;
-    served->params = sgi_alloc(mem, served->block_size);
-    if (!served->params) {
-        sgi_op_unref(op);
-        return NULL;
-    }
+    char *texts = op->start->texts;
     served->params_len = params.n;
-    served->item_name = served->params + params.n + 1;
-    put(served->params, params);
-    put(served->item_name, item_name);
+    served->params = texts;
+    served->item_name = texts + params.n + 1;
+    put(texts, params);
+    put(texts + params.n + 1, item_name);
     sgi_op_hold_bytes(op, params.n);
     return op;
 }

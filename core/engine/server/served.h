@@ -46,55 +46,14 @@ enum sgi_cap {
 typedef struct sgi_served_op_data {
     sgi_cluster_op_data shared;
 
-    /* ---- the call ---- */
-    const sgi_call_kind *kind;
-    /* the item that the operation runs, a counted reference; NULL = the application has
-     * removed the item */
-    sgi_item *item;
-    char *params; /* the params of the call: a JSON object, as the client sent it */
-    size_t params_len;
-    /* name of the tool or prompt, URI of the resource, or name of the item to complete;
-     * it stands behind the params in one block of memory */
-    char *item_name;
-    size_t block_size; /* number of bytes of this block */
-    /* the arguments of the call, inside own_arguments or params; empty = the arguments
-     * are the member of params */
-    sgi_json arguments;
-    /* JSON object with the arguments, which the operation owns; NULL = the arguments are
-     * in params */
-    char *own_arguments;
-    segue_call *call; /* the handler's handle; NULL = no handler runs */
+    /* ---- facts ---- */
+    uint32_t caps; /* the capabilities that the client has declared: a set of sgi_cap */
     /* true when the operation is in server->calls.waiting: it was interrupted, and waits
      * to run again (waiting_ops.h) */
     bool waits_to_run;
-    LIST_ENTRY(sgi_served_op_data) waiting;
-
-    /* ---- the caller ---- */
-    struct sgi_principal *who; /* a counted reference */
-    /* the rights (grant) that the request's access token gives, a counted reference; NULL
-     * = the request had no token */
-    struct sgi_grant *grant;
-    /* what the handler learns of the HTTP request that made the call (origin.h), a
-     * counted reference, until the call takes it; NULL = nothing */
-    struct sgi_origin *origin;
-    uint32_t caps;  /* the capabilities that the client has declared: a set of sgi_cap */
     bool is_scoped; /* the operation can use only the scopes that its `grant` contains */
-    /* number of the client that made the call (clients.h); 0 = none, or the clients are
-     * not watched */
-    uint64_t client;
-    /* the client that the application asks by this operation, outside of a request; NULL
-     * = the operation is not of this kind */
-    sgi_client *asks;
-    LIST_ENTRY(sgi_served_op_data) by_client;
     /* the principal's number of live tasks includes the operation */
     bool counted;
-    /* the mark of the session that made the call (session_mark.h); NULL = no session, or
-     * the server knows its caller */
-    char *session;
-
-    /* ---- how the operation is represented ---- */
-    /* the dialect of the task; NULL = the operation cannot be a task */
-    const sgi_srv_dialect *dialect;
     /* for a task with segments (SEP-1905): the segments are sent to the client while the
      * handler runs */
     bool streams;
@@ -108,6 +67,49 @@ typedef struct sgi_served_op_data {
     /* versions before 2026-07-28: a structuredContent that is not an object is left out
      * of the result */
     bool only_objects;
+
+    /* ---- the call ---- */
+    const sgi_call_kind *kind;
+    /* the item that the operation runs, a counted reference; NULL = the application has
+     * removed the item */
+    sgi_item *item;
+    /* the params of the call: a JSON object, as the client sent it; like item_name in
+     * op->text or in op->start */
+    const char *params;
+    size_t params_len;
+    /* name of the tool or prompt, URI of the resource, or name of the item to complete */
+    const char *item_name;
+    /* the arguments of the call, inside own_arguments or params; empty = the arguments
+     * are the member of params */
+    sgi_json arguments;
+    /* JSON object with the arguments, which the operation owns; NULL = the arguments are
+     * in params */
+    char *own_arguments;
+    segue_call *call; /* the handler's handle; NULL = no handler runs */
+    LIST_ENTRY(sgi_served_op_data) waiting; /* link in server->calls.waiting */
+
+    /* ---- the caller ---- */
+    struct sgi_principal *who; /* a counted reference */
+    /* the rights (grant) that the request's access token gives, a counted reference; NULL
+     * = the request had no token */
+    struct sgi_grant *grant;
+    /* what the handler learns of the HTTP request that made the call (origin.h), a
+     * counted reference, until the call takes it; NULL = nothing */
+    struct sgi_origin *origin;
+    /* number of the client that made the call (clients.h); 0 = none, or the clients are
+     * not watched */
+    uint64_t client;
+    /* the client that the application asks by this operation, outside of a request; NULL
+     * = the operation is not of this kind */
+    sgi_client *asks;
+    LIST_ENTRY(sgi_served_op_data) by_client;
+    /* the mark of the session that made the call (session_mark.h); NULL = no session, or
+     * the server knows its caller */
+    char *session;
+
+    /* ---- how the operation is represented ---- */
+    /* the dialect of the task; NULL = the operation cannot be a task */
+    const sgi_srv_dialect *dialect;
     /* the time to live that the client requested, in ms; 0 = the client requested none */
     int64_t asked_ttl_ms;
     int64_t poll_ms; /* the poll interval that clients get, in ms */
@@ -153,7 +155,10 @@ extern const struct sgi_log_observer sgi_server_observer;
 extern const struct sgi_cluster_observer sgi_server_cluster_observer;
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold);
 /* These functions write and read the server's part of the stored record
- * (served_record.c). */
+ * (served_record.c). sgi_served_moves_texts: op->text has the params and the name from
+ * now on, unless a handler that runs already may know the older ones. */
+sgi_str sgi_served_name(const sgi_op *op);
+bool sgi_served_moves_texts(sgi_op *op, const char *name, const char *data);
 void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw *w);
 segue_status sgi_served_op_from_record(sgi_committer *committer,
                                        const segue_store_record *record, sgi_json data,

@@ -1,5 +1,5 @@
 /* The JSON that the server writes into the stored record of an operation:
- * {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
+ * {"params","tool","question"?,"caps","task","dialect","streams","ttl","poll","by",
  * "scopes","session"}. "by" is the name of the owner, if the owner has a name. "scopes"
  * are the scopes that the owner's token had when the operation was made; a run after a
  * restart has the same rights. The token itself is not stored. "session" is the mark of
@@ -15,20 +15,25 @@
 /* number of bytes that usually suffice for all members except params */
 #define REST_ROOM 256
 
+/* A number that the record does not have is 0. */
 void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw *w)
 {
     sgi_buf_reserve(w->buf, op->served->params_len + REST_ROOM);
+    sgi_jw_member_raw(w, "params", (sgi_str){op->served->params, op->served->params_len});
     sgi_jw_member_string(w, "tool", sgi_str_of(op->served->item_name));
     if (sgi_call_is_question(op->served->kind))
         sgi_jw_member_int(w, "question", 1);
-    sgi_jw_member_raw(w, "params", (sgi_str){op->served->params, op->served->params_len});
-    sgi_jw_member_int(w, "caps", op->served->caps);
-    sgi_jw_member_int(w, "task", op->head.tasking);
+    if (op->served->caps)
+        sgi_jw_member_int(w, "caps", op->served->caps);
+    if (op->head.tasking)
+        sgi_jw_member_int(w, "task", op->head.tasking);
     if (op->served->dialect)
         sgi_jw_member_string(w, "dialect", sgi_str_of(op->served->dialect->name));
-    sgi_jw_member_int(w, "streams", op->served->streams);
+    if (op->served->streams)
+        sgi_jw_member_int(w, "streams", 1);
     sgi_jw_member_int(w, "ttl", op->ttl_ms);
-    sgi_jw_member_int(w, "poll", op->served->poll_ms);
+    if (op->served->poll_ms)
+        sgi_jw_member_int(w, "poll", op->served->poll_ms);
     if (op->served->who->name && sgi_utf8_valid(sgi_str_of(op->served->who->name), NULL))
         sgi_jw_member_string(w, "by", sgi_str_of(op->served->who->name));
     if (op->served->is_scoped)
@@ -39,6 +44,25 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
         op->served->lasting->form->write(op->served->lasting, w);
     sgi_op_session_write(op, w);
     memcpy(head->principal, op->served->who->digest, sizeof head->principal);
+}
+
+sgi_str sgi_served_name(const sgi_op *op)
+{
+    return sgi_str_of(op->served->item_name);
+}
+
+/* The params are the first member of the record. */
+bool sgi_served_moves_texts(sgi_op *op, const char *name, const char *data)
+{
+    sgi_served_op_data *served = op->served;
+    const char *params = data + sizeof "{\"params\":" - 1;
+    if (served->call)
+        return false; /* its handler may have pointers to them */
+    if (served->arguments.n && !served->own_arguments)
+        served->arguments.p = params + (served->arguments.p - served->params);
+    served->params = params;
+    served->item_name = name;
+    return true;
 }
 
 static int64_t number(sgi_json object, const char *name)

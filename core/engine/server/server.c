@@ -126,7 +126,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_server_ops *serving,
     LIST_INIT(&server->calls.waiting);
     TAILQ_INIT(&server->lingering.ops);
     sgi_map_init(&server->principals, &engine->env);
-    sgi_map_init(&server->by_key, &engine->env);
+    sgi_index_init(&server->by_key, &engine->env, &sgi_idempotency_keys);
     sgi_map_init(&server->rounds, &engine->env);
     sgi_map_init(&server->questions, &engine->env);
     segue_status status = make_seal(server);
@@ -175,7 +175,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->clients.by_number);
     sgi_principals_clear(&server->principals);
     sgi_map_free(&server->principals);
-    sgi_map_free(&server->by_key);
+    sgi_index_free(&server->by_key);
     sgi_map_free(&server->rounds);
     sgi_map_free(&server->questions);
     sgi_digest_ring_free(server->ended_sessions);

@@ -234,7 +234,7 @@ struct segue_server {
     sgi_map principals;
     sgi_usage use;
     sgi_server_counts counts;
-    sgi_map by_key;
+    sgi_index by_key; /* the operations with an idempotency key */
     /* the rounds (sgi_round) of plain calls that wait for answers; the key is the id of
      * the round */
     sgi_map rounds;
@@ -378,5 +378,10 @@ void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_st
                           sgi_found_fn found, void *user);
 void sgi_server_find_by_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
                             sgi_found_fn found, void *user);
+/* Returns the operation in memory that has this idempotency key; NULL = there is none. */
+sgi_op *sgi_server_op_with_key(const segue_server *server,
+                               const uint8_t key[SGI_DIGEST_SIZE]);
+/* The keys of the index `by_key`. */
+extern const sgi_index_keys sgi_idempotency_keys;
 
 #endif

@@ -174,7 +174,7 @@ void sgi_server_on_handle_freed(segue_server *server)
 
 void sgi_server_shut_down(segue_server *server)
 {
-    sgi_map_node *node;
+    const sgi_index_node *node;
     segue_call *call;
     sgi_server_ref(server);
     sgi_server_close(server);
@@ -185,8 +185,8 @@ void sgi_server_shut_down(segue_server *server)
     sgi_rounds_end_all(server);
     LIST_FOREACH(call, &server->calls.running, link)
         sgi_call_shut_down(call);
-    while ((node = sgi_map_any_node(&server->cluster.by_task)))
-        sgi_server_op_release(sgi_op_by_task(node));
+    while ((node = sgi_index_any_node(&server->cluster.by_task)))
+        sgi_server_op_release(sgi_op_of_task_node(node));
     /* Plain operations are in no map, so they are found through their calls. Each call
      * holds a reference to its operation. */
     for (call = LIST_FIRST(&server->calls.running); call;) {

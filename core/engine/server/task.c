@@ -31,13 +31,9 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, sgi_tasking taskin
 {
     sgi_tasking before = op->head.tasking;
     char id[SGI_OPERATION_TEXT + 1];
-    const sgi_mem *mem = sgi_engine_mem(op->engine);
     if (!sgi_engine_operation_text(op->engine, id) ||
         !sgi_engine_operation_id(op->engine, op->id))
         return SEGUE_E_FATAL;
-    op->task_id = sgi_text_dup(mem, sgi_str_of(id));
-    if (!op->task_id)
-        return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && tasking != SGI_TASKING_YES && !op->key)
         /* the dialect limits how long a lasting call (its client can leave and come back)
@@ -45,10 +41,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, sgi_tasking taskin
         op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->head.tasking = tasking;
-    segue_status status = sgi_op_turn_into_stored(op);
+    segue_status status = sgi_op_turn_into_stored(op, sgi_str_of(id));
     if (status != SEGUE_OK) {
-        sgi_text_free(mem, op->task_id);
-        op->task_id = NULL;
         op->head.tasking = before;
         return status;
     }

@@ -120,9 +120,9 @@ segue_status sgi_tool_result_needs_check(const segue_call *call,
         sgi_op_server(op)->stage == SGI_SERVER_DEAD)
         return SEGUE_OK;
     if (!(content && content->structured.len)) {
-        if (op->head.structured_lost)
+        if (op->head.result->structured_lost)
             return SEGUE_E_NOMEM;
-        if (!op->head.structured)
+        if (!op->head.result->structured)
             return SEGUE_E_INVALID;
     }
     return sgi_op_server(op)->options.on_validate ? SEGUE_E_STATE : SEGUE_OK;
@@ -136,7 +136,8 @@ static sgi_json structured_of(const segue_call *call)
     TAILQ_FOREACH(entry, &call->closing, link)
         if (entry->kind == SGI_ENTRY_FIELDS)
             return sgi_json_get((sgi_json){entry->data, entry->len}, "structuredContent");
-    return (sgi_json){call->op->head.structured, call->op->head.structured_len};
+    return (sgi_json){call->op->head.result->structured,
+                      call->op->head.result->structured_len};
 }
 
 void sgi_tool_check_fail_result(segue_call *call, const char *why)

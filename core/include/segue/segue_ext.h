@@ -546,6 +546,9 @@ typedef struct segue_store_record {
                            INT64_MAX = never */
     const char *data;   /* bytes whose meaning the store does not know */
     size_t data_len;
+    void *shared; /* for the stores of this library; a store of an application
+                           ignores it when it gets a record, and sets it to NULL when it
+                           gives one */
 } segue_store_record;
 
 /* One entry of an operation's log. Entries never change. */

@@ -397,8 +397,8 @@ static segue_status note(sgi_lasting_call *lasting, sgi_str message)
     sgi_op *op = lasting->op;
     const sgi_droppable_entries *notes = &sgi_resumable_at(lasting)->notes;
     if (sgi_op_handler_must_wait(op) ||
-        message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
-        notes->all_bytes > 2 * op->limits.max_log_bytes)
+        message.n > 2 * op->committer->limits.max_log_bytes - notes->all_bytes ||
+        notes->all_bytes > 2 * op->committer->limits.max_log_bytes)
         /* there is no room, so this note (a progress or log message) is dropped; a later
          * note has newer information */
         return SEGUE_OK;
@@ -412,7 +412,7 @@ static void joined(sgi_lasting_call *lasting, const sgi_entry *entry)
     bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
     if (entry->kind == SGI_ENTRY_PRESENCE)
         sgi_resumable_note_presence(r, entry);
-    size_t group = r->lasting.op->limits.max_log_bytes / NOTE_GROUPS;
+    size_t group = r->lasting.op->committer->limits.max_log_bytes / NOTE_GROUPS;
     if (entry->kind == SGI_ENTRY_SEGMENT && r->lasting.pieces)
         sgi_droppable_entries_add(&r->pieces, entry->seq, entry->len,
                                   group < PIECE_GROUP ? group : PIECE_GROUP);

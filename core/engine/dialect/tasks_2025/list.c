@@ -265,9 +265,8 @@ static void look(listing *list)
             chunk_done(list);
             return;
         }
-        sgi_map_node *node = sgi_map_find(&list->server->cluster.by_task,
-                                          sgi_str_of(found->record.task_id));
-        const sgi_op *op = sgi_op_by_task(node);
+        const sgi_op *op = sgi_cluster_known_task(&list->server->cluster,
+                                                  sgi_str_of(found->record.task_id));
         bool listed = is_listed(list, op, &found->record);
         if (listed && list->shown == (page < PAGE_MAX ? page : PAGE_MAX)) {
             list->more = true;

@@ -208,8 +208,9 @@ void sgi_segments_answer_pull(sgi_reply *reply, sgi_op *op, uint64_t after)
     /* Segment n has the position n in the log or a later one, so reading can begin there.
      * The last response also needs the fields, which may have an earlier position. */
     uint64_t from = after < newest ? after : newest;
-    if (fetch->whole && op->head.first_fields && op->head.first_fields <= from)
-        from = op->head.first_fields - 1;
+    if (fetch->whole && op->head.result->first_fields &&
+        op->head.result->first_fields <= from)
+        from = op->head.result->first_fields - 1;
     sgi_reader_init(&fetch->reader, op, from, read_more);
     fetch->reader.tells = true;
     read_more(&fetch->reader);
