@@ -282,9 +282,9 @@ export type ListenOptions = Members<{
      * by default.
      */
     boardPath: string;
-    /** Whether the task board changes nothing. */
+    /** Whether the task board changes nothing; false by default. */
     boardReadOnly: boolean;
-    /** Whether the task board hides what clients and tools have said. */
+    /** Whether the task board hides what clients and tools have said; false by default. */
     boardRedact: boolean;
 }>;
 

@@ -73,7 +73,7 @@ const ARGUMENTS: Record<string, string[]> = {
     segue_session_options: [],
     segue_request_options: [],
     segue_http_options: ["user", "freeUser", "onHeaders"],
-    segue_listen_options: ["bearer"],
+    segue_listen_options: ["bearer", "boardStore"],
     segue_oauth_options: [
         ...["user", "freeUser", "onAuthorize", "onAssertion", "onLoad", "onSave"],
     ],

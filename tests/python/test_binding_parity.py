@@ -74,7 +74,7 @@ ARGUMENTS = {
     "segue_session_options": set(),
     "segue_request_options": set(),
     "segue_http_options": {"user", "free_user", "on_headers"},
-    "segue_listen_options": {"bearer"},
+    "segue_listen_options": {"bearer", "board_store"},
     "segue_oauth_options": {
         *("user", "free_user"),
         *("on_authorize", "on_assertion", "on_load", "on_save"),

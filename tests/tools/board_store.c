@@ -1,4 +1,4 @@
-/* Fills a store for tests and pictures of the task board, as a server does that then dies:
+/* Fills a store for tests and pictures of the task board, like a server that then dies:
  *
  *   board_store STORE TASKS SEGMENTS
  *

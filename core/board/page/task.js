@@ -62,7 +62,8 @@ class Task extends HTMLElement {
                 this.heading, this.badge, this.#actions()),
             this.facts, this.message, this.banner,
             el("div", { class: "columns" },
-                el("div", { class: "left" }, this.asked, this.#output()),
+                el("div", { class: "left", tabindex: "0", role: "region",
+                    "aria-label": "Output of the task" }, this.asked, this.#output()),
                 el("div", { class: "right", tabindex: "0", role: "region",
                     "aria-label": "About the task" },
                 panel("Time line", this.line), panel("Arguments", this.args),
@@ -167,7 +168,7 @@ class Task extends HTMLElement {
         this.cancelButton.hidden = !live || api.about.readOnly;
         this.removeButton.hidden = live || api.about.readOnly;
         this.message.textContent = summary.statusMessage ?? "";
-        this.message.hidden = !summary.statusMessage;
+        this.message.hidden = !summary.statusMessage || status === "completed";
         this.args.textContent = summary.params
             ? JSON.stringify(summary.params.arguments ?? {}, null, 2) : "hidden";
         this.#drawResult();
