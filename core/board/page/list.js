@@ -1,6 +1,6 @@
 // <segue-list>: the tasks of a store by status, tool, principal and age.
 
-import { age, badge, count, el, plural, STATUSES, statusName }
+import { age, badge, count, el, plural, STATUSES, statusName, time }
     from "./parts.js";
 import { hashOf } from "./routes.js";
 import "./rows.js";
@@ -123,7 +123,7 @@ class List extends HTMLElement {
         segments.textContent = summary ? count(summary.segments) : "";
         segments.title = summary ? plural(summary.segments, "segment") : "";
         old.textContent = age(row.created);
-        old.title = new Date(row.created).toLocaleString();
+        old.title = time(row.created);
     }
 
     #moved() {
@@ -151,6 +151,14 @@ class List extends HTMLElement {
             .toLowerCase().includes(q.toLowerCase());
     }
 
+    // Called when the list has changed.
+    #drawNames() {
+        if (this.named === this.tasks.rows) return;
+        this.named = this.tasks.rows;
+        this.#fill(this.tool, this.#names("tool", "All tools"));
+        this.#fill(this.by, this.#names("by", "All principals"));
+    }
+
     #names(name, all) {
         const names = [...new Set(this.tasks.rows.map((row) => row[name]))]
             .filter(Boolean).sort();
@@ -174,8 +182,7 @@ class List extends HTMLElement {
             number.textContent = count(numbers.get(status) ?? 0);
             chip.setAttribute("aria-pressed", (filter.status ?? "") === status);
         }
-        this.#fill(this.tool, this.#names("tool", "All tools"));
-        this.#fill(this.by, this.#names("by", "All principals"));
+        this.#drawNames();
         for (const name of ["tool", "by", "age"]) this[name].value = filter[name] ?? "";
         this.rows.setCount(this.#shown.length);
         this.#tell();

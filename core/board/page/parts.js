@@ -40,8 +40,16 @@ export function badge(status) {
     return el("span", { class: `badge ${status}` }, statusName(status));
 }
 
+// Making a formatter takes long, so each one is made once.
+const NUMBERS = new Intl.NumberFormat("en");
+const TIMES = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+
 export function count(number) {
-    return number.toLocaleString("en");
+    return NUMBERS.format(number);
+}
+
+export function time(at) {
+    return TIMES.format(at);
 }
 
 export function bytes(number) {

@@ -3,7 +3,7 @@
 
 import { api } from "./api.js";
 import { badge, bytes, clock, confirmed, copy, count, duration, el, isLive, notice, plural,
-    preview, statusOf } from "./parts.js";
+    preview, statusOf, time } from "./parts.js";
 import { hashOf } from "./routes.js";
 import { Log } from "./tasks.js";
 import { timelineOf } from "./timeline.js";
@@ -181,6 +181,8 @@ class Task extends HTMLElement {
             ["result", "error", "cancelled", "expired"].includes(e.kind));
         this.resultPanel.hidden = !end;
         if (!end) return;
+        if (this.resultPanel.dataset.of === String(end.seq)) return;
+        this.resultPanel.dataset.of = end.seq;
         const fields = {};
         for (const entry of this.log.entries)
             if (entry.kind === "fields") Object.assign(fields, entry.data);
@@ -198,7 +200,7 @@ class Task extends HTMLElement {
             ["Id", el("button", { class: "mono plain", title: "Copy the id",
                 onclick: () => copy(this.taskId, "the id") }, this.taskId)],
             ["Principal", summary.by ?? "anonymous"],
-            ["Made", new Date(made).toLocaleString()],
+            ["Made", time(made)],
             [log.ended ? "Took" : "Runs for", duration(until - made)],
             ["Segments", count(sum)],
             ["Log", bytes(summary.bytes)],
@@ -250,7 +252,7 @@ class Task extends HTMLElement {
                 ? el("a", { href: hashOf({ task: this.taskId, at: step.seq }) }, step.text)
                 : el("span", {}, step.text);
             return el("li", { class: step.kind }, text,
-                el("span", { class: "muted", title: new Date(step.at).toLocaleString() },
+                el("span", { class: "muted", title: time(step.at) },
                     `+${duration(step.at - begin)}`));
         }));
     }

@@ -18,10 +18,14 @@ const TEXTS = {
     expired: () => "Expired",
 };
 
+function momentOf(entry) {
+    return { at: Date.parse(entry.at), seq: entry.seq };
+}
+
 function stepOf(entry) {
     const text = entry.kind === "status" && entry.data?.statusMessage
         ? entry.data.statusMessage : TEXTS[entry.kind]?.(entry);
-    return text && { text, kind: entry.kind, at: Date.parse(entry.at), seq: entry.seq };
+    return text && { text, kind: entry.kind, ...momentOf(entry) };
 }
 
 export function timelineOf(summary, entries) {
@@ -29,10 +33,8 @@ export function timelineOf(summary, entries) {
     let run = null; // a run of segments
     for (const entry of entries) {
         if (entry.kind === "segment") {
-            const at = Date.parse(entry.at);
-            if (!run) steps.push(run = { kind: "segment", seq: entry.seq, at, sum: 0 });
+            if (!run) steps.push(run = { kind: "segment", ...momentOf(entry), sum: 0 });
             run.sum++;
-            run.text = plural(run.sum, "segment");
             continue;
         }
         const step = stepOf(entry);
@@ -40,6 +42,7 @@ export function timelineOf(summary, entries) {
         run = null;
         steps.push(step);
     }
+    for (const step of steps) if (step.sum) step.text = plural(step.sum, "segment");
     if (steps.length <= MOST) return steps;
     const left = steps.length - MOST;
     steps.splice(MOST / 2, left,
