@@ -64,6 +64,6 @@ test("a mounted app has one, and it may be closed", { timeout }, async () => {
 test("the options are checked", { timeout }, async () => {
     const server = simple();
     await assert.rejects(server.listenHttp({ boardPath: "board" }), /begin with \//);
-    await assert.rejects(server.listenHttp({ boardRedact: true }), /need board_path/);
+    await assert.rejects(server.listenHttp({ boardRedact: true }), /need boardPath/);
     await server.close();
 });

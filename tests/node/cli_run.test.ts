@@ -220,6 +220,7 @@ test("run says what is wrong", { timeout }, async (context) => {
         [["x.mjs"], /Cannot find module .*none\.mjs/, 'import "./none.mjs";'],
         [["server.mjs", "--tokens", "t"], /--tokens needs --http/],
         [["server.mjs", "--metrics-path", "/m"], /--metrics-path needs --http/],
+        [["server.mjs", "--board-path", "/b"], /--board-path needs --http/],
         [["server.mjs", "--http", "nowhere"], /has to be host:port/],
         [["server.mjs", "--drain", "soon"], /'soon' is no number of seconds/],
         [["server.mjs", "--unknown"], /Unknown option '--unknown'/],

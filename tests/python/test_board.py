@@ -74,9 +74,9 @@ def test_the_options_are_checked() -> None:
     server = simple()
 
     async def work() -> None:
-        with pytest.raises(ValueError, match="begin with /"):
+        with pytest.raises(segue.Error, match="begin with /"):
             await server.serving("127.0.0.1:0", board_path="board").start()
-        with pytest.raises(ValueError, match="need board_path"):
+        with pytest.raises(segue.Error, match="need board_path"):
             await server.serving("127.0.0.1:0", board_redact=True).start()
 
     run(work)

@@ -125,6 +125,7 @@ TWO = "import segue\na = segue.Server()\nb = segue.Server()\n"
         ("x.py", "exit()", [], "x.py ended itself (sys.exit)"),
         ("x.py", SERVER, ["--tokens", "t"], "--tokens needs --http"),
         ("x.py", SERVER, ["--metrics-path", "/m"], "--metrics-path needs --http"),
+        ("x.py", SERVER, ["--board-path", "/b"], "--board-path needs --http"),
         ("x.py", SERVER, ["--http", "nowhere"], "has to be host:port"),
         (
             "x.py",

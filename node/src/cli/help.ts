@@ -30,6 +30,7 @@ ${FILE}\
 ${SERVED}\
   --metrics-path PATH
                      Path of the metrics for Prometheus. Default: none.
+  --board-path PATH  Path of the task board, a web page. Default: none.
   --tokens FILE      Require a token of this file. A line is a principal and the
                      SHA-256 of its token.
   --host NAME        Allowed name in Host; may be repeated; * = any.

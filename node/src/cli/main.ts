@@ -19,6 +19,7 @@ const OPTIONS: { readonly [command: string]: NonNullable<ParseArgsConfig["option
         ...SERVED,
         http: text,
         "metrics-path": text,
+        "board-path": text,
         tokens: text,
         host: many,
         origin: many,
@@ -43,6 +44,7 @@ interface Given {
     readonly drain?: string;
     readonly http?: string;
     readonly "metrics-path"?: string;
+    readonly "board-path"?: string;
     readonly tokens?: string;
     readonly host?: string[];
     readonly origin?: string[];
@@ -61,6 +63,7 @@ interface Given {
 const OVER_HTTP = [
     "path",
     "metrics-path",
+    "board-path",
     "host",
     "origin",
     "tokens",
@@ -80,6 +83,7 @@ function wishOf(given: Given, http: string | undefined): Wish {
         store: given.store,
         path: given.path,
         metricsPath: given["metrics-path"],
+        boardPath: given["board-path"],
         tokensFile: given.tokens,
         hosts: given.host,
         origins: given.origin,

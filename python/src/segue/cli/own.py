@@ -49,6 +49,14 @@ MetricsPath = Annotated[
         help="Path of the metrics for Prometheus. Default: none.",
     ),
 ]
+BoardPath = Annotated[
+    str | None,
+    typer.Option(
+        "--board-path",
+        metavar="PATH",
+        help="Path of the task board, a web page. Default: none.",
+    ),
+]
 Tokens = Annotated[
     Path | None,
     typer.Option(
@@ -113,6 +121,7 @@ def run_command(
     store: Store = None,
     path: PathOption = None,
     metrics_path: MetricsPath = None,
+    board_path: BoardPath = None,
     tokens: Tokens = None,
     host: HostNames = None,
     origin: Origins = None,
@@ -128,6 +137,7 @@ def run_command(
         store=store,
         path=path,
         metrics_path=metrics_path,
+        board_path=board_path,
         tokens_file=_text(tokens),
         hosts=host,
         origins=origin,

@@ -27,6 +27,7 @@ __all__ = ["Wish", "check", "guarded", "quiet_output", "serve", "show_failure"]
 _OVER_HTTP = {
     "path": "--path",
     "metrics_path": "--metrics-path",
+    "board_path": "--board-path",
     "hosts": "--host",
     "origins": "--origin",
     "tokens_file": "--tokens",
