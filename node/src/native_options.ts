@@ -284,7 +284,7 @@ export type ListenOptions = Members<{
     boardPath: string;
     /** Whether the task board changes nothing; false by default. */
     boardReadOnly: boolean;
-    /** Whether the task board hides what clients and tools have said; false by default. */
+    /** Whether the board hides what clients and tools have said; false by default. */
     boardRedact: boolean;
 }>;
 
