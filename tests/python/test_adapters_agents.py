@@ -148,6 +148,7 @@ def test_broken_arguments_go_to_the_model(said: str) -> None:
         ("langchain", "langchain_core", "langchain-core"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai-slim"),
         ("openai_agents", "agents", "openai-agents"),
+        ("opentelemetry", "opentelemetry", "opentelemetry-api"),
     ],
 )
 def test_a_framework_that_is_missing(module: str, blocked: str, package: str) -> None:

@@ -1,0 +1,117 @@
+/**
+ * Traces of OpenTelemetry: spans around the calls of a server, and the trace of a caller.
+ *
+ *     server.use(traceCalls());
+ *     const result = await session.call("build", {}, { meta: traceMeta() });
+ *
+ * The trace of a call is kept with its task. A server that goes on with the task after a
+ * crash runs the handler in a new span of the same trace.
+ */
+
+import type { Attributes, Context, Span, TracerProvider } from "@opentelemetry/api";
+import type { Call, Middleware, Proceed } from "../server/layers.js";
+import { framework } from "./calls.js";
+
+type Api = typeof import("@opentelemetry/api");
+
+// The members of `_meta` that carry a trace (MCP, "Trace context").
+const NAMES = ["traceparent", "tracestate", "baggage"];
+// The attribute with the name of what is used, by method, as the semantic conventions for
+// MCP define it.
+const TARGETS: Readonly<Record<string, string>> = {
+    "tools/call": "gen_ai.tool.name",
+    "prompts/get": "gen_ai.prompt.name",
+    "resources/read": "mcp.resource.uri",
+};
+
+function api(): Api {
+    return framework("opentelemetry", "@opentelemetry/api", () =>
+        require("@opentelemetry/api"),
+    );
+}
+
+/**
+ * Returns the trace of the current span as members of `_meta`, for the `meta` of a call.
+ * Without a span it is empty.
+ */
+export function traceMeta(): Record<string, string> {
+    const { context, propagation } = api();
+    const carrier: Record<string, string> = {};
+    propagation.inject(context.active(), carrier);
+    return Object.fromEntries(
+        Object.entries(carrier).filter(([name]) => NAMES.includes(name)),
+    );
+}
+
+/** The caller's context: of `_meta`, else that of the current span, else of the headers. */
+function parentOf(call: Call, { context, propagation, trace }: Api): Context {
+    const told: Record<string, string> = {};
+    const { meta, headers } = call.context;
+    for (const name of NAMES) {
+        const value = meta[name];
+        if (typeof value === "string") told[name] = value;
+    }
+    const active = context.active();
+    if (told.traceparent) return propagation.extract(active, told);
+    if (trace.getSpan(active)) return active;
+    for (const name of NAMES) {
+        const value = headers.get(name);
+        if (value !== null) told[name] = value;
+    }
+    return propagation.extract(active, told);
+}
+
+function attributesOf(call: Call): Attributes {
+    const found: Attributes = { "mcp.method.name": call.method };
+    const target = TARGETS[call.method];
+    if (target && call.name) found[target] = call.name;
+    if (call.method === "tools/call") {
+        found["gen_ai.operation.name"] = "execute_tool";
+        found["segue.resumed"] = call.context.resumed !== undefined;
+    }
+    return found;
+}
+
+/** Runs the rest in the span, and ends the span. */
+async function finish(span: Span, proceed: Proceed, { SpanStatusCode }: Api) {
+    try {
+        const value = await proceed();
+        if ((value as { isError?: unknown } | undefined)?.isError === true) {
+            span.setAttribute("error.type", "tool_error");
+            span.setStatus({ code: SpanStatusCode.ERROR });
+        }
+        return value;
+    } catch (error) {
+        const name = error instanceof Error ? error.name : typeof error;
+        span.setAttribute("error.type", name);
+        span.recordException(error instanceof Error ? error : String(error));
+        span.setStatus({ code: SpanStatusCode.ERROR });
+        throw error;
+    } finally {
+        span.end();
+    }
+}
+
+/**
+ * A middleware that makes a span for each call, until its handler has ended. The span has
+ * the kind SERVER and the name "tools/call NAME". It is current while the handler runs.
+ * Its attributes are those of the semantic conventions for MCP, and `segue.resumed`: true
+ * when the handler runs again after a crash.
+ *
+ * @param options.tracerProvider Default: the global provider of OpenTelemetry.
+ * @throws Error when `@opentelemetry/api` is not installed.
+ */
+export function traceCalls(
+    options: { tracerProvider?: TracerProvider | undefined } = {},
+): Middleware {
+    const otel = api();
+    const provider = options.tracerProvider ?? otel.trace.getTracerProvider();
+    const tracer = provider.getTracer("segue");
+    return (call, proceed) =>
+        tracer.startActiveSpan(
+            `${call.method} ${call.name}`.trimEnd(),
+            { kind: otel.SpanKind.SERVER, attributes: attributesOf(call) },
+            parentOf(call, otel),
+            (span) => finish(span, proceed, otel),
+        );
+}

@@ -1,0 +1,205 @@
+"""Spans of OpenTelemetry, with the exporter of its own SDK that keeps spans in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import segue
+from segue import testing
+from segue.adapters import opentelemetry
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Traced:
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.tracer = self.provider.get_tracer("client")
+
+    def server(self) -> segue.Server:
+        server = segue.Server("traced")
+        server.use(opentelemetry.trace_calls(self.provider))
+        return server
+
+    def spans(self, name: str) -> list[ReadableSpan]:
+        return [one for one in self.exporter.get_finished_spans() if one.name == name]
+
+    def span(self, name: str) -> ReadableSpan:
+        (one,) = self.spans(name)
+        return one
+
+
+@pytest.fixture
+def traced() -> Iterator[Traced]:
+    one = Traced()
+    yield one
+    one.provider.shutdown()
+
+
+def run(work: Any) -> None:
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_the_span_of_a_call_is_a_child_of_the_callers(traced: Traced, era: Any) -> None:
+    server = traced.server()
+
+    @server.tool
+    async def price(item: str) -> str:
+        with traced.tracer.start_as_current_span("inside"):
+            return item
+
+    @server.tool
+    def plain() -> str:
+        with traced.tracer.start_as_current_span("on a thread"):
+            return "done"
+
+    async def work() -> None:
+        async with segue.connect(server, era=era) as session:
+            with traced.tracer.start_as_current_span("caller") as caller:
+                meta = opentelemetry.trace_meta()
+                await session.call("price", item="tea", meta=meta)
+                await session.call("plain", meta=meta)
+            wanted = caller.get_span_context()
+            for name, inner in (("price", "inside"), ("plain", "on a thread")):
+                span = traced.span(f"tools/call {name}")
+                assert span.parent is not None
+                assert span.parent.span_id == wanted.span_id
+                assert span.context.trace_id == wanted.trace_id
+                assert span.kind == trace.SpanKind.SERVER
+                below = traced.span(inner).parent
+                assert below is not None
+                assert below.span_id == span.context.span_id
+            assert attributes(traced.span("tools/call price")) == {
+                "mcp.method.name": "tools/call",
+                "gen_ai.tool.name": "price",
+                "gen_ai.operation.name": "execute_tool",
+                "segue.resumed": False,
+            }
+
+    run(work)
+
+
+def test_without_a_span_there_is_no_trace(traced: Traced) -> None:
+    server = traced.server()
+
+    @server.tool
+    async def price() -> str:
+        return "1"
+
+    @server.resource("note://all")
+    async def notes() -> str:
+        return "none"
+
+    @server.prompt
+    async def ask() -> str:
+        return "why?"
+
+    async def work() -> None:
+        assert opentelemetry.trace_meta() == {}
+        async with segue.connect(server) as session:
+            await session.call("price", meta=opentelemetry.trace_meta())
+            await session.call("price", meta={"traceparent": "nonsense"})
+            await session.call("price", meta={"traceparent": 7})
+            await session.read_resource("note://all")
+            await session.get_prompt("ask")
+        assert [one.parent for one in traced.spans("tools/call price")] == [None] * 3
+        read = attributes(traced.span("resources/read note://all"))
+        assert read["mcp.resource.uri"] == "note://all"
+        assert attributes(traced.span("prompts/get ask"))["gen_ai.prompt.name"] == "ask"
+
+    run(work)
+
+
+def test_a_failure_is_an_error_of_the_span(traced: Traced) -> None:
+    server = traced.server()
+
+    @server.tool
+    async def broken() -> str:
+        raise ValueError("secret")
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            with pytest.raises(segue.ToolError):
+                await session.call("broken")
+        span = traced.span("tools/call broken")
+        assert span.status.status_code == trace.StatusCode.ERROR
+        assert attributes(span)["error.type"] == "ValueError"
+        assert [event.name for event in span.events] == ["exception"]
+
+    run(work)
+
+
+def test_a_header_carries_the_trace_too(traced: Traced) -> None:
+    server = traced.server()
+
+    @server.tool
+    async def price() -> str:
+        return "1"
+
+    async def work() -> None:
+        async with testing.Lab() as lab:
+            served = await lab.serve(server)
+            session = await served.connect(headers={"traceparent": PARENT})
+            await session.call("price")
+        parent = traced.span("tools/call price").parent
+        assert parent is not None
+        assert f"{parent.trace_id:032x}" in PARENT
+        assert f"{parent.span_id:016x}" in PARENT
+
+    run(work)
+
+
+def test_work_after_a_crash_joins_the_trace(traced: Traced, tmp_path: Path) -> None:
+    server = traced.server()
+    begun = asyncio.Event()
+
+    @server.tool(task="must", restartable=True)
+    async def job(ctx: segue.Context) -> str:
+        await ctx.checkpoint("here")
+        begun.set()
+        if ctx.resumed is None:
+            await asyncio.sleep(60)
+        return "done"
+
+    async def work() -> None:
+        lab = testing.Lab()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(lab.aclose)
+            served = await lab.serve(server, store=str(tmp_path / "tasks.db"))
+            session = await served.connect()
+            with traced.tracer.start_as_current_span("caller") as caller:
+                meta = opentelemetry.trace_meta()
+                task = asyncio.ensure_future(session.call("job", meta=meta))
+            await begun.wait()
+            await served.kill()
+            await served.start()
+            assert (await task).text == "done"
+            wanted = caller.get_span_context()
+            again = [
+                one
+                for one in traced.spans("tools/call job")
+                if attributes(one)["segue.resumed"]
+            ]
+            assert len(again) == 1
+            assert again[0].context.trace_id == wanted.trace_id
+            assert again[0].parent is not None
+            assert again[0].parent.span_id == wanted.span_id
+
+    run(work)
