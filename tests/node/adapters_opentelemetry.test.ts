@@ -1,4 +1,4 @@
-/** Spans of OpenTelemetry, with the exporter of its own SDK that keeps spans in memory. */
+/** Spans of OpenTelemetry, with its SDK's exporter that keeps spans in memory. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -43,7 +43,7 @@ export function traceMeta(): Record<string, string> {
     );
 }
 
-/** The caller's context: of `_meta`, else that of the current span, else of the headers. */
+/** The caller's context: of `_meta`, else of the current span, else of the headers. */
 function parentOf(call: Call, { context, propagation, trace }: Api): Context {
     const told: Record<string, string> = {};
     const { meta, headers } = call.context;
