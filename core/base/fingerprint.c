@@ -2,18 +2,25 @@
 
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
-static uint64_t read_word(const uint8_t *at)
+/* Words are stored with their lowest byte first. Compilers make one load or store of each
+ * function in this form. */
+static inline uint64_t read_word(const uint8_t *at)
 {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; i++)
-        word |= (uint64_t)at[i] << (8 * i);
-    return word;
+    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+           (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+           (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
 }
 
-static void write_word(uint8_t *at, uint64_t word)
+static inline void write_word(uint8_t *at, uint64_t word)
 {
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(word >> (8 * i));
+    at[0] = (uint8_t)word;
+    at[1] = (uint8_t)(word >> 8);
+    at[2] = (uint8_t)(word >> 16);
+    at[3] = (uint8_t)(word >> 24);
+    at[4] = (uint8_t)(word >> 32);
+    at[5] = (uint8_t)(word >> 40);
+    at[6] = (uint8_t)(word >> 48);
+    at[7] = (uint8_t)(word >> 56);
 }
 
 /* The state of SipHash, which is passed by value, so that it stays in registers. */

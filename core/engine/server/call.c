@@ -66,8 +66,9 @@ segue_status sgi_call_start(sgi_op *op, bool again)
 static void stop_holding_turn(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
-    if (call->turn)
-        sgi_engine_clear_timer(engine, &call->turn->timer);
+    if (!call->turn)
+        return;
+    sgi_engine_clear_timer(engine, &call->turn->timer);
     sgi_free(sgi_engine_mem(engine), call->turn, sizeof *call->turn);
     call->turn = NULL;
 }
@@ -82,7 +83,8 @@ static void free_parts(segue_call *call)
     }
     if (call->earlier)
         sgi_free(mem, call->earlier, sizeof *call->earlier + call->earlier->len);
-    sgi_free(mem, call->events, sizeof *call->events);
+    if (call->events)
+        sgi_free(mem, call->events, sizeof *call->events);
     stop_holding_turn(call);
 }
 
