@@ -47,12 +47,12 @@ static uint64_t add_call(uint64_t hash, const segue_call *call)
         return add(hash, 1);
     hash = add(hash, (uint64_t)call->refs);
     hash = add(hash, (uint64_t)(call->held | call->invoke_due << 1 | call->turned << 2 |
-                                (call->events != NULL) << 3 | call->cancelled << 4 |
+                                call->watched << 3 | call->cancelled << 4 |
                                 call->cancel_due << 5 | call->wants_drain << 6 |
                                 call->drain_due << 7 | (call->earlier != NULL) << 8 |
                                 call->is_closing << 9 | call->check_due << 10 |
                                 call->ready.queued << 11));
-    return add(hash, call->events && call->events->free_user);
+    return add(hash, call->events.free_user != NULL);
 }
 
 static uint64_t add_inputs(uint64_t hash, const sgi_op *op)

@@ -83,8 +83,6 @@ static void free_parts(segue_call *call)
     }
     if (call->earlier)
         sgi_free(mem, call->earlier, sizeof *call->earlier + call->earlier->len);
-    if (call->events)
-        sgi_free(mem, call->events, sizeof *call->events);
     stop_holding_turn(call);
 }
 
@@ -134,9 +132,8 @@ sgi_op_question *sgi_call_due_answer(const segue_call *call)
 
 bool sgi_call_checkpoint_is_due(const segue_call *call)
 {
-    return call->checkpoint && call->events && call->events->on_checkpoint &&
-           !call->lost && !sgi_op_is_broken(call->op) &&
-           call->checkpoint <= sgi_op_horizon(call->op);
+    return call->checkpoint && call->events.on_checkpoint && !call->lost &&
+           !sgi_op_is_broken(call->op) && call->checkpoint <= sgi_op_horizon(call->op);
 }
 
 /* True when the handler waits for the answer to a question. The question may not be sent
@@ -243,12 +240,10 @@ void sgi_call_release_by_op(segue_call *call)
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events)
 {
-    if (call->events)
+    if (call->watched)
         return SEGUE_E_STATE;
-    call->events = sgi_alloc(sgi_engine_mem(call->handle.engine), sizeof *call->events);
-    if (!call->events)
-        return SEGUE_E_NOMEM;
-    *call->events = *events;
+    call->watched = true;
+    call->events = *events;
     call->cancel_due = call->cancelled;
     if (call->cancel_due || sgi_call_checkpoint_is_due(call))
         sgi_call_queue_events(call);

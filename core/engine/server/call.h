@@ -42,6 +42,7 @@ struct segue_call {
     /* the first turn of the handler is over (on_call has returned, or the handler has
      * ended its turn), and the reply that waited for this was notified */
     bool turned;
+    bool watched; /* `events` is set */
     bool cancelled;
     bool cancel_due;
     bool check_due;
@@ -73,7 +74,7 @@ struct segue_call {
     /* what the handler learns of the HTTP request that made the call (origin.h), a
      * counted reference; NULL = nothing */
     sgi_origin *origin;
-    segue_call_events *events; /* NULL = the handler does not watch the call */
+    segue_call_events events;
     sgi_decoded_argument *decoded;
 };
 

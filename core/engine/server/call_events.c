@@ -37,10 +37,10 @@ static void run_cancel(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
     call->cancel_due = false;
-    if (!call->events || !call->events->on_cancel || !call->held)
+    if (!call->events.on_cancel || !call->held)
         return;
     sgi_user_code_begin(engine);
-    call->events->on_cancel(call->events->user, call);
+    call->events.on_cancel(call->events.user, call);
     sgi_user_code_end(engine);
 }
 
@@ -48,10 +48,10 @@ static void run_drain(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
     call->drain_due = false;
-    if (!call->events || !call->events->on_drain || !call->held)
+    if (!call->events.on_drain || !call->held)
         return;
     sgi_user_code_begin(engine);
-    call->events->on_drain(call->events->user, call);
+    call->events.on_drain(call->events.user, call);
     sgi_user_code_end(engine);
 }
 
@@ -59,10 +59,10 @@ static void run_checkpoint(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
     call->checkpoint = 0;
-    if (!call->events || !call->events->on_checkpoint || !call->held)
+    if (!call->events.on_checkpoint || !call->held)
         return;
     sgi_user_code_begin(engine);
-    call->events->on_checkpoint(call->events->user, call);
+    call->events.on_checkpoint(call->events.user, call);
     sgi_user_code_end(engine);
 }
 
@@ -99,9 +99,9 @@ static bool is_over(const segue_call *call)
 static void run_free_user(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
-    segue_free_fn fn = call->events->free_user;
-    call->events->free_user = NULL;
-    sgi_user_data_free(engine, fn, call->events->user);
+    segue_free_fn fn = call->events.free_user;
+    call->events.free_user = NULL;
+    sgi_user_data_free(engine, fn, call->events.user);
 }
 
 /* Runs one due event of the call. Returns false when no event is due. */
@@ -120,7 +120,7 @@ static bool deliver_one(segue_call *call)
         run_checkpoint(call);
     else if (call->drain_due)
         run_drain(call);
-    else if (is_over(call) && call->events && call->events->free_user)
+    else if (is_over(call) && call->watched && call->events.free_user)
         run_free_user(call);
     else
         return false;
@@ -205,7 +205,7 @@ void sgi_call_free(segue_call *call)
         end_without_result(call);
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
-    if ((call->events && call->events->free_user) || sgi_call_due_answer(call))
+    if ((call->watched && call->events.free_user) || sgi_call_due_answer(call))
         sgi_call_queue_events(call);
     sgi_call_end_turn(call);
     sgi_call_unref(call);
