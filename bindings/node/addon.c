@@ -128,7 +128,7 @@ static napi_value enter(napi_env env, napi_callback_info info)
 static const sgnode_row *const tables[] = {
     sgnode_library_rows, sgnode_runtime_rows, sgnode_transport_rows, sgnode_wire_rows,
     sgnode_store_rows,   sgnode_content_rows, sgnode_server_rows,    sgnode_call_rows,
-    sgnode_client_rows,  sgnode_request_rows, sgnode_exchange_rows,
+    sgnode_text_rows,    sgnode_client_rows,  sgnode_request_rows,   sgnode_exchange_rows,
 };
 
 static void free_bound(napi_env env, void *data, void *hint)

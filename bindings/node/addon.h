@@ -50,6 +50,7 @@ typedef enum sgnode_kind {
     SGNODE_REQUEST,
     SGNODE_TASK,
     SGNODE_CONTENT,
+    SGNODE_TEXT, /* the long text of a result */
     SGNODE_WIRE, /* the JavaScript object of a custom transport */
     SGNODE_KINDS
 } sgnode_kind;
@@ -60,6 +61,7 @@ typedef struct sgnode_host sgnode_host;
 typedef struct sgnode_user sgnode_user;
 typedef struct sgnode_box sgnode_box;
 typedef struct sgnode_block sgnode_block;
+typedef struct sgnode_late sgnode_late;
 
 enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 13 };
 
@@ -100,7 +102,7 @@ typedef struct sgnode_row {
 extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
     sgnode_transport_rows[], sgnode_wire_rows[], sgnode_store_rows[],
     sgnode_content_rows[], sgnode_server_rows[], sgnode_exchange_rows[],
-    sgnode_call_rows[], sgnode_client_rows[], sgnode_request_rows[];
+    sgnode_call_rows[], sgnode_client_rows[], sgnode_request_rows[], sgnode_text_rows[];
 
 sgnode_env *sgnode_env_ref(sgnode_env *self);
 void sgnode_env_unref(sgnode_env *self);
@@ -132,10 +134,11 @@ typedef struct sgnode_watch sgnode_watch;
 struct sgnode_host {
     _Atomic int refs;
     sgnode_env *self;
-    segue_runtime *runtime; /* NULL once the runtime is freed */
-    sgnode_list batch;      /* values of the current batch of events */
-    bool has_batch;         /* true = a batch is open; false = events are dropped */
-    uint64_t batches;       /* number of batches that were begun */
+    segue_runtime *runtime;           /* NULL once the runtime is freed */
+    const segue_allocator *allocator; /* of the runtime; NULL = malloc */
+    sgnode_list batch;                /* values of the current batch of events */
+    bool has_batch;   /* true = a batch is open; false = events are dropped */
+    uint64_t batches; /* number of batches that were begun */
     /* list of the users of callback tables with segments that are not in the batch yet */
     sgnode_user *open;
     /* true = runtimeDispatch, runtimeRun or runtimeFree is running */
@@ -303,6 +306,15 @@ void sgnode_consume(sgnode_frame *frame, napi_value value);
  * for a handle that was already freed. */
 napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind);
 const char *sgnode_kind_name(sgnode_kind kind);
+
+/* ---- long texts of results ---- */
+
+/* Takes the text of the result out of a request that is complete. Makes a string of the
+ * text, or a handle of a long text (texts.c); null when there is no text. Returns NULL on
+ * failure. */
+napi_value sgnode_take_result(sgnode_host *host, segue_request *request,
+                              bool *says_error);
+void sgnode_late_free(void *late);
 
 /* ---- values in ---- */
 

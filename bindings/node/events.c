@@ -413,17 +413,20 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
 {
     sgnode_user *user = opaque;
     napi_env env = begin(user);
-    (void)request;
+    bool says_error;
+    (void)json;
+    (void)len;
     if (!env)
         return;
     sgnode_segments_end(user);
-    napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
+    napi_value result =
+        user->is_broken ? NULL : sgnode_take_result(user->host, request, &says_error);
     if (result && status == SEGUE_OK && user->keeper)
         /* frees the request: it has ended, so its token is not needed any more */
         sgnode_empty_kept(user->keeper);
     if (result)
         tell(user, SGB_COMPLETE, sgnode_number(env, status), result,
-             sgnode_error_info(env, error));
+             error ? sgnode_error_info(env, error) : sgnode_bool(env, says_error));
     else
         tell(user, SGB_COMPLETE, sgnode_number(env, SEGUE_E_NOMEM), NULL, NULL);
 }

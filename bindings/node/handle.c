@@ -79,6 +79,7 @@ static const row rows[SGNODE_KINDS] = {
     [SGNODE_REQUEST] = {"Request", free_request},
     [SGNODE_TASK] = {"Task", free_task},
     [SGNODE_CONTENT] = {"Content", free_content},
+    [SGNODE_TEXT] = {"Text", sgnode_late_free},
     [SGNODE_WIRE] = {"Wire", sgb_transport_unref},
 };
 

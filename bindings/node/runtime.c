@@ -54,7 +54,8 @@ static napi_value runtime_new(sgnode_frame *frame)
         return sgnode_throw(frame, SEGUE_E_NOMEM);
     segue_status status = SEGUE_E_NOMEM;
     if (refer_log(frame, host, frame->arg[2]) && sgnode_host_open(host, frame->arg[1])) {
-        full.allocator = track ? sgb_counting_allocator() : NULL;
+        host->allocator = track ? sgb_counting_allocator() : NULL;
+        full.allocator = host->allocator;
         full.user = host;
         full.lend_input = full.lend_input && sgnode_front_can_be();
         full.log = host->log ? sgnode_on_log : NULL;

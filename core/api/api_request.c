@@ -174,6 +174,30 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     return status;
 }
 
+segue_status segue_request_take_result(segue_request *request, char **text, size_t *len,
+                                       size_t *size, int32_t *is_error)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_take_result, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    if (!text || !len || !size || !is_error)
+        status = SEGUE_E_INVALID;
+    else if (request->phase != SGI_PHASE_REPORTED)
+        status = SEGUE_E_STATE;
+    else if (!request->result.len)
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK) {
+        *text = request->result.p;
+        *len = request->result.len;
+        *size = request->result.cap;
+        *is_error = request->says_error;
+        sgi_buf_init(&request->result, request->result.mem);
+    }
+    sgi_leave(request);
+    return status;
+}
+
 segue_status segue_token_era(segue_runtime *runtime, const char *token, int32_t *era,
                              segue_error **error)
 {

@@ -62,7 +62,8 @@ export const Kind = {
     STATUS: 14,
     /**
      * The last event of a request. a: status, b: the result, or the part of the result
-     * that arrived (JSON or null), c: ErrorInfo or null.
+     * that arrived (JSON or null; a handle `Text` when the JSON is long), c: ErrorInfo,
+     * or for a success whether the result has `"isError": true`.
      */
     COMPLETE: 15,
     /**

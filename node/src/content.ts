@@ -9,6 +9,7 @@
  */
 
 import type { inspect as format } from "node:util";
+import type { RawText } from "./late.js";
 import { checked, type SchemaLike, type SchemaOutput, schemaOf } from "./schema.js";
 
 export { Segment } from "./segment.js";
@@ -285,20 +286,6 @@ interface Parts<T> {
 const HEAD = '{"content":[{"type":"text","text":"';
 const HEAD_MODERN = '{"resultType":"complete","content":[{"type":"text","text":"';
 /**
- * Matches an escaped letter in JSON text, such as `\u0065` for "e". Escaped letters are
- * legal but rare, and a member's name may contain them.
- */
-const ESCAPED = /\\u00[467]/;
-
-/**
- * Returns whether the JSON text may contain the member `isError`. This search costs less
- * than decoding the text.
- */
-function mayBeError(raw: string): boolean {
-    return raw.includes('"isError"') || (raw.includes("\\u00") && ESCAPED.test(raw));
-}
-
-/**
  * Returns the text of a result that has one plain text block, without decoding the JSON
  * of the result. Returns `undefined` when the JSON must be decoded.
  */
@@ -325,6 +312,8 @@ export class Result<T = unknown> {
      */
     readonly raw: string | undefined;
     #parts: Parts<T> | undefined;
+    /** Whether the result is an error, if this is known before the text is decoded. */
+    #saysError: boolean | undefined;
 
     constructor(
         content: string | GivenContent | readonly (string | GivenContent)[] = [],
@@ -367,8 +356,17 @@ export class Result<T = unknown> {
      * @internal Makes a result from text that is known to be a JSON object. The text is
      * decoded at the first use of the result.
      */
-    static fromObject(raw: string): Result {
-        return new Result([], { raw } as ResultOptions);
+    static fromObject(raw: RawText, saysError: boolean): Result {
+        if (typeof raw === "string") {
+            const made = new Result([], { raw } as ResultOptions);
+            made.#saysError = saysError;
+            return made;
+        }
+        const made = new Result();
+        made.#parts = undefined;
+        made.#saysError = saysError;
+        Object.defineProperty(made, "raw", { enumerable: true, get: () => raw.read() });
+        return made;
     }
 
     #decoded(): Parts<T> {
@@ -388,8 +386,7 @@ export class Result<T = unknown> {
 
     /** Whether the tool failed. The blocks of a failed tool say why. */
     get isError(): boolean {
-        if (this.#parts === undefined && !mayBeError(this.raw as string)) return false;
-        return this.#decoded().isError;
+        return this.#saysError ?? this.#decoded().isError;
     }
 
     /** The value of `_meta`. */

@@ -73,6 +73,8 @@ export type Request = Handle<"Request">;
 export type Task = Handle<"Task">;
 /** The handle of a `segue_content` of the library. */
 export type Content = Handle<"Content">;
+/** The long text of a result, which is not a string yet. */
+export type Text = Handle<"Text">;
 /** The JavaScript object of a custom transport. */
 export type Wire = Handle<"Wire">;
 
@@ -284,6 +286,14 @@ export interface Native {
      * server.
      */
     storeFree(store: Store): Promise<void>;
+
+    // ---- long texts of results ----
+    /**
+     * Makes a string of the text. The text of a result that is longer than 128 KiB
+     * arrives as a handle, because a turn of the event loop must not be long.
+     */
+    textRead(text: Text): string;
+    textFree(text: Text): void;
 
     // ---- content ----
     contentNew(runtime: Runtime): Content;

@@ -37,6 +37,7 @@ const ELSEWHERE: Record<string, string> = {
     segmentRead: "Segment.number",
     segmentText: "Segment.text",
     segmentBatchNext: "the list of the event SEGMENTS",
+    requestTakeResult: "the result of the event COMPLETE",
     errorRead: "ErrorInfo",
     errorCopy: "an ErrorInfo is a copy",
     errorFree: "an ErrorInfo is a value",
@@ -58,7 +59,7 @@ const ELSEWHERE: Record<string, string> = {
 const OWN = new Set([
     ...["allocated", "callReply", "callSendJson", "eventNames", "liveHandles"],
     ...["lockFile", "optionNames", "requestAgain", "runtimeHold", "setErrorFactory"],
-    "transportTook",
+    ...["textFree", "textRead", "transportTook"],
 ]);
 /** Members of structs that are arguments here, or that JavaScript cannot give. */
 const ARGUMENTS: Record<string, string[]> = {

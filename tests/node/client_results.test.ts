@@ -55,12 +55,12 @@ test("what is read of a result is what its JSON says", () => {
             "meta",
         ] as const) {
             assert.deepEqual(
-                Inner.fromObject(raw)[name],
+                Inner.fromObject(raw, wanted.isError)[name],
                 wanted[name],
                 `${name}: ${raw}`,
             );
         }
-        const late = Inner.fromObject(raw);
+        const late = Inner.fromObject(raw, wanted.isError);
         assert.deepEqual(late.toJSON(), wanted.toJSON());
         assert.equal(late.text, wanted.text);
         assert.equal(late.raw, raw);
@@ -70,7 +70,7 @@ test("what is read of a result is what its JSON says", () => {
 
 test("a plain text is read without decoding the rest", () => {
     const raw = `{"resultType":"complete","content":[${BLOCK}],"_meta":{"a":1}}`;
-    const result = Inner.fromObject(raw);
+    const result = Inner.fromObject(raw, false);
     const text = () => assert.equal(`${result.text} ${result.isError}`, "one false");
     assert.equal(parses(text), 0);
     assert.equal(
@@ -82,7 +82,7 @@ test("a plain text is read without decoding the rest", () => {
 });
 
 test("a result as Node prints it", () => {
-    const printed = inspect(Inner.fromObject(SAME[0] as string));
+    const printed = inspect(Inner.fromObject(SAME[0] as string, false));
     assert.match(printed, /^Result \{/);
     assert.match(printed, /text: 'one'/);
     assert.match(inspect(new Result("two")), /text: 'two'/);

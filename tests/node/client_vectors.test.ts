@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { type ConnectOptions, type JsonObject, type Session, setLogger } from "segue-mcp";
 import type * as ExchangeModule from "segue-mcp/client/exchange";
 import type * as FlowModule from "segue-mcp/client/flow";
+import type * as LateModule from "segue-mcp/late";
 import type * as Native from "segue-mcp/native";
 import { RawPeer } from "./raw_peer.js";
 import { internal } from "./tree.js";
@@ -40,6 +41,7 @@ const { begin } = internal<{
     ): Promise<{ session: Session & Within }>;
 }>("client/opening");
 const { Flow } = internal<typeof FlowModule>("client/flow");
+const { readText } = internal<typeof LateModule>("late");
 
 type Members = { [name: string]: Value };
 
@@ -297,7 +299,10 @@ class Stage {
             throw new Wrong(`its code is ${info?.[2] ?? 0}`);
         }
         if (value.result !== undefined) {
-            this.#names.match(value.result, raw === null ? undefined : loads(raw));
+            this.#names.match(
+                value.result,
+                raw === null ? undefined : loads(readText(raw)),
+            );
         }
     }
 }

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "segment_read": "Segment.number",
     "segment_text": "Segment.text",
     "segment_batch_next": "the list of the event SEGMENTS",
+    "request_take_result": "the result of the event COMPLETE",
     "error_read": "ErrorInfo",
     "error_copy": "an ErrorInfo is a copy",
     "error_free": "an ErrorInfo is a tuple",

@@ -341,6 +341,8 @@ PROBE(segue_session_take_input, segue_request *out = NULL;
 GIVES(segue_request_resume, segue_request,
       segue_request_resume(h, "sg1.x", NULL, NULL, &out, NULL), segue_request_free(out))
 PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
+PROBE(segue_request_take_result, char *text; size_t len; size_t size; int32_t is_error;
+      return segue_request_take_result(h, &text, &len, &size, &is_error);)
 PROBE(segue_token_era, int32_t era; return segue_token_era(h, "t", &era, NULL);)
 PROBE(segue_request_meta, size_t len; return segue_request_meta(h, "k", NULL, &len);)
 STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2, NULL))

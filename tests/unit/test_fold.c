@@ -307,6 +307,102 @@ static void many_texts_go_on(void **state)
     sgi_buf_free(&expected);
 }
 
+/* ---- the result that is moved ---- */
+
+/* Moves the result, which must be what is written. */
+static void assert_moved(bool is_error)
+{
+    sgi_buf written, moved;
+    sgi_buf_init(&written, &sgi_mem_libc);
+    sgi_buf_init(&moved, &sgi_mem_libc);
+    sgi_jw w = sgi_jw_to(&written);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    moved.mem = &tm.mem;
+    assert_true(sgi_fold_move(&fold, is_error, &moved));
+    assert_true(sgi_buf_terminate(&written) && sgi_buf_terminate(&moved));
+    assert_string_equal(moved.p, written.p);
+    assert_json(sgi_buf_str(&moved));
+    sgi_buf_free(&written);
+    sgi_buf_free(&moved);
+}
+
+static void with_opening(void)
+{
+    sgi_fold_free(&fold);
+    sgi_fold_init(&fold, &counted);
+    fold.opening = SGI_FOLD_OPENING;
+}
+
+static void what_is_moved_is_what_is_written(void **state)
+{
+    (void)state;
+    with_opening();
+    assert_moved(false); /* no block */
+    with_opening();
+    add_fields("{\"structuredContent\":[],\"_meta\":{\"a\":1}}");
+    assert_moved(true);
+    with_opening();
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("a")));
+    assert_int_equal(sgi_fold_size(&fold), strlen(BLOCK("a")));
+    sgi_fold_add_segment(&fold, SGI_STR("{}"));
+    add_fields("{\"structuredContent\":[],\"_meta\":{\"a\":1}}");
+    assert_moved(false);
+    assert_int_equal(fold.count, 0);
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("b")));
+    assert_moved(true);
+    with_opening();
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("void")));
+    sgi_fold_drop_replaced(&fold, 1);
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("c")));
+    assert_moved(false);
+    with_opening();
+    for (uint64_t i = 0; i < 3; i++)
+        sgi_fold_add_indexed_segment(&fold, i, SGI_STR(BLOCK("d")));
+    sgi_fold_add_indexed_segment(&fold, 2, SGI_STR(BLOCK("last")));
+    assert_moved(false);
+    with_opening();
+    for (uint64_t i = 0; i < 3; i++)
+        sgi_fold_add_indexed_segment(&fold, i, SGI_STR(BLOCK("e")));
+    sgi_fold_add_indexed_segment(&fold, 0, SGI_STR(BLOCK("joined later")));
+    assert_moved(true);
+}
+
+static void the_fields_say_whether_it_is_an_error(void **state)
+{
+    (void)state;
+    assert_false(sgi_fold_is_error(&fold));
+    add_fields("{\"isError\":false,\"x\":true}");
+    assert_false(sgi_fold_is_error(&fold));
+    add_fields("{\"is\\u0045rror\":true}");
+    assert_true(sgi_fold_is_error(&fold));
+}
+
+static void without_memory_nothing_is_moved(void **state)
+{
+    (void)state;
+    with_opening();
+    sgi_buf fields;
+    sgi_buf_init(&fields, &sgi_mem_libc);
+    sgi_buf_add_lit(&fields, "{\"x\":\"");
+    for (int i = 0; i < 5000; i++)
+        sgi_buf_add_char(&fields, 'x');
+    sgi_buf_add_lit(&fields, "\"}");
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("a")));
+    sgi_fold_add_fields(&fold, sgi_buf_str(&fields));
+    sgi_buf_free(&fields);
+    sgi_buf moved;
+    sgi_buf_init(&moved, &tm.mem);
+    test_mem_rearm(&tm);
+    tm.fail_at = 1;
+    assert_false(sgi_fold_move(&fold, false, &moved));
+    test_mem_rearm(&tm);
+    assert_int_equal(fold.count, 1);
+    assert_moved(false);
+    sgi_buf_free(&moved);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -326,6 +422,9 @@ int main(void)
         CASE(texts_go_on_in_their_blocks),
         CASE(many_texts_go_on),
         CASE(without_memory_it_fails_and_says_so),
+        CASE(what_is_moved_is_what_is_written),
+        CASE(the_fields_say_whether_it_is_an_error),
+        CASE(without_memory_nothing_is_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,12 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
            sgi_cli_restore_resumed_request(request, spec);
 }
 
+static void init_fold(segue_request *request)
+{
+    sgi_fold_init(&request->fold, &request->engine->env);
+    request->fold.opening = SGI_FOLD_OPENING;
+}
+
 static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)
 {
     const sgi_mem *mem = sgi_engine_mem(session->engine);
@@ -96,7 +102,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->ready.run = sgi_deliver_run_callbacks;
     TAILQ_INIT(&request->questions.list);
     TAILQ_INIT(&request->questions.from_server);
-    sgi_fold_init(&request->fold, &request->engine->env);
+    init_fold(request);
     sgi_buf_init(&request->earlier.json, sgi_engine_mem(request->engine));
     sgi_buf_init(&request->delivery.inbox, mem);
     sgi_buf_init(&request->delivery.taken, mem);
@@ -322,7 +328,7 @@ static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
 void sgi_request_drop_received_result(segue_request *request)
 {
     sgi_fold_free(&request->fold);
-    sgi_fold_init(&request->fold, &request->engine->env);
+    init_fold(request);
 }
 
 static void send_call(segue_request *request)

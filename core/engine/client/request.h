@@ -146,6 +146,7 @@ struct segue_request {
     /* The following members hold the outcome of the request. */
     segue_status status;
     sgi_buf result;
+    bool says_error; /* the result has "isError": true */
     segue_error *error;
     /* Set only for a request that the engine itself made (reverse/question_task.c). This
      * function is then called under the lock when the request ends, and no events are
@@ -237,9 +238,10 @@ segue_status sgi_request_grant_credit(segue_request *request, int64_t n);
 
 /* Ends the request with this result. Does nothing when the request has already ended. */
 void sgi_request_finish(segue_request *request, sgi_json result);
-/* Like sgi_request_finish, but moves the content out of the buffer instead of copying
- * it. */
-void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result);
+/* Like sgi_request_finish, but moves the content out of the buffer instead of copying it,
+ * and does not read the content: the content has a list if it must have one. */
+void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result,
+                                    bool says_error);
 /* Ends the request with the server's error. what: the method of the message that the
  * error answers, if that message is not the request itself; otherwise NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
@@ -316,6 +318,10 @@ bool sgi_requests_take_log_message(segue_session *session, sgi_json params);
 
 /* ---- result_check.c ---- */
 
+/* Reads whether the result says that it is an error. Returns false when the member that
+ * has to be the list of the result is not an array. A missing list is accepted, because
+ * some servers of versions up to 2025-11-25 leave out an empty list. */
+bool sgi_request_look_at_result(segue_request *request);
 /* Checks a tool's output against the tool's outputSchema. If the output does not fit,
  * ends the request with an error. Called before on_complete. */
 void sgi_request_validate_result(segue_request *request);

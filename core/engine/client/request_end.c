@@ -42,12 +42,23 @@ static void end(segue_request *request, segue_status status)
     sgi_request_queue_callbacks(request);
 }
 
-static void end_well(segue_request *request)
+static void refuse_list(segue_request *request)
 {
-    if (sgi_buf_terminate(&request->result) && !request->result.failed)
-        end(request, SEGUE_OK);
-    else
+    request->error = sgi_error_new(
+        sgi_engine_mem(request->engine), SEGUE_E_PROTOCOL, 0,
+        sgi_str_of("the member of the result that has to be a list is not an array"),
+        (sgi_str){0});
+    end(request, SEGUE_E_PROTOCOL);
+}
+
+static void end_well(segue_request *request, bool has_list)
+{
+    if (!sgi_buf_terminate(&request->result) || request->result.failed)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    else if (!has_list)
+        refuse_list(request);
+    else
+        end(request, SEGUE_OK);
 }
 
 void sgi_request_finish(segue_request *request, sgi_json result)
@@ -57,17 +68,19 @@ void sgi_request_finish(segue_request *request, sgi_json result)
     bool says_shown = request->numbering.voided || request->numbering.joined;
     if (!says_shown || !sgi_result_write_without_void_report(result, &request->result))
         sgi_buf_add_str(&request->result, result);
-    end_well(request);
+    end_well(request, sgi_request_look_at_result(request));
 }
 
-void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result)
+void sgi_request_finish_with_buffer(segue_request *request, sgi_buf *result,
+                                    bool says_error)
 {
     if (sgi_request_is_over(request))
         return;
     sgi_buf before = request->result;
     request->result = *result;
     *result = before;
-    end_well(request);
+    request->says_error = says_error;
+    end_well(request, true);
 }
 
 /* Ends the request with an error. what: text that is put before the server's message;

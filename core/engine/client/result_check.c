@@ -1,10 +1,11 @@
 /* Checks a result before the application gets it. The member that holds the list of a
  * result must be an array, because applications rely on this. A tool's output is checked
  * against the outputSchema of tools/list: "Clients SHOULD validate structured results
- * against this schema" (server/tools, "Output Schema"). Both checks run when on_complete
- * is due and all pieces are merged. The application's validator then runs like any other
- * callback. An error result is not checked. When a check fails, on_complete gets both the
- * error and the result. */
+ * against this schema" (server/tools, "Output Schema"). The first check reads the whole
+ * result, so it runs where the result was received, and not where on_complete runs. The
+ * second check runs when on_complete is due, and the application's validator runs like
+ * any other callback. An error result is not checked. When a check fails, on_complete
+ * gets both the error and the result. */
 #include "engine/client/request.h"
 
 #include "engine/validation.h"
@@ -68,16 +69,16 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-/* False when the member that has to be the list of the result is not an array. A missing
- * list is accepted, because some servers of versions up to 2025-11-25 leave out an empty
- * list. */
-static bool has_list(const segue_request *request)
+bool sgi_request_look_at_result(segue_request *request)
 {
-    const char *name = sgi_result_list_member(request);
-    sgi_json list = {0};
-    if (name)
-        list = sgi_json_get(sgi_buf_str(&request->result), name);
-    return !list.n || sgi_json_kind_of(list) == SGI_JSON_ARRAY;
+    const char *list = sgi_result_list_member(request);
+    if (!list)
+        return true;
+    const sgi_str names[] = {sgi_str_of(list), sgi_str_of("isError")};
+    sgi_json found[2];
+    sgi_json_pick(sgi_buf_str(&request->result), names, 2, found);
+    request->says_error = sgi_json_kind_of(found[1]) == SGI_JSON_TRUE;
+    return !found[0].n || sgi_json_kind_of(found[0]) == SGI_JSON_ARRAY;
 }
 
 static void check_schema(segue_request *request)
@@ -100,11 +101,7 @@ static void check_schema(segue_request *request)
 
 void sgi_request_validate_result(segue_request *request)
 {
-    if (request->status != SEGUE_OK)
-        return;
-    if (!has_list(request))
-        fail(request, SEGUE_E_PROTOCOL,
-             "the member of the result that has to be a list is not an array");
-    else if (request->is_call && request->session->tools.schemas.tools.count)
+    if (request->status == SEGUE_OK && request->is_call &&
+        request->session->tools.schemas.tools.count)
         check_schema(request);
 }

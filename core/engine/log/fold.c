@@ -28,9 +28,23 @@ bool sgi_fold_failed(const sgi_fold *fold)
            fold->fields.failed || fold->fields.full;
 }
 
+static size_t opening_size(const sgi_fold *fold)
+{
+    return fold->opening && fold->content.len ? strlen(fold->opening) : 0;
+}
+
+/* Returns the texts of the blocks, joined by commas. */
+static sgi_str blocks_of(const sgi_fold *fold)
+{
+    size_t skipped = opening_size(fold);
+    if (!skipped)
+        return sgi_buf_str(&fold->content);
+    return (sgi_str){fold->content.p + skipped, fold->content.len - skipped};
+}
+
 size_t sgi_fold_size(const sgi_fold *fold)
 {
-    size_t blocks = fold->content.len + fold->joints.len + fold->joined.len;
+    size_t blocks = blocks_of(fold).n + fold->joints.len + fold->joined.len;
     return fold->fields.full ? SIZE_MAX : blocks + fold->fields.bytes;
 }
 
@@ -40,6 +54,8 @@ static void append(sgi_fold *fold, sgi_json block)
 {
     if (fold->content.len)
         sgi_buf_add_char(&fold->content, ',');
+    else if (fold->opening)
+        sgi_buf_add_str(&fold->content, sgi_str_of(fold->opening));
     fold->last = fold->content.len;
     fold->last_kind = SGI_LAST_UNKNOWN;
     sgi_buf_add_str(&fold->content, block);
@@ -257,7 +273,7 @@ static void write_chained(const chains *c, sgi_buf *out)
     uint64_t place = 0;
     sgi_buf_init(&whole, out->mem);
     sgi_buf_add_char(&whole, '[');
-    sgi_buf_add_str(&whole, sgi_buf_str(&c->fold->content));
+    sgi_buf_add_str(&whole, blocks_of(c->fold));
     sgi_buf_add_char(&whole, ']');
     out->failed |= whole.failed;
     for (size_t at = 0;
@@ -278,7 +294,7 @@ void sgi_fold_write_blocks(const sgi_fold *fold, sgi_buf *out)
     size_t size = (joints + (size_t)fold->count) * sizeof(uint32_t);
     uint32_t *room = joints && !sgi_fold_failed(fold) ? sgi_zalloc(out->mem, size) : NULL;
     if (!joints) {
-        sgi_buf_add_str(out, sgi_buf_str(&fold->content));
+        sgi_buf_add_str(out, blocks_of(fold));
     } else if (!room) {
         out->failed = true;
     } else {
@@ -293,7 +309,7 @@ static void write_list(const sgi_fold *fold, sgi_jw *w)
 {
     sgi_jw_key(w, fold->list);
     if (fold->is_message && fold->count == 1) {
-        sgi_jw_raw(w, sgi_buf_str(&fold->content));
+        sgi_jw_raw(w, blocks_of(fold));
         return;
     }
     sgi_jw_open(w, '[');
@@ -301,10 +317,8 @@ static void write_list(const sgi_fold *fold, sgi_jw *w)
     sgi_jw_close(w, ']');
 }
 
-void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
+static void write_rest(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
 {
-    if (fold->list)
-        write_list(fold, w);
     write_members(fold, w);
     if (is_error) {
         sgi_jw_key(w, "isError");
@@ -312,4 +326,54 @@ void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extr
     }
     write_meta(fold, w, extra_meta);
     w->buf->failed |= sgi_fold_failed(fold);
+}
+
+void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
+{
+    if (fold->list)
+        write_list(fold, w);
+    write_rest(fold, w, is_error, extra_meta);
+}
+
+bool sgi_fold_is_error(const sgi_fold *fold)
+{
+    sgi_fields_walk walk = {0};
+    while (sgi_fields_next(&fold->fields, &walk))
+        if (sgi_fields_current_is(&walk, "isError") &&
+            sgi_fields_current_kind(&walk) == SGI_JSON_TRUE)
+            return true;
+    return false;
+}
+
+/* Ends the list that `content` contains, and appends the other members. */
+static bool move_content(sgi_fold *fold, bool is_error, sgi_buf *out)
+{
+    sgi_buf *content = &fold->content;
+    size_t len = content->len;
+    sgi_jw w = sgi_jw_to(content);
+    sgi_jw_close(&w, ']');
+    write_rest(fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    if (content->failed) {
+        sgi_buf_truncate(content, len);
+        return false;
+    }
+    sgi_buf_free(out);
+    *out = *content;
+    sgi_buf_init(content, out->mem);
+    sgi_fold_drop_replaced(fold, fold->voided);
+    return true;
+}
+
+bool sgi_fold_move(sgi_fold *fold, bool is_error, sgi_buf *out)
+{
+    if (sgi_fold_failed(fold))
+        return false;
+    if (opening_size(fold) && !fold->joints.len)
+        return move_content(fold, is_error, out);
+    sgi_jw w = sgi_jw_to(out);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    return !out->failed;
 }

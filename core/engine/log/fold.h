@@ -6,6 +6,9 @@
 #include "engine/log/fields.h"
 #include "engine/log/text_blocks.h"
 
+/* The opening of a fold whose list has the name "content". */
+#define SGI_FOLD_OPENING "{\"content\":["
+
 /* Says whether the last block of a fold is a plain text. */
 typedef enum sgi_last_block {
     SGI_LAST_UNKNOWN = 0,
@@ -17,8 +20,12 @@ typedef struct sgi_fold {
     /* name of the result's member that is the list of blocks; NULL = the result has no
      * list */
     const char *list;
-    /* the JSON texts of the blocks, joined by commas, without brackets */
+    /* the JSON texts of the blocks, joined by commas, without brackets; before them
+     * stands the opening */
     sgi_buf content;
+    /* The text of a result up to its first block; NULL = no such text. With an opening,
+     * sgi_fold_move turns `content` into the result without copying the blocks. */
+    const char *opening;
     /* the members besides the list; the last value of a name is used */
     sgi_fields fields;
     uint64_t count;    /* number of blocks in content */
@@ -73,6 +80,13 @@ void sgi_fold_drop_replaced(sgi_fold *fold, uint64_t upto);
  * the fields, and isError if `is_error` is true. extra_meta: members without braces that
  * are written at the beginning of _meta; can be empty. */
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
+/* Makes the whole result, with braces, and moves it to `out`, which must be empty. The
+ * blocks are not copied if the fold has an opening and no text continues an earlier
+ * block. The fold is then empty. Returns false, and leaves the fold unchanged, when
+ * memory runs out. */
+bool sgi_fold_move(sgi_fold *fold, bool is_error, sgi_buf *out);
+/* True when the fields say that the result is an error. */
+bool sgi_fold_is_error(const sgi_fold *fold);
 /* Writes the fields of the result into an open JSON object, without the list and without
  * isError. extra_meta: members without braces that are written at the beginning of
  * _meta. */

@@ -1762,7 +1762,7 @@ typedef void (*segue_task_status_fn)(void *user, segue_request *request,
 /* Reports the end of the request. SEGUE_OK: json is the result object. SEGUE_E_REMOTE:
  * error is the error that the server answered. Any other status: error describes the
  * local failure, and json is the merged result received so far, or NULL. json and error
- * are valid until the callback returns. */
+ * are valid until the callback returns; segue_request_take_result keeps the json. */
 typedef void (*segue_complete_fn)(void *user, segue_request *request, segue_status status,
                                   const char *json, size_t len, const segue_error *error);
 
@@ -1871,6 +1871,19 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
  *           SEGUE_E_CLOSED, SEGUE_E_DISCONNECTED or SEGUE_E_TIMEOUT. */
 SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
                                            size_t *len);
+
+/* Takes the text of the result out of the request, from on_complete on, so that the
+ * application need not copy it. The json of on_complete is this text.
+ *
+ * text      gets the JSON, followed by a NUL. It belongs to the caller, even after the
+ *           runtime was freed. Free it with the allocator of the runtime (`size` is the
+ *           size of the block), or with free() if the runtime has no allocator.
+ * is_error  gets 1 when the result has "isError": true, otherwise 0.
+ * Returns   SEGUE_E_STATE before on_complete, SEGUE_E_NOT_FOUND when there is no text or
+ *           it was taken. */
+SEGUE_API segue_status segue_request_take_result(segue_request *request, char **text,
+                                                 size_t *len, size_t *size,
+                                                 int32_t *is_error);
 
 /* Tells which session can resume a token of segue_request_token, before there is one.
  *

@@ -30,6 +30,7 @@ import { isObject } from "../client/peer.js";
 import { type Answering, Refused } from "../client/questions.js";
 import type { Session } from "../client/session.js";
 import { RemoteError, StateError } from "../errors.js";
+import { readText } from "../late.js";
 import { Kind, native } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import { Runtime } from "../runtime.js";
@@ -332,7 +333,7 @@ export class SegueTransport {
         } finally {
             exchange.free();
         }
-        const told: unknown = JSON.parse(raw ?? "{}");
+        const told: unknown = JSON.parse(readText(raw ?? "{}"));
         const result = isObject(told) ? told : {};
         // Only results of 2026-07-28 have `resultType`. The SDK expects a result of
         // 2025-11-25.

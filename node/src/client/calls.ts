@@ -4,6 +4,7 @@
 import { Result, type TextContent } from "../content.js";
 import { InvalidError, ProtocolError } from "../errors.js";
 import { ToolError } from "../failures.js";
+import type { RawText } from "../late.js";
 import { checkOptionNames } from "../names.js";
 import { native, type RequestOptions as Wanted } from "../native.js";
 import type { JsonObject } from "../questions.js";
@@ -98,6 +99,7 @@ export type TaskOptions = Pick<
 
 const CALL = "tools/call";
 const NONE: CallOptions = {};
+const BRACE = "{".charCodeAt(0);
 const WINDOW = 1024;
 /**
  * Minimum and maximum length of an idempotency key, in bytes. A short key could be
@@ -342,14 +344,24 @@ export class Calls extends Conversation {
         return made;
     }
 
-    private finisher(throwOnError: boolean | undefined): (raw: string) => Result {
-        return (raw) => this.finish(raw, throwOnError);
+    private finisher(
+        throwOnError: boolean | undefined,
+    ): (raw: RawText, saysError: boolean) => Result {
+        return (raw, saysError) => this.finish(raw, saysError, throwOnError);
     }
 
-    private finish(raw: string, throwOnError: boolean | undefined): Result {
+    private finish(
+        raw: RawText,
+        saysError: boolean,
+        throwOnError: boolean | undefined,
+    ): Result {
         let result: Result;
         try {
-            result = raw.startsWith("{") ? Result.fromObject(raw) : Result.fromJson(raw);
+            // the library gives a long text only of an object
+            result =
+                typeof raw !== "string" || raw.charCodeAt(0) === BRACE
+                    ? Result.fromObject(raw, saysError)
+                    : Result.fromJson(raw);
         } catch (error) {
             throw new ProtocolError(`tools/call: ${(error as Error).message}`);
         }

@@ -9,6 +9,7 @@
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, fromInfo, type SegueError } from "../errors.js";
 import { report } from "../failures.js";
+import { type RawText, readText } from "../late.js";
 import {
     type ErrorInfo,
     Kind,
@@ -402,7 +403,7 @@ export class Conversation {
         options: Wanted | null,
         callbacks: Callbacks | undefined,
         signal: AbortSignal | undefined,
-        finish: (raw: string) => T,
+        finish: (raw: RawText, saysError: boolean) => T,
     ): Promise<T> {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
@@ -462,7 +463,7 @@ export class Conversation {
         if (options.noCache) wanted.noCache = true;
         const callbacks = this.callbacks(options);
         const raw = params ? wellFormed(JSON.stringify(params)) : null;
-        return this.promise(method, raw, wanted, callbacks, options.signal, asItIs);
+        return this.promise(method, raw, wanted, callbacks, options.signal, readText);
     }
 
     /** Sends any request and returns its result as an object. */
@@ -505,10 +506,6 @@ export class Conversation {
         if (this.logLevel !== undefined) made.logLevel = this.logLevel;
         return made;
     }
-}
-
-function asItIs(raw: string): string {
-    return raw;
 }
 
 function parsed(raw: string | null): JsonObject {

@@ -22,15 +22,29 @@ import {
     TaskLostError,
     UnsupportedError,
 } from "../errors.js";
-import { type ErrorInfo, type Handler, Kind, native, type Request } from "../native.js";
+import { type RawText, rawOf, readText } from "../late.js";
+import {
+    type ErrorInfo,
+    type Handler,
+    Kind,
+    native,
+    type Request,
+    type Text,
+} from "../native.js";
 import type { Conversation, LogMessage } from "./conversation.js";
 import { type Answering, ELICIT, nameOf, Refused } from "./questions.js";
 
 /**
  * The outcome of a request: its status, its result and its error. For a failed request,
- * the result is the part that had arrived; null = nothing had arrived.
+ * the result is the part that had arrived; null = nothing had arrived. `saysError`: the
+ * result has `"isError": true`.
  */
-export type Outcome = [status: number, result: string | null, error: ErrorInfo | null];
+export type Outcome = [
+    status: number,
+    result: RawText | null,
+    error: ErrorInfo | null,
+    saysError: boolean,
+];
 
 /** A progress report of a server. */
 export interface Progress {
@@ -96,9 +110,9 @@ export function failure(outcome: Outcome, token?: string): SegueError {
     return error;
 }
 
-function partialOf(raw: string | null): Result | undefined {
+function partialOf(raw: RawText | null): Result | undefined {
     try {
-        return raw === null ? undefined : Result.fromJson(raw);
+        return raw === null ? undefined : Result.fromJson(readText(raw));
     } catch {
         // The JSON text of the partial result was cut off in the middle.
         return undefined;
@@ -148,7 +162,12 @@ export class Exchange {
     onEvent(kind: number, a: unknown, b: unknown, c: unknown): void {
         switch (kind) {
             case Kind.COMPLETE:
-                this.completed([a, b, c] as Outcome);
+                this.completed([
+                    a as number,
+                    rawOf(b as string | Text | null),
+                    typeof c === "boolean" ? null : (c as ErrorInfo | null),
+                    c === true,
+                ]);
                 break;
             case Kind.PROGRESS:
                 this.tellProgress(a as number, b as number, c as string | null);

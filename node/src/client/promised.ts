@@ -10,6 +10,7 @@
  * error's stack.
  */
 
+import type { RawText } from "../late.js";
 import { type Handler, native, type Request } from "../native.js";
 import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, type Outcome } from "./exchange.js";
@@ -34,7 +35,7 @@ export class Promised<T> extends Exchange {
         session: Conversation,
         callbacks: Callbacks | undefined,
         private readonly settle: (result: T | Promise<never>) => void,
-        private readonly finish: (raw: string) => T,
+        private readonly finish: (raw: RawText, saysError: boolean) => T,
         private readonly signal: AbortSignal | undefined,
     ) {
         super(session, callbacks);
@@ -79,7 +80,8 @@ export class Promised<T> extends Exchange {
     }
 
     private result(): T {
-        return this.finish(this.outcome?.[1] ?? "{}");
+        const [, raw, , saysError] = this.outcome as Outcome;
+        return this.finish(raw ?? "{}", saysError);
     }
 
     private async fail(): Promise<never> {

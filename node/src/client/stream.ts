@@ -3,6 +3,7 @@
 import type { Result } from "../content.js";
 import { asyncDispose } from "../dispose.js";
 import { NotResumableError, StateError } from "../errors.js";
+import type { RawText } from "../late.js";
 import type { Segment } from "../segment.js";
 import type { Flow } from "./flow.js";
 
@@ -27,7 +28,7 @@ export interface Source {
     /** Sends the request. */
     begin(): Flow;
     /** Makes the result from the JSON text. Throws when the result is an error. */
-    finish(raw: string): Result;
+    finish(raw: RawText, saysError: boolean): Result;
     onLeave: Leave;
     signal?: AbortSignal | undefined;
 }
@@ -203,7 +204,8 @@ export abstract class Reader {
         this.throwIfAborted();
         if (flow.outcome === null) throw new StateError("the stream has not ended yet");
         if (flow.outcome[0] !== 0) throw flow.failure();
-        this.made ??= this.source.finish(flow.outcome[1] ?? "{}");
+        const [, raw, , saysError] = flow.outcome;
+        this.made ??= this.source.finish(raw ?? "{}", saysError);
         return this.made;
     }
 

@@ -3,6 +3,7 @@
 import { Status } from "../constants.js";
 import type { Result } from "../content.js";
 import { InvalidError, ProtocolError, StateError, UnsupportedError } from "../errors.js";
+import { readText } from "../late.js";
 import {
     type Session as NativeSession,
     type Task as NativeTask,
@@ -328,7 +329,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
             exchange.handle = verb(task, exchange.handler());
             const outcome = await exchange.wait(signal);
             if (outcome[0] !== 0) throw exchange.failure();
-            return outcome[1] ?? "{}";
+            return readText(outcome[1] ?? "{}");
         } finally {
             native.taskFree(task);
             exchange.free();

@@ -147,14 +147,11 @@ static bool complete_from_events(segue_request *request, sgi_json result)
         return false;
     sgi_buf merged;
     sgi_buf_init(&merged, sgi_engine_mem(request->engine));
-    sgi_jw w = sgi_jw_to(&merged);
-    sgi_jw_open(&w, '{');
-    sgi_fold_write(&request->fold, &w, is_error, (sgi_str){0});
-    sgi_jw_close(&w, '}');
-    bool ok = !merged.failed;
+    bool says_error = is_error || sgi_fold_is_error(&request->fold);
+    bool ok = sgi_fold_move(&request->fold, is_error, &merged);
     if (ok) {
         sgi_task_note_status(request, final);
-        sgi_request_finish_with_buffer(request, &merged);
+        sgi_request_finish_with_buffer(request, &merged, says_error);
     }
     sgi_buf_free(&merged);
     return ok;
