@@ -43,7 +43,8 @@ int32_t segue_call_has_scope(const segue_call *call, const char *scope)
 
 const char *segue_call_params(const segue_call *call, size_t *len)
 {
-    bool ok = call && call->handle.magic == SGI_MAGIC_CALL;
+    /* the text can be a part of a record, so it is useless without its length */
+    bool ok = call && call->handle.magic == SGI_MAGIC_CALL && len;
     if (len)
         *len = ok ? call->op->served->params_len : 0;
     return ok ? call->op->served->params : "";

@@ -130,14 +130,16 @@ segue_status segue_store_importer_add(segue_store_importer *importer, const char
 }
 
 segue_status segue_store_importer_close(segue_store_importer *importer, uint64_t *made,
-                                        uint64_t *present)
+                                        uint64_t *present, uint64_t *left_out)
 {
     uint64_t none;
     if (!importer)
         return SEGUE_E_INVALID;
     segue_status status = sgi_archive_end(reader_of(importer));
-    sgi_archive_counts(reader_of(importer), made ? made : &none,
-                       present ? present : &none);
+    sgi_archive_counts counts = sgi_archive_counted(reader_of(importer));
+    *(made ? made : &none) = counts.made;
+    *(present ? present : &none) = counts.present;
+    *(left_out ? left_out : &none) = counts.left_out;
     sgi_archive_reader_free(reader_of(importer));
     return status;
 }

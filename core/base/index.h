@@ -7,8 +7,8 @@
  * Hashes have a secret seed, so a peer cannot choose keys that have the same hash. Keys
  * that a peer chooses are hashed with SipHash-1-3. For digests and random ids a sum of
  * two products is enough: two keys that differ in their first 16 bytes share a chain with
- * a probability of 2 / chains, whatever the keys are, and nobody finds two digests that
- * agree in these bytes. */
+ * a probability of 2 / chains, whatever the keys are. Two digests that agree in these
+ * bytes are the same key (fingerprint.h). */
 #ifndef SGI_INDEX_H
 #define SGI_INDEX_H
 

@@ -91,10 +91,16 @@ static int32_t add_json(void *user, const char *json, size_t len)
     return request->json.len >= SGI_THRESHOLD(board_page_bytes);
 }
 
+const uint8_t *sgi_board_principal(const sgi_board_request *request)
+{
+    return request->is_personal ? request->principal : NULL;
+}
+
 static void begin(sgi_board_request *request, sgi_inspection *inspection)
 {
     sgi_inspection_begin(inspection, request->store, add_json, request);
     inspection->is_redacted = request->is_redacted;
+    inspection->only = sgi_board_principal(request);
 }
 
 static void end(sgi_board_request *request, sgi_inspection *inspection,

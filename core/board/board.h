@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 
+#include <segue/segue_ext.h>
+
 typedef struct sgi_board_request sgi_board_request;
 
 /* What is at a path below that of the board. */
@@ -32,6 +34,9 @@ struct sgi_board_request {
     segue_store *store; /* a counted reference */
     sgi_buf query;      /* the query of the URL */
     sgi_buf body;
+    /* the answer is about the operations of this principal, given by its digest, alone */
+    bool is_personal;
+    uint8_t principal[SEGUE_STORE_HASH_SIZE];
     bool is_redacted; /* the answer lacks what clients and tools have said */
     int32_t status;   /* the status of the answer, as in HTTP */
     sgi_buf json;     /* the answer */
@@ -65,6 +70,8 @@ bool sgi_board_parameter(const sgi_board_request *request, const char *name, cha
 /* Makes the answer the error of a status that is not SEGUE_OK. */
 void sgi_board_fail(sgi_board_request *request, segue_status status);
 
+/* The digest of the only principal whose operations the caller sees; NULL = all. */
+const uint8_t *sgi_board_principal(const sgi_board_request *request);
 void sgi_board_list_tasks(sgi_board_request *request); /* board_tasks.c */
 
 /* The parts of the page (board_files.c, which the build makes from core/board/page). */

@@ -104,7 +104,7 @@ static int32_t add_row(void *user, const segue_store_record *record)
     rows *r = user;
     const sgi_mem *mem = r->inspection->env.mem;
     row fresh = {.created_ms = record->created_ms};
-    if (!sgi_inspection_shows(record))
+    if (!sgi_inspection_shows(r->inspection, record))
         return 0;
     r->seen++;
     write_row(r, record);
@@ -153,6 +153,7 @@ void sgi_board_list_tasks(sgi_board_request *request)
 {
     sgi_inspection inspection;
     sgi_inspection_begin(&inspection, request->store, NULL, NULL);
+    inspection.only = sgi_board_principal(request);
     const sgi_mem *mem = inspection.env.mem;
     rows r = {.inspection = &inspection, .most = SGI_THRESHOLD(board_tasks)};
     sgi_buf_init(&r.text, mem);

@@ -4,7 +4,7 @@
  *   {"operation":{...}}                the record of an operation
  *   {"entry":{...}}                    each entry of its log, in order
  *   {"state":{"ended":1,"purgeMs":N}}  the end of an operation; purgeMs may be missing
- *   {"gone":1}                         instead of it: the operation was deleted
+ *   {"gone":1}                         instead of it: the operation is left out
  *   {"end":{"operations":N}}           the last line
  *
  * Bytes that are UTF-8 are in "text", and all others in "base64". */
@@ -14,8 +14,10 @@
 #include "inspect/inspect.h"
 
 #define SGI_ARCHIVE_FORMAT 1
+
 /* Passes the archive of a store, line by line. Servers may run meanwhile: each operation
- * is passed as it is when its turn comes. */
+ * is passed as it is when its turn comes. SEGUE_E_STORE_CORRUPT when all lines were
+ * passed and operations that cannot be read were left out. */
 segue_status sgi_archive_write(sgi_inspection *inspection);
 
 /* Takes the lines of an archive, one operation after the other. */
@@ -23,14 +25,17 @@ typedef struct sgi_archive_reader sgi_archive_reader;
 
 sgi_archive_reader *sgi_archive_reader_new(segue_store *store);
 const sgi_mem *sgi_archive_mem(const sgi_archive_reader *reader);
-/* Takes the next line. After a failure no further line is taken. *why receives a static
- * text, or stays NULL when the status says all. */
+/* Takes the next line. After SEGUE_E_INVALID and SEGUE_E_NOMEM no further line is taken;
+ * after another failure one operation is left out. *why receives a static text, or stays
+ * NULL when the status says all. */
 segue_status sgi_archive_take(sgi_archive_reader *reader, sgi_str line, const char **why);
 /* SEGUE_E_INCOMPLETE when the last line is missing. */
 segue_status sgi_archive_end(const sgi_archive_reader *reader);
-/* Numbers of the operations that were made, and of those that the store had already. */
-void sgi_archive_counts(const sgi_archive_reader *reader, uint64_t *made,
-                        uint64_t *present);
+/* Numbers of operations: made, there already, and left out after a failure. */
+typedef struct sgi_archive_counts {
+    uint64_t made, present, left_out;
+} sgi_archive_counts;
+sgi_archive_counts sgi_archive_counted(const sgi_archive_reader *reader);
 void sgi_archive_reader_free(sgi_archive_reader *reader);
 
 #endif

@@ -4,6 +4,8 @@
 /* The kind of the entries that stand in for dropped ones, until they are dropped in the
  * same commit. No server writes this kind. */
 #define FILLER 0
+/* A commit that the store kept waiting is tried this many times. */
+#define TRIES 5
 
 typedef enum place { AT_START, BETWEEN, IN_OPERATION, AT_END, BROKEN } place;
 
@@ -16,7 +18,9 @@ typedef struct taken_entry {
 struct sgi_archive_reader {
     sgi_inspection inspection;
     place place;
-    uint64_t made, present, seen;
+    sgi_archive_counts counts;
+    uint64_t seen;
+    bool is_too_long; /* the operation has more entries than one commit takes */
     segue_store_record record;
     size_t task_id, data; /* where its texts are in `bytes` */
     sgi_buf bytes;
@@ -52,11 +56,9 @@ const sgi_mem *sgi_archive_mem(const sgi_archive_reader *reader)
     return reader->inspection.env.mem;
 }
 
-void sgi_archive_counts(const sgi_archive_reader *reader, uint64_t *made,
-                        uint64_t *present)
+sgi_archive_counts sgi_archive_counted(const sgi_archive_reader *reader)
 {
-    *made = reader->made;
-    *present = reader->present;
+    return reader->counts;
 }
 
 segue_status sgi_archive_end(const sgi_archive_reader *reader)
@@ -130,6 +132,7 @@ static const char *take_operation(sgi_archive_reader *reader, sgi_json object)
     sgi_buf_reset(&reader->entries, SGI_INSPECT_KEEP);
     *record = (segue_store_record){.purge_ms = INT64_MAX, .has_key = key.n > 0};
     reader->task_id = 0;
+    reader->is_too_long = false;
     bool ok =
         take_hash(reader, sgi_json_get(object, "id"), record->id, sizeof record->id) &&
         take_hash(reader, sgi_json_get(object, "principal"), record->principal,
@@ -167,8 +170,12 @@ static const char *take_entry(sgi_archive_reader *reader, sgi_json object)
               take_bytes(reader, object, &taken.at, &len);
     if (!ok || (uint64_t)seq <= last_seq(reader))
         return "an entry is not what an archive has";
-    if ((uint64_t)seq > SGI_THRESHOLD(archive_entries))
-        return "the operation has more entries than one commit takes";
+    reader->is_too_long =
+        reader->is_too_long || (uint64_t)seq > SGI_THRESHOLD(archive_entries);
+    if (reader->is_too_long) {
+        sgi_buf_shorten(&reader->bytes, taken.at);
+        return NULL;
+    }
     taken.entry = (segue_store_entry){.seq = (uint64_t)seq,
                                       .segment = (uint64_t)segment,
                                       .event = (uint64_t)event,
@@ -189,73 +196,138 @@ static segue_store_write *add_write(sgi_archive_reader *reader, segue_store_writ
     return at;
 }
 
-/* Stores number entries without a gap, so others stand in for those that were dropped. */
-static size_t add_entries(sgi_archive_reader *reader, segue_store_write *writes,
-                          uint64_t *last_filler)
+/* Stores number entries without a gap, so others stand in for those that were dropped.
+ * Two DROPs that drop nothing part them from the entries around them, because a store may
+ * keep what is appended in a row in one piece. The DROP of all of them comes at the end
+ * of the log, because a store keeps the last entry of a log. */
+static size_t add_fillers(sgi_archive_reader *reader, segue_store_write *writes,
+                          uint64_t next, const segue_store_entry *behind)
 {
+    const segue_store_entry nothing = {.kind = FILLER};
+    size_t count = 0;
+    if (next == behind->seq)
+        return 0;
+    add_write(reader, &writes[count++], SEGUE_STORE_DROP)->entry = nothing;
+    for (; next < behind->seq; next++) {
+        segue_store_entry filler = {
+            .seq = next, .kind = FILLER, .at_ms = behind->at_ms, .data = ""};
+        add_write(reader, &writes[count++], SEGUE_STORE_APPEND)->entry = filler;
+    }
+    add_write(reader, &writes[count++], SEGUE_STORE_DROP)->entry = nothing;
+    return count;
+}
+
+static size_t add_entries(sgi_archive_reader *reader, segue_store_write *writes)
+{
+    segue_store_entry last_filler = {.kind = FILLER};
     const taken_entry *taken = (const taken_entry *)(const void *)reader->entries.p;
     size_t n = reader->entries.len / sizeof *taken, count = 0;
     uint64_t next = 1;
     for (size_t i = 0; i < n; i++) {
-        for (; next < taken[i].entry.seq; next++) {
-            segue_store_entry filler = {
-                .seq = next, .kind = FILLER, .at_ms = taken[i].entry.at_ms, .data = ""};
-            add_write(reader, &writes[count++], SEGUE_STORE_APPEND)->entry = filler;
-            *last_filler = next;
-        }
+        if (next < taken[i].entry.seq)
+            last_filler.seq = taken[i].entry.seq - 1;
+        count += add_fillers(reader, writes + count, next, &taken[i].entry);
         segue_store_entry entry = taken[i].entry;
         entry.data = reader->bytes.p + taken[i].at;
         add_write(reader, &writes[count++], SEGUE_STORE_APPEND)->entry = entry;
         next = entry.seq + 1;
     }
+    if (last_filler.seq)
+        add_write(reader, &writes[count++], SEGUE_STORE_DROP)->entry = last_filler;
     return count;
+}
+
+/* A commit that another user of the store kept waiting is repeated. */
+static segue_status try_commit(segue_store *store, const segue_store_write *writes,
+                               size_t count)
+{
+    segue_status status = SEGUE_E_TIMEOUT;
+    for (int i = 0; i < TRIES && status == SEGUE_E_TIMEOUT; i++)
+        status = sgi_store_commit(store, writes, count);
+    return status;
 }
 
 /* The next server that looks for interrupted operations finds one that has not ended. */
 static segue_status commit(sgi_archive_reader *reader, bool ended)
 {
     const sgi_mem *mem = reader->inspection.env.mem;
-    uint64_t last_filler = 0;
-    size_t most = (size_t)last_seq(reader) + 3, count = 0;
+    size_t entries = reader->entries.len / sizeof(taken_entry);
+    size_t most = (size_t)last_seq(reader) + 2 * entries + 3, count = 0;
     segue_store_write *writes = sgi_zalloc(mem, most * sizeof *writes);
     if (!writes)
         return SEGUE_E_NOMEM;
     reader->record.task_id = reader->bytes.p + reader->task_id;
     reader->record.data = reader->bytes.p + reader->data;
     add_write(reader, &writes[count++], SEGUE_STORE_CREATE)->record = &reader->record;
-    count += add_entries(reader, writes + count, &last_filler);
-    if (last_filler) {
-        segue_store_write *drop = add_write(reader, &writes[count++], SEGUE_STORE_DROP);
-        drop->entry = (segue_store_entry){.kind = FILLER, .seq = last_filler};
-    }
+    count += add_entries(reader, writes + count);
     add_write(reader, &writes[count++], ended ? SEGUE_STORE_END : SEGUE_STORE_RELEASE)
         ->purge_ms = reader->record.purge_ms;
-    segue_status status = sgi_store_commit(reader->inspection.store, writes, count);
+    segue_status status = try_commit(reader->inspection.store, writes, count);
     sgi_free(mem, writes, most * sizeof *writes);
     return status;
 }
 
-static int32_t ignore_record(void *user, const segue_store_record *record)
+static int32_t note_id(void *user, const segue_store_record *record)
 {
-    (void)user;
-    (void)record;
+    memcpy(user, record->id, sizeof record->id);
     return 1;
 }
 
-/* SEGUE_E_EXISTS when the store has the task id or the key. A store with leases does not
- * always say so at the commit, because it may take it for a repeated one. */
-static segue_status look_up(sgi_archive_reader *reader)
+/* Says in *is_present that the store has this operation. SEGUE_E_EXISTS when another one
+ * has its task id or its key. A store with leases does not always say so at the commit,
+ * because it may take it for a repeated one. */
+static segue_status look_up(sgi_archive_reader *reader, bool *is_present)
 {
     segue_store *store = reader->inspection.store;
     const segue_store_record *record = &reader->record;
-    segue_status status = sgi_store_find(store, reader->bytes.p + reader->task_id, NULL,
-                                         ignore_record, NULL);
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    segue_status status =
+        sgi_store_find(store, reader->bytes.p + reader->task_id, NULL, note_id, id);
     if (status == SEGUE_E_NOT_FOUND && record->has_key)
-        status =
-            sgi_store_find(store, NULL, record->idempotency_key, ignore_record, NULL);
-    return status == SEGUE_OK            ? SEGUE_E_EXISTS
-           : status == SEGUE_E_NOT_FOUND ? SEGUE_OK
-                                         : status;
+        status = sgi_store_find(store, NULL, record->idempotency_key, note_id, id);
+    *is_present = status == SEGUE_OK && !memcmp(id, record->id, sizeof id);
+    if (status == SEGUE_OK)
+        return *is_present ? SEGUE_OK : SEGUE_E_EXISTS;
+    return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
+}
+
+static int32_t find_filler(void *user, const segue_store_entry *entry)
+{
+    bool *has_filler = user;
+    *has_filler = *has_filler || entry->kind == FILLER;
+    return *has_filler;
+}
+
+/* A store that does not delete what is dropped shows servers what no server has written.
+ * It cannot take such an operation. */
+static segue_status check_fillers(sgi_archive_reader *reader)
+{
+    segue_store *store = reader->inspection.store;
+    bool has_filler = false;
+    segue_store_write write;
+    segue_status status =
+        sgi_store_read(store, reader->record.id, 0, find_filler, &has_filler);
+    if (status != SEGUE_OK || !has_filler)
+        return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
+    add_write(reader, &write, SEGUE_STORE_DELETE);
+    status = sgi_store_commit(store, &write, 1);
+    return status == SEGUE_OK ? SEGUE_E_UNSUPPORTED : status;
+}
+
+static segue_status make(sgi_archive_reader *reader, bool ended)
+{
+    size_t entries = reader->entries.len / sizeof(taken_entry);
+    bool is_present = false;
+    segue_status status =
+        reader->is_too_long ? SEGUE_E_LIMIT : look_up(reader, &is_present);
+    if (status == SEGUE_OK && !is_present)
+        status = commit(reader, ended);
+    if (status == SEGUE_OK && !is_present && last_seq(reader) > entries)
+        status = check_fillers(reader);
+    reader->counts.made += status == SEGUE_OK && !is_present;
+    reader->counts.present += is_present;
+    reader->counts.left_out += status != SEGUE_OK;
+    return status;
 }
 
 static segue_status take_state(sgi_archive_reader *reader, sgi_json object,
@@ -270,14 +342,15 @@ static segue_status take_state(sgi_archive_reader *reader, sgi_json object,
     }
     if (reader->bytes.failed || reader->entries.failed)
         return SEGUE_E_NOMEM;
-    segue_status status = look_up(reader);
-    if (status == SEGUE_OK)
-        status = commit(reader, ended != 0);
+    segue_status status = make(reader, ended != 0);
     reader->place = BETWEEN;
     reader->seen++;
-    reader->made += status == SEGUE_OK;
-    reader->present += status == SEGUE_E_EXISTS;
-    return status == SEGUE_E_EXISTS ? SEGUE_OK : status;
+    *why = status == SEGUE_E_LIMIT    ? "it has more entries than one commit takes"
+           : status == SEGUE_E_EXISTS ? "another operation has its task id or key"
+           : status == SEGUE_E_UNSUPPORTED
+               ? "it lacks dropped entries, and the store does not delete such entries"
+               : NULL;
+    return status;
 }
 
 static const char *take_gone(sgi_archive_reader *reader)
@@ -333,7 +406,8 @@ segue_status sgi_archive_take(sgi_archive_reader *reader, sgi_str line, const ch
         status = SEGUE_E_NOMEM;
     else
         *why = "this is no JSON";
-    if (status != SEGUE_OK)
+    /* what fails for one operation fails after its last line, and others may follow */
+    if (status == SEGUE_E_INVALID || status == SEGUE_E_NOMEM)
         reader->place = BROKEN;
     return status;
 }

@@ -84,7 +84,17 @@ static segue_status pass_literal(sgi_inspection *inspection, const char *json)
     return sgi_inspection_pass(inspection);
 }
 
-/* The log is read until the operation had not ended in the meantime: the state that is
+/* An operation that was deleted meanwhile is gone, and one that cannot be read is left
+ * out: it must not keep all others from a backup. */
+static segue_status pass_gone(sgi_inspection *inspection, segue_status why)
+{
+    segue_status status = pass_literal(inspection, "{\"gone\":1}");
+    return status == SEGUE_OK && why == SEGUE_E_STORE_CORRUPT ? why : status;
+}
+
+/* Returns SEGUE_E_STORE_CORRUPT when the operation is left out.
+ *
+ * The log is read until the operation had not ended in the meantime: the state that is
  * passed belongs to the entries before it. */
 static segue_status pass_log(sgi_inspection *inspection,
                              const sgi_inspected_record *start)
@@ -97,8 +107,8 @@ static segue_status pass_log(sgi_inspection *inspection,
             sgi_inspection_pass_log(inspection, start->head.id, &last, write_entry);
         if (status == SEGUE_OK)
             status = sgi_inspection_find_any(inspection, start->head.task_id, &now);
-        if (status == SEGUE_E_NOT_FOUND)
-            return pass_literal(inspection, "{\"gone\":1}");
+        if (status == SEGUE_E_NOT_FOUND || status == SEGUE_E_STORE_CORRUPT)
+            return pass_gone(inspection, status);
         if (status != SEGUE_OK)
             return status;
         bool same = now.head.ended == ended;
@@ -161,10 +171,15 @@ segue_status sgi_archive_write(sgi_inspection *inspection)
     segue_status status = sgi_places_find(&places, inspection);
     if (status == SEGUE_OK)
         status = pass_first_line(inspection);
-    for (size_t i = places.count; i > 0 && status == SEGUE_OK && !inspection->stop; i--)
+    bool lacks_some = false;
+    for (size_t i = places.count; i > 0 && status == SEGUE_OK && !inspection->stop; i--) {
         status = pass_operation(inspection, places.all[i - 1].task_id, &count);
+        lacks_some = lacks_some || status == SEGUE_E_STORE_CORRUPT;
+        if (status == SEGUE_E_STORE_CORRUPT)
+            status = SEGUE_OK;
+    }
     if (status == SEGUE_OK && !inspection->stop)
         status = pass_count(inspection, count);
     sgi_places_free(&places);
-    return status;
+    return status == SEGUE_OK && lacks_some ? SEGUE_E_STORE_CORRUPT : status;
 }

@@ -73,8 +73,12 @@ bool sgi_inspection_is_mailbox(const segue_store_record *record)
     return is_each_byte(record, 0xff);
 }
 
-bool sgi_inspection_shows(const segue_store_record *record)
+bool sgi_inspection_shows(const sgi_inspection *inspection,
+                          const segue_store_record *record)
 {
+    if (inspection->only &&
+        memcmp(inspection->only, record->principal, sizeof record->principal) != 0)
+        return false;
     return !is_each_byte(record, 0xff) && !is_each_byte(record, 0xfe);
 }
 
@@ -95,7 +99,7 @@ segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id
                                  sgi_inspected_record *record)
 {
     segue_status status = sgi_inspection_find_any(inspection, task_id, record);
-    if (status == SEGUE_OK && !sgi_inspection_shows(&record->head)) {
+    if (status == SEGUE_OK && !sgi_inspection_shows(inspection, &record->head)) {
         status = SEGUE_E_NOT_FOUND;
         sgi_buf_free(&record->bytes);
     }

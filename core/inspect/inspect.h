@@ -24,6 +24,8 @@ typedef struct sgi_inspection {
     sgi_buf json; /* the text that the callback gets */
     segue_store_json_fn fn;
     void *user;
+    /* the digest of the only principal whose operations are seen; NULL = all are */
+    const uint8_t *only;
     bool is_redacted; /* texts lack what clients and tools have said */
     uint64_t folded;  /* number of bytes of entries that summaries have read */
     bool stop;        /* the callback has asked for no more */
@@ -74,8 +76,10 @@ bool sgi_inspection_is_mailbox(const segue_store_record *record);
 /* Finds the record of an operation that people may see. */
 segue_status sgi_inspection_find(sgi_inspection *inspection, const char *task_id,
                                  sgi_inspected_record *record);
-/* False for an operation that a server keeps for itself. */
-bool sgi_inspection_shows(const segue_store_record *record);
+/* False for an operation that a server keeps for itself, and for one of a principal that
+ * the inspection does not see. */
+bool sgi_inspection_shows(const sgi_inspection *inspection,
+                          const segue_store_record *record);
 /* The data of the record when it is an object, else nothing. */
 sgi_json sgi_inspection_data(sgi_inspection *inspection,
                              const segue_store_record *record);

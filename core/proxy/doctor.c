@@ -95,8 +95,7 @@ static int print_findings(const doctor *d, int verified)
     int findings = 0;
     if (verified == LOOK_FAULTY && ++findings)
         printf("  wrong: %lld logs are not what a server writes\n"
-               "  to mend this: take a backup into a new store (store import), or delete "
-               "them (store rm)\n",
+               "  to mend this: look at them (store show), and delete them (store rm)\n",
                d->look.sums.unreadable);
     if (d->quiet && ++findings)
         printf("  look at this: %lld tasks work and have said nothing for a day\n"
@@ -107,7 +106,12 @@ static int print_findings(const doctor *d, int verified)
         printf("  look at this: %lld tasks have waited for an answer for a day\n"
                "  to mend this: answer (store answer) or cancel them (store cancel)\n",
                d->asking);
-    printf("%s", d->named.len ? d->named.p : "");
+    for (size_t at = 0; at < d->named.len;) {
+        size_t len = strcspn(d->named.p + at, "\n");
+        look_print_safely(d->named.p + at, len);
+        putchar('\n');
+        at += len + 1;
+    }
     if (!findings)
         printf("  ok: all logs are what a server writes\n");
     return findings;

@@ -79,6 +79,8 @@ int look_find_faults(look *l);
 #define LOOK_TIME_SIZE 32
 /* Writes the time so many seconds ago as summaries write times. */
 void look_write_time(char out[LOOK_TIME_SIZE], long long ago_s);
+/* Prints a text of a store, whose control characters a terminal must not get. */
+void look_print_safely(const char *p, size_t len);
 void look_print_line(const char *line, size_t len);
 void look_print_summary(json task);
 void look_print_entry(json entry);

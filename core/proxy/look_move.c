@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A progress line is written after this many operations more. */
@@ -48,9 +47,15 @@ static int write_archive(look *l, FILE *out)
     segue_status status = segue_store_export(l->store, write_line, &w, &error);
     bool is_written =
         !ferror(out) && !fflush(out) && (out == stdout || !fsync(fileno(out)));
-    if (status == SEGUE_OK && is_written) {
+    bool lacks_some = status == SEGUE_E_STORE_CORRUPT;
+    if ((status == SEGUE_OK || lacks_some) && is_written) {
         show_progress(w.operations, true);
-        return LOOK_OK;
+        segue_error_free(error);
+        if (lacks_some)
+            fputs("segue-proxy: tasks that cannot be read are left out: store verify "
+                  "names them\n",
+                  stderr);
+        return lacks_some ? LOOK_FAULTY : LOOK_OK;
     }
     if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
         return look_fail("the store", status, error);
@@ -70,22 +75,23 @@ static int write_file(look *l, const char *path)
 {
     text part = {.p = NULL};
     text_add_str(&part, path);
-    text_add_str(&part, ".part");
+    text_add_str(&part, ".XXXXXX");
     if (part.failed) {
         text_free(&part);
         return look_fail(path, SEGUE_E_NOMEM, NULL);
     }
-    int fd = open(part.p, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    int fd = mkostemp(part.p, O_CLOEXEC); /* only its owner may read it */
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    int failed = out ? write_archive(l, out) : fail_file(part.p);
-    if (out && fclose(out) && !failed)
-        failed = fail_file(part.p);
-    if (!failed && rename(part.p, path))
-        failed = fail_file(path);
-    if (failed && fd >= 0)
+    int result = out ? write_archive(l, out) : fail_file(part.p);
+    bool is_whole = result == LOOK_OK || result == LOOK_FAULTY;
+    if (out && fclose(out) && is_whole)
+        result = fail_file(part.p);
+    else if (is_whole && rename(part.p, path))
+        result = fail_file(path);
+    if (fd >= 0 && result != LOOK_OK && result != LOOK_FAULTY)
         unlink(part.p);
     text_free(&part);
-    return failed;
+    return result;
 }
 
 static bool is_standard(const char *file)
@@ -103,6 +109,7 @@ int look_export(look *l)
 typedef struct reading {
     segue_store_importer *importer;
     long long lines, operations;
+    char *task; /* id of the operation whose lines come; NULL = none */
     int failed;
 } reading;
 
@@ -112,14 +119,19 @@ static int32_t take_line(void *user, const char *line, size_t len)
     segue_error *error = NULL;
     r->lines++;
     segue_status status = segue_store_importer_add(r->importer, line, len, &error);
-    if (status != SEGUE_OK) {
-        char what[48];
-        snprintf(what, sizeof what, "line %lld of the archive", r->lines);
-        r->failed = look_fail(what, status, error);
-    } else if (is_operation(line, len)) {
+    if (status == SEGUE_OK && is_operation(line, len)) {
+        free(r->task);
+        r->task =
+            json_string(json_get(json_get((json){line, len}, "operation"), "taskId"));
         show_progress(++r->operations, false);
     }
-    return r->failed;
+    if (status == SEGUE_OK)
+        return 0;
+    bool is_over = status == SEGUE_E_INVALID || status == SEGUE_E_NOMEM;
+    char what[48];
+    snprintf(what, sizeof what, "line %lld of the archive", r->lines);
+    r->failed = look_fail(!is_over && r->task ? r->task : what, status, error);
+    return is_over;
 }
 
 static void read_lines(reading *r, FILE *in)
@@ -127,10 +139,10 @@ static void read_lines(reading *r, FILE *in)
     char *line = NULL;
     size_t room = 0;
     ssize_t len;
-    while (!r->failed && (len = getline(&line, &room, in)) >= 0)
+    while ((len = getline(&line, &room, in)) >= 0)
         if (take_line(r, line, (size_t)len - (len && line[len - 1] == '\n')))
             break;
-    if (!r->failed && ferror(in))
+    if (ferror(in))
         r->failed = fail_file("the archive");
     free(line);
 }
@@ -138,12 +150,17 @@ static void read_lines(reading *r, FILE *in)
 /* Says what has been made, and frees the importer. */
 static int end_reading(reading *r)
 {
-    uint64_t made = 0, present = 0;
-    segue_status status = segue_store_importer_close(r->importer, &made, &present);
+    uint64_t made = 0, present = 0, left_out = 0;
+    segue_status status =
+        segue_store_importer_close(r->importer, &made, &present, &left_out);
+    free(r->task);
     if (!r->failed)
         show_progress(r->operations, true);
-    printf("%llu operations made, %llu were there already\n", (unsigned long long)made,
+    printf("%llu operations made, %llu were there already", (unsigned long long)made,
            (unsigned long long)present);
+    if (left_out)
+        printf(", %llu left out", (unsigned long long)left_out);
+    putchar('\n');
     if (!r->failed && status == SEGUE_E_INCOMPLETE)
         fputs("segue-proxy: the archive has no end: it is not whole\n", stderr);
     return r->failed ? r->failed : status == SEGUE_OK ? LOOK_OK : LOOK_FAILED;
@@ -173,7 +190,9 @@ static int copy(look *l, reading *r)
 {
     segue_error *error = NULL;
     segue_status status = segue_store_export(l->store, take_line, r, &error);
-    if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
+    if (status == SEGUE_E_STORE_CORRUPT)
+        r->failed = look_fail("tasks that cannot be read are left out", status, error);
+    else if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
         r->failed = look_fail("the store", status, error);
     else
         segue_error_free(error);
@@ -231,8 +250,10 @@ static int remove_one(look *l, const char *id)
     segue_error_free(error);
     if (status == SEGUE_OK)
         show_progress(++l->shown, false);
-    if (l->dry_run)
-        puts(id);
+    if (l->dry_run) {
+        look_print_safely(id, strlen(id));
+        putchar('\n');
+    }
     return LOOK_OK;
 }
 

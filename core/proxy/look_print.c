@@ -7,7 +7,7 @@
 
 /* Prints a text without its control characters, those of C1 (U+0080 to U+009F) included:
  * a task may have any name and content, and a terminal obeys control characters. */
-static void print_safely(const char *p, size_t len)
+void look_print_safely(const char *p, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)p[i];
@@ -20,7 +20,7 @@ static void print_safely(const char *p, size_t len)
 static void print_string(json value)
 {
     char *string = json_string(value);
-    print_safely(string ? string : "-", string ? strlen(string) : 1);
+    look_print_safely(string ? string : "-", string ? strlen(string) : 1);
     free(string);
 }
 
@@ -72,7 +72,7 @@ void look_print_entry(json entry)
     printf("  ");
     if (!data.n)
         data = json_get(entry, "base64");
-    print_safely(data.p, data.n);
+    look_print_safely(data.p, data.n);
     putchar('\n');
 }
 

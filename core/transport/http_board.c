@@ -171,6 +171,10 @@ static bool queue(sgi_http_conn *conn, segue_store *store)
                                             conn->parser.head.query,
                                             sgi_buf_str(&conn->parser.body)) &&
                      sgi_runtime_help(listener->carrier.runtime, &job->job);
+    job->request.is_personal = !sgi_http_is_from_here(conn);
+    if (job->request.is_personal)
+        memcpy(job->request.principal, sgi_serve_principal_digest(conn->who),
+               sizeof job->request.principal);
     job->request.is_redacted = listener->options.board_redact != 0;
     if (is_queued)
         conn->board = job;
@@ -179,13 +183,19 @@ static bool queue(sgi_http_conn *conn, segue_store *store)
     return is_queued;
 }
 
+/* A caller on this machine sees all tasks. Any other caller sees its own ones. */
+static bool may_look(sgi_http_conn *conn)
+{
+    return sgi_http_is_from_here(conn) || (sgi_http_may_look(conn) && conn->who);
+}
+
 void sgi_http_answer_board(sgi_http_conn *conn)
 {
     const sgi_board_item *item = conn->route.board;
     const segue_listen_options *o = &conn->listener->options;
     segue_store *store = store_at(conn->listener, source_of(conn->parser.head.query));
     conn->wait = SGI_HTTP_WAIT_NOTHING;
-    if (!sgi_http_may_look(conn))
+    if (!may_look(conn))
         send_text(conn, 403,
                   "The task board is for callers on this machine, and for callers that "
                   "the server knows\n");

@@ -183,6 +183,8 @@ void sgi_http_refuse_late_check(sgi_http_conn *conn);
 /* True when the caller, who has been identified, may see what a server does
  * (http_metrics.c). */
 bool sgi_http_may_look(sgi_http_conn *conn);
+/* True for a caller on this machine that came through no proxy. */
+bool sgi_http_is_from_here(sgi_http_conn *conn);
 /* Answers a request for the metrics, whose caller has been identified
  * (http_metrics.c). */
 void sgi_http_answer_metrics(sgi_http_conn *conn);

@@ -15,12 +15,15 @@ static bool came_through_proxy(const sgi_http1_head *head)
     return false;
 }
 
-bool sgi_http_may_look(sgi_http_conn *conn)
+bool sgi_http_is_from_here(sgi_http_conn *conn)
 {
     sgi_http_conn_look_at_peer(conn);
-    if (conn->named || conn->is_known)
-        return true;
     return conn->is_local && !came_through_proxy(&conn->parser.head);
+}
+
+bool sgi_http_may_look(sgi_http_conn *conn)
+{
+    return sgi_http_is_from_here(conn) || conn->named || conn->is_known;
 }
 
 /* Lists the servers of the listener, each with its first path. The caller frees the list,

@@ -133,8 +133,9 @@ static void run_diagnostic_logging(stage *s, segue_call *call)
 static void run_missing_capability(stage *s, segue_call *call)
 {
     static const char needs[] = "{\"requiredCapabilities\":{\"sampling\":{}}}";
-    const char *params = segue_call_params(call, NULL);
-    if (strstr(params, "\"sampling\"")) {
+    size_t len;
+    const char *params = segue_call_params(call, &len);
+    if (memmem(params, len, "\"sampling\"", 10)) {
         complete_text(s, call, "Sampling is declared", 0);
         return;
     }

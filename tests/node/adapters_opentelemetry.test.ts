@@ -93,7 +93,7 @@ test("without a span there is no trace", async () => {
     for (const span of traced.spans("tools/call price"))
         assert.equal(span.parentSpanContext, undefined);
     assert.equal(traced.spans("tools/call price").length, 3);
-    const read = traced.span("resources/read note://all");
+    const read = traced.span("resources/read");
     assert.equal(read.attributes["mcp.resource.uri"], "note://all");
 });
 

@@ -146,6 +146,24 @@ class Store(stage.Stage):
                        check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(self.lines(), before)
 
+    def test_dropped_entries_are_not_missed(self):
+        """A log whose first entries, and some others, were dropped."""
+        def entry(seq):
+            return {"entry": {"seq": seq, "segment": seq, "kind": 1, "atMs": 5,
+                              "text": "{}"}}
+        head = {"taskId": "t", "id": base64.b64encode(bytes(range(16))).decode(),
+                "principal": base64.b64encode(bytes(32)).decode(), "createdMs": 5,
+                "text": "{}"}
+        lines = [{"archive": 1, "records": 2}, {"operation": head},
+                 *(entry(seq) for seq in (3, 4, 70, 71, 200)), {"state": {"ended": 0}},
+                 {"end": {"operations": 1}}]
+        archive = self.place / "archive"
+        archive.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n"
+                                   for line in lines))
+        self.where = self.store_of_its_own()
+        self.look("import", str(archive))
+        self.assertEqual(self.lines(), archive.read_text().splitlines())
+
     def test_old_tasks_are_deleted(self):
         client, old = self.begin()
         self.assertEqual(self.look("retention", "--older-than", "0s"),

@@ -378,7 +378,7 @@ STATUS(segue_store_remove, segue_store_remove(h, NULL, NULL))
 STATUS(segue_store_export, segue_store_export(h, NULL, NULL, NULL))
 STATUS(segue_store_importer_new, segue_store_importer_new(h, NULL))
 STATUS(segue_store_importer_add, segue_store_importer_add(h, "{}", 2, NULL))
-STATUS(segue_store_importer_close, segue_store_importer_close(h, NULL, NULL))
+STATUS(segue_store_importer_close, segue_store_importer_close(h, NULL, NULL, NULL))
 STATUS(segue_store_read_stats, segue_store_read_stats(h, NULL))
 
 /* Reads the kind of the handle from the name: segue_<kind>_... */

@@ -215,6 +215,61 @@ static void strangers_are_refused(void **state)
     http_stage_end(&s);
 }
 
+/* Asks for the list of tasks; returns what the answer says of their number. */
+static int total_for(http_stage *s, const char *peer, const char *principal)
+{
+    int total = -1;
+    mount_call c = {.peer = peer, .local = "192.0.2.1:80", .principal = principal};
+    mount_ask(&c, s, strdup("GET /board/api/tasks HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n"),
+              200);
+    const char *at = strstr(c.body, "\"total\":");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "\"total\":%d", &total), 1);
+    mount_free(&c);
+    return total;
+}
+
+static void a_caller_elsewhere_sees_its_own_tasks(void **state)
+{
+    static const char *const verbs[] = {"GET /board/api/task?id=%s",
+                                        "GET /board/api/entries?after=0&id=%s",
+                                        "POST /board/api/command?id=%s"};
+    http_stage s = {.by_hand = true};
+    char id[64] = "", request[512];
+    (void)state;
+    begin(&s);
+    mount_call make = {
+        .peer = "192.0.2.7:1", .local = "192.0.2.1:80", .principal = "bob"};
+    mount_ask(&make, &s,
+              http_request("1", "tools/call", "hang",
+                           "\"name\":\"hang\",\"arguments\":{}",
+                           "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"),
+              200);
+    assert_int_equal(sscanf(strstr(make.body, "\"taskId\""), "\"taskId\":\"%63[^\"]", id),
+                     1);
+    mount_free(&make);
+    http_stage_advance(&s, 1000);
+    assert_int_equal(total_for(&s, "192.0.2.7:1", "bob"), 1);
+    assert_int_equal(total_for(&s, "192.0.2.8:1", "ada"), 0);
+    assert_int_equal(total_for(&s, "127.0.0.1:1", NULL), 1);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        int len = snprintf(request, sizeof request, verbs[i], id);
+        const char *body = *verbs[i] == 'P' ? "{\"cancel\":1}" : "";
+        snprintf(request + len, sizeof request - (size_t)len,
+                 " HTTP/1.1\r\nHost: 192.0.2.1\r\n%sContent-Length: %zu\r\n\r\n%s",
+                 *body ? JSON_TYPE "Origin: http://192.0.2.1\r\n" : "", strlen(body),
+                 body);
+        for (int own = 0; own < 2; own++) {
+            mount_call c = {.peer = "192.0.2.7:1",
+                            .local = "192.0.2.1:80",
+                            .principal = own ? "bob" : "ada"};
+            mount_ask(&c, &s, strdup(request), own ? 200 : 404);
+            mount_free(&c);
+        }
+    }
+    http_stage_end(&s);
+}
+
 static void a_request_through_a_proxy_is_refused(void **state)
 {
     http_stage s = {0};
@@ -554,6 +609,7 @@ int main(void)
         cmocka_unit_test(another_page_is_refused),
         cmocka_unit_test(strangers_are_refused),
         cmocka_unit_test(a_request_through_a_proxy_is_refused),
+        cmocka_unit_test(a_caller_elsewhere_sees_its_own_tasks),
         cmocka_unit_test(a_listener_with_tokens_wants_one),
         cmocka_unit_test(tasks_are_shown),
         cmocka_unit_test(an_unchanged_list_is_not_sent_again),

@@ -77,6 +77,11 @@ sgi_principal *sgi_serve_named_principal(segue_server *server, const char *name)
     return sgi_server_get_principal(server, name);
 }
 
+const uint8_t *sgi_serve_principal_digest(const sgi_principal *who)
+{
+    return who->digest;
+}
+
 void sgi_serve_ref_principal(sgi_principal *who)
 {
     sgi_principal_ref(who);

@@ -84,6 +84,8 @@ void sgi_serve_cancel_identifying(sgi_serve_identification *identifying);
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
 /* Returns the principal of this name, as sgi_serve_anonymous_principal does. */
 sgi_principal *sgi_serve_named_principal(segue_server *server, const char *name);
+/* Returns the digest of a principal, as the records of its operations have it. */
+const uint8_t *sgi_serve_principal_digest(const sgi_principal *who);
 void sgi_serve_ref_principal(sgi_principal *who);
 /* Drops a reference to a principal. who can be NULL. */
 void sgi_serve_unref_principal(sgi_principal *who);

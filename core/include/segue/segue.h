@@ -1282,7 +1282,7 @@ SEGUE_API int32_t segue_call_has_scope(const segue_call *call, const char *scope
 
 /* Returns the whole params of the request as JSON text.
  *
- * len       receives the length in bytes; may be NULL.
+ * len       receives the length in bytes; no NUL follows the text. NULL gives "".
  * Returns   the text, an object; lives as long as the call. */
 SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
 

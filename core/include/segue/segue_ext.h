@@ -843,8 +843,9 @@ SEGUE_API segue_status segue_store_remove(segue_store *store, const char *task_i
  *
  * fn        receives each line without its line end; may call the library.
  * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_CANCELLED when fn has
- *           stopped, so that the archive is not whole; SEGUE_E_NOMEM; a status of the
- *           store. */
+ *           stopped, so that the archive is not whole; SEGUE_E_STORE_CORRUPT when the
+ *           archive is whole but for operations that cannot be read; SEGUE_E_NOMEM; a
+ *           status of the store. */
 SEGUE_API segue_status segue_store_export(segue_store *store, segue_store_json_fn fn,
                                           void *user, segue_error **error);
 
@@ -857,25 +858,30 @@ SEGUE_API segue_status segue_store_importer_new(segue_store *store,
 
 /* Takes the next line of an archive, without its line end. An operation is made in one
  * commit, when its last line has come; a server that looks for interrupted operations
- * then takes over one that has not ended. An operation whose task id or key the store has
- * already is left as it is. Entries that the archive lacks, because they were dropped,
- * need a store that deletes what is dropped.
+ * then takes over one that has not ended. An operation that the store has already is left
+ * as it is.
  *
  * len       SEGUE_TO_NUL = up to the NUL.
- * Returns   SEGUE_E_INVALID for another text, and for an archive of a newer format;
- *           SEGUE_E_STATE after a failure; SEGUE_E_NOMEM; a status of the store. */
+ * Returns   SEGUE_E_INVALID for another text, and for an archive of a newer format, and
+ *           SEGUE_E_NOMEM: no further line is taken (SEGUE_E_STATE). After any other
+ *           status one operation is left out, and the next line may follow:
+ *           SEGUE_E_EXISTS when another operation has its task id or key; SEGUE_E_LIMIT
+ *           for more than 1,048,576 entries, dropped ones included; SEGUE_E_UNSUPPORTED
+ *           when entries of it were dropped, and the store does not delete what is
+ *           dropped; a status of the store. */
 SEGUE_API segue_status segue_store_importer_add(segue_store_importer *importer,
                                                 const char *line, size_t len,
                                                 segue_error **error);
 
 /* Frees the importer.
  *
- * made, present   receive the numbers of the operations that were made, and of those that
- *                 the store had already; may be NULL.
- * Returns         SEGUE_E_INCOMPLETE when the last line of the archive did not come: what
- *                 was made stays. */
+ * made, present, left_out   receive the numbers of the operations that were made, that
+ *                           the store had already, and that failed; may be NULL.
+ * Returns   SEGUE_E_INCOMPLETE when the last line of the archive did not come: what was
+ *           made stays. */
 SEGUE_API segue_status segue_store_importer_close(segue_store_importer *importer,
-                                                  uint64_t *made, uint64_t *present);
+                                                  uint64_t *made, uint64_t *present,
+                                                  uint64_t *left_out);
 
 /* Gives the statistics of the store; members that it does not know are -1.
  *

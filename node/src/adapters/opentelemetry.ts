@@ -61,6 +61,12 @@ function parentOf(call: Call, { context, propagation, trace }: Api): Context {
     return propagation.extract(active, told);
 }
 
+/** URIs are without number, and the name of a span has to come from a small set. */
+function spanNameOf({ method, name }: Call): string {
+    const isNamed = name && (method === "tools/call" || method === "prompts/get");
+    return isNamed ? `${method} ${name}` : method;
+}
+
 function attributesOf(call: Call): Attributes {
     const found: Attributes = { "mcp.method.name": call.method };
     const target = TARGETS[call.method];
@@ -109,7 +115,7 @@ export function traceCalls(
     const tracer = provider.getTracer("segue");
     return (call, proceed) =>
         tracer.startActiveSpan(
-            `${call.method} ${call.name}`.trimEnd(),
+            spanNameOf(call),
             { kind: otel.SpanKind.SERVER, attributes: attributesOf(call) },
             parentOf(call, otel),
             (span) => finish(span, proceed, otel),

@@ -53,6 +53,12 @@ def _parent(call: Call) -> context.Context | None:
     return propagate.extract({k: headers[k] for k in _NAMES if k in headers})
 
 
+def _span_name(call: Call) -> str:
+    # URIs are without number, and the name of a span has to come from a small set
+    named = call.name and call.method in ("tools/call", "prompts/get")
+    return f"{call.method} {call.name}" if named else call.method
+
+
 def _attributes(call: Call) -> dict[str, Any]:
     found: dict[str, Any] = {"mcp.method.name": call.method}
     if call.name and call.method in _TARGETS:
@@ -67,8 +73,8 @@ def _attributes(call: Call) -> dict[str, Any]:
 def trace_calls(tracer_provider: trace.TracerProvider | None = None) -> Middleware:
     """A middleware that makes a span for each call, until its handler has ended.
 
-    The span has the kind SERVER and the name "tools/call NAME". It is current while the
-    handler runs. Its attributes are those of the semantic conventions for MCP, and
+    The span has the kind SERVER and the name "tools/call NAME", "prompts/get NAME", or
+    the method alone. It is current while the handler runs. Its attributes are those of the semantic conventions for MCP, and
     `segue.resumed`: True when the handler runs again after a crash.
 
     Args:
@@ -78,7 +84,7 @@ def trace_calls(tracer_provider: trace.TracerProvider | None = None) -> Middlewa
 
     async def traced(call: Call, proceed: Proceed) -> Any:
         with tracer.start_as_current_span(
-            f"{call.method} {call.name}".rstrip(),
+            _span_name(call),
             context=_parent(call),
             kind=trace.SpanKind.SERVER,
             attributes=_attributes(call),
