@@ -74,8 +74,9 @@ def trace_calls(tracer_provider: trace.TracerProvider | None = None) -> Middlewa
     """A middleware that makes a span for each call, until its handler has ended.
 
     The span has the kind SERVER and the name "tools/call NAME", "prompts/get NAME", or
-    the method alone. It is current while the handler runs. Its attributes are those of the semantic conventions for MCP, and
-    `segue.resumed`: True when the handler runs again after a crash.
+    the method alone. It is current while the handler runs. Its attributes are those of
+    the semantic conventions for MCP, and `segue.resumed`: True when the handler runs
+    again after a crash.
 
     Args:
         tracer_provider: default: the global provider of OpenTelemetry.
