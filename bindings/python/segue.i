@@ -364,6 +364,7 @@ PyObject *sgpy_option_names(void);
 %ignore segue_store_importer_add;
 %ignore segue_store_importer_close;
 %ignore segue_store_read_stats;
+%ignore segue_request_take_result; /* for the Node addon */
 %ignore segue_request_start;
 %ignore segue_request_grant;
 %ignore segue_request_cancel;
