@@ -111,7 +111,7 @@ static int32_t level_asked_for(const segue_session *session)
     const segue_request *request;
     int32_t least = session->log.chosen;
     TAILQ_FOREACH(request, &session->requests, link) {
-        int32_t level = request->wish_session && !request->wish_overruled &&
+        int32_t level = request->wish.session && !request->wish.overruled &&
                                 !sgi_request_is_over(request)
                             ? sgi_log_level_parse(sgi_str_of(request->log_level))
                             : SGI_LOG_LEVELS;
@@ -140,20 +140,20 @@ bool sgi_request_prepare_log_level(segue_request *request)
     int32_t level =
         request->log_level ? sgi_log_level_parse(sgi_str_of(request->log_level)) : -1;
     if (level < 0 || sgi_facts(session->version)->has_log_level_in_meta ||
-        !session->server.logging || request->wish_overruled ||
-        request->wish_session == session->wire_session)
+        !session->server.logging || request->wish.overruled ||
+        request->wish.session == session->wire_session)
         return true;
     if (level >= session->log.level) {
         /* the wish is granted; a later logging/setLevel of the application holds for the
          * further rounds of this request */
-        request->wish_session = session->wire_session;
+        request->wish.session = session->wire_session;
         return true;
     }
     if (session->log.wishing)
         /* another logging/setLevel is under way and may set the wanted level, so the
          * request waits for its end */
         return false;
-    request->wish_session = session->wire_session;
+    request->wish.session = session->wire_session;
     return !send_wish(session, request->log_level, level);
 }
 
@@ -169,7 +169,7 @@ void sgi_request_note_set_log_level(segue_request *request)
         return;
     session->log.level = session->log.chosen = level;
     TAILQ_FOREACH(other, &session->requests, link)
-        other->wish_overruled |= other->wish_session && !session->log.wishing;
+        other->wish.overruled |= other->wish.session && !session->log.wishing;
 }
 
 /* Returns the lowest level that the request wants. Before 2026-07-28 the level belongs to

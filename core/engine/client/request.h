@@ -63,6 +63,14 @@ typedef struct sgi_cli_dialect sgi_cli_dialect;
 typedef struct sgi_cli_follow_ops sgi_cli_follow_ops;
 typedef struct sgi_cli_inquiry_ops sgi_cli_inquiry_ops;
 
+/* What was done about the log level of a request in the handshake eras (log_wish.c). */
+typedef struct sgi_log_wish {
+    int32_t session; /* the wire session in which logging/setLevel was sent; 0 = none */
+    /* the application has set a level after that, so the level of the request does not
+     * count any more */
+    bool overruled;
+} sgi_log_wish;
+
 struct segue_request {
     sgi_handle handle;
     sgi_engine *engine;
@@ -90,11 +98,7 @@ struct segue_request {
     /* number of pages of tools/list that were fetched after the server refused the
      * headers of the call */
     int32_t pages;
-    /* number of the wire session in which logging/setLevel was sent for this request */
-    int32_t wish_session;
-    /* the application has set a level after logging/setLevel was sent for this request,
-     * so the level of the request does not count any more */
-    bool wish_overruled;
+    sgi_log_wish wish;
     /* true when the request was sent again because the server seemed to be of another
      * era; this is done only once */
     bool era_doubted;
