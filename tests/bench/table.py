@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the table of core/docs/benchmarks.md: each figure that has a goal, of one long
-run and of several short ones, with its best and its worst.
+"""Makes the table of core/docs/benchmarks.md: each figure that has a goal, with the best,
+the median and the worst of several runs.
 
-  table.py --measure    runs the benchmarks first: one long run, then TIMES short ones
-  table.py              only makes the table, of what --measure left in build/bench
+  table.py --measure [--short] [--times N]   runs the benchmarks first; default: 5 times
+  table.py                                   makes the table of the runs that are there
 """
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -17,71 +18,78 @@ from figures import ROOT, number
 PAGE = os.path.join(ROOT, "core", "docs", "benchmarks.md")
 RUNS = os.path.join(ROOT, "build", "bench")
 BEGIN, END = "<!-- made by tests/bench/table.py -->\n", "<!-- end -->\n"
-TIMES = 5
-# What the table has: the figures of one machine with a baseline in the same run, and the
-# goals that are values. The other groups of run.py have pages of their own.
+# What the table has. The other groups of run.py have pages and sections of their own.
 GROUPS = ("json", "others", "http", "parked", "python", "node")
 
 
-def measure():
-    os.makedirs(RUNS, exist_ok=True)
+def measure(times, length):
+    shutil.rmtree(RUNS, ignore_errors=True)
     program = os.path.join(ROOT, "tests", "bench", "run.py")
-    for at in range(TIMES + 1):
+    for at in range(times):
+        place = os.path.join(RUNS, str(at))
+        os.makedirs(place)
         for group in GROUPS:
-            out = os.path.join(RUNS, f"{at}-{group}.json")
-            length = ["--short"] if at else []
+            out = os.path.join(place, group + ".json")
             subprocess.run([sys.executable, "-B", program, "--only", group, "--out", out,
                             *length], check=True)
 
 
-def read(at):
-    rows = {}
-    for group in GROUPS:
-        with open(os.path.join(RUNS, f"{at}-{group}.json"), encoding="utf-8") as file:
-            rows.update((row["name"], row) for row in json.load(file))
-    return rows
+def read():
+    """Returns the runs that are whole: the rows of each, by name."""
+    runs = []
+    for place in sorted(os.listdir(RUNS)):
+        paths = [os.path.join(RUNS, place, group + ".json") for group in GROUPS]
+        if all(map(os.path.exists, paths)):
+            rows = {}
+            for path in paths:
+                with open(path, encoding="utf-8") as file:
+                    rows.update((row["name"], row) for row in json.load(file))
+            runs.append(rows)
+    if not runs:
+        raise SystemExit(f"{RUNS} has no whole run: table.py --measure makes them")
+    return runs
 
 
-def row_of(name, long, short):
-    """What is compared is a ratio or a value; the best is the one nearest to the goal, or
-    furthest beyond it."""
-    what, order, bound = long["goal"].split(" ")
+def cells_of(rows):
+    """rows: one figure of all runs. What is compared is a ratio or a value; the best is
+    the one that is furthest beyond the goal, or nearest to it."""
+    first = rows[0]
+    what, order, bound = first["goal"].split(" ")
     best, worst = (max, min) if order == ">=" else (min, max)
-    values = [row[what] for row in short]
-    met = sum(row["met"] for row in short)
-    unit = long["unit"] if what == "value" else "of the baseline"
-    sign = "at least" if order == ">=" else "at most"
-    return [f"`{name}`", f"{number(long['value'])} {long['unit']}",
-            number(long["baseline"]), number(long[what]), number(best(values)),
+    values = [row[what] for row in rows]
+    met = sum(row["met"] for row in rows)
+    unit = first["unit"] if what == "value" else "of the baseline"
+    verdict = ("met" if met == len(rows) else
+               f"met in {met} of {len(rows)}" if met else "missed")
+    return [f"`{first['name']}`", number(best(values)),
             number(statistics.median(values)), number(worst(values)),
-            f"{sign} {number(float(bound))} {unit}",
-            "met" if met == len(short) and long["met"] else
-            f"met in {met} of {len(short)}" if met else "missed"]
+            f"{'at least' if order == '>=' else 'at most'} {number(float(bound))} {unit}",
+            verdict]
 
 
-def table():
-    runs = [read(at) for at in range(TIMES + 1)]
-    names = [name for name, row in runs[0].items() if row["goal"]]
-    head = ["Figure", "Long run", "Baseline", "Compared", f"Best of {TIMES}", "Median",
-            "Worst", "Goal", "Verdict"]
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * 6 + " --- | --- |"]
-    for name in names:
-        cells = row_of(name, runs[0][name], [run[name] for run in runs[1:]])
-        lines.append("| " + " | ".join(cells) + " |")
+def table(runs):
+    lines = [f"| Figure | Best of {len(runs)} | Median | Worst | Goal | Verdict |",
+             "| --- | ---: | ---: | ---: | --- | --- |"]
+    for name, row in runs[0].items():
+        if row["goal"]:
+            cells = cells_of([run[name] for run in runs])
+            lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true")
-    if parser.parse_args().measure:
-        measure()
+    parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
+    parser.add_argument("--times", type=int, default=5)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.times, ["--short"] if options.short else [])
     with open(PAGE, encoding="utf-8") as file:
-        text = file.read()
-    head, rest = text.split(BEGIN)
+        head, rest = file.read().split(BEGIN)
     tail = rest.split(END, 1)[1]
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(head + BEGIN + table() + END + tail)
+        file.write(head + BEGIN + table(read()) + END + tail)
 
 
 if __name__ == "__main__":
