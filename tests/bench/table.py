@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the table of core/docs/benchmarks.md: each figure that has a goal, with the best,
-the median and the worst of several runs.
+"""Prints a table of all figures that have a goal, with the best, the median and the worst
+of several runs, as Markdown.
 
   table.py --measure [--short] [--times N]   runs the benchmarks first; default: 5 times
-  table.py                                   makes the table of the runs that are there
+  table.py                                   prints the table of the runs that are there
 """
 import argparse
 import json
@@ -15,9 +15,7 @@ import sys
 
 from figures import ROOT, number
 
-PAGE = os.path.join(ROOT, "core", "docs", "benchmarks.md")
 RUNS = os.path.join(ROOT, "build", "bench")
-BEGIN, END = "<!-- made by tests/bench/table.py -->\n", "<!-- end -->\n"
 # What the table has. The other groups of run.py have pages and sections of their own.
 GROUPS = ("json", "others", "http", "parked", "python", "node")
 
@@ -85,11 +83,7 @@ def main():
     options = parser.parse_args()
     if options.measure:
         measure(options.times, ["--short"] if options.short else [])
-    with open(PAGE, encoding="utf-8") as file:
-        head, rest = file.read().split(BEGIN)
-    tail = rest.split(END, 1)[1]
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(head + BEGIN + table(read()) + END + tail)
+    print(table(read()), end="")
 
 
 if __name__ == "__main__":
