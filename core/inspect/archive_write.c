@@ -5,33 +5,31 @@
 static void write_bytes(sgi_jw *w, const char *bytes, size_t n)
 {
     size_t at;
-    if (sgi_utf8_valid((sgi_str){bytes, n}, &at)) {
+    if (sgi_utf8_valid((sgi_str){bytes, n}, &at))
         sgi_jw_member_string(w, "text", (sgi_str){bytes, n});
-        return;
-    }
-    sgi_jw_key(w, "base64");
-    sgi_buf_add_char(w->buf, '"');
-    sgi_buf_add_base64(w->buf, bytes, n, false);
-    sgi_buf_add_char(w->buf, '"');
-    w->comma = true;
+    else
+        sgi_inspection_write_base64(w, "base64", bytes, n);
 }
 
-static void write_hash(sgi_jw *w, const char *name, const uint8_t *bytes, size_t n)
+/* Begins a line, which is an object with this one member, an object as well. */
+static void open_line(sgi_jw *w, const char *name)
 {
+    sgi_jw_open(w, '{');
     sgi_jw_key(w, name);
-    sgi_buf_add_char(w->buf, '"');
-    sgi_buf_add_base64(w->buf, bytes, n, false);
-    sgi_buf_add_char(w->buf, '"');
-    w->comma = true;
+    sgi_jw_open(w, '{');
+}
+
+static void close_line(sgi_jw *w)
+{
+    sgi_jw_close(w, '}');
+    sgi_jw_close(w, '}');
 }
 
 static void write_entry(sgi_inspection *inspection, sgi_jw *w,
                         const segue_store_entry *entry)
 {
     (void)inspection;
-    sgi_jw_open(w, '{');
-    sgi_jw_key(w, "entry");
-    sgi_jw_open(w, '{');
+    open_line(w, "entry");
     sgi_jw_member_int(w, "seq", (int64_t)entry->seq);
     if (entry->segment)
         sgi_jw_member_int(w, "segment", (int64_t)entry->segment);
@@ -40,26 +38,24 @@ static void write_entry(sgi_inspection *inspection, sgi_jw *w,
     sgi_jw_member_int(w, "kind", entry->kind);
     sgi_jw_member_int(w, "atMs", entry->at_ms);
     write_bytes(w, entry->data, entry->data_len);
-    sgi_jw_close(w, '}');
-    sgi_jw_close(w, '}');
+    close_line(w);
 }
 
 static segue_status pass_record(sgi_inspection *inspection,
                                 const segue_store_record *record)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
-    sgi_jw_open(&w, '{');
-    sgi_jw_key(&w, "operation");
-    sgi_jw_open(&w, '{');
+    open_line(&w, "operation");
     sgi_jw_member_string(&w, "taskId", sgi_str_of(record->task_id));
-    write_hash(&w, "id", record->id, sizeof record->id);
+    sgi_inspection_write_base64(&w, "id", record->id, sizeof record->id);
     if (record->has_key)
-        write_hash(&w, "key", record->idempotency_key, sizeof record->idempotency_key);
-    write_hash(&w, "principal", record->principal, sizeof record->principal);
+        sgi_inspection_write_base64(&w, "key", record->idempotency_key,
+                                    sizeof record->idempotency_key);
+    sgi_inspection_write_base64(&w, "principal", record->principal,
+                                sizeof record->principal);
     sgi_jw_member_int(&w, "createdMs", record->created_ms);
     write_bytes(&w, record->data, record->data_len);
-    sgi_jw_close(&w, '}');
-    sgi_jw_close(&w, '}');
+    close_line(&w);
     return sgi_inspection_pass(inspection);
 }
 
@@ -67,14 +63,11 @@ static segue_status pass_state(sgi_inspection *inspection,
                                const segue_store_record *record)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
-    sgi_jw_open(&w, '{');
-    sgi_jw_key(&w, "state");
-    sgi_jw_open(&w, '{');
+    open_line(&w, "state");
     sgi_jw_member_int(&w, "ended", record->ended == SEGUE_STORE_ENDED);
     if (record->purge_ms != INT64_MAX)
         sgi_jw_member_int(&w, "purgeMs", record->purge_ms);
-    sgi_jw_close(&w, '}');
-    sgi_jw_close(&w, '}');
+    close_line(&w);
     return sgi_inspection_pass(inspection);
 }
 
@@ -92,10 +85,9 @@ static segue_status pass_gone(sgi_inspection *inspection, segue_status why)
     return status == SEGUE_OK && why == SEGUE_E_STORE_CORRUPT ? why : status;
 }
 
-/* Returns SEGUE_E_STORE_CORRUPT when the operation is left out.
- *
- * The log is read until the operation had not ended in the meantime: the state that is
- * passed belongs to the entries before it. */
+/* Passes the log of an operation, and its state. An operation can end while its log is
+ * read. The rest of the log is then read before the state is passed. Returns
+ * SEGUE_E_STORE_CORRUPT when the operation is left out. */
 static segue_status pass_log(sgi_inspection *inspection,
                              const sgi_inspected_record *start)
 {
@@ -143,12 +135,9 @@ static segue_status pass_operation(sgi_inspection *inspection, const char *task_
 static segue_status pass_count(sgi_inspection *inspection, uint64_t count)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
-    sgi_jw_open(&w, '{');
-    sgi_jw_key(&w, "end");
-    sgi_jw_open(&w, '{');
+    open_line(&w, "end");
     sgi_jw_member_int(&w, "operations", (int64_t)count);
-    sgi_jw_close(&w, '}');
-    sgi_jw_close(&w, '}');
+    close_line(&w);
     return sgi_inspection_pass(inspection);
 }
 

@@ -233,6 +233,15 @@ static const char *kind_name(int32_t kind)
     return sgi_entry_is_known(kind) ? names[kind] : "unknown";
 }
 
+void sgi_inspection_write_base64(sgi_jw *w, const char *name, const void *bytes, size_t n)
+{
+    sgi_jw_key(w, name);
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, bytes, n, false);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
 /* Writes the data of an entry: as JSON, or in base64 when it is none. */
 static void write_data(sgi_inspection *inspection, sgi_jw *w,
                        const segue_store_entry *entry)
@@ -249,11 +258,7 @@ static void write_data(sgi_inspection *inspection, sgi_jw *w,
     if (entry->kind != SGI_ENTRY_CHECKPOINT && sgi_inspection_accepts(inspection, data)) {
         sgi_jw_member_raw(w, "data", sgi_json_trim(data));
     } else {
-        sgi_jw_key(w, "base64");
-        sgi_buf_add_char(w->buf, '"');
-        sgi_buf_add_base64(w->buf, entry->data, entry->data_len, false);
-        sgi_buf_add_char(w->buf, '"');
-        w->comma = true;
+        sgi_inspection_write_base64(w, "base64", entry->data, entry->data_len);
     }
     w->buf->failed = w->buf->failed || members.failed;
     sgi_buf_free(&members);

@@ -83,6 +83,9 @@ bool sgi_inspection_shows(const sgi_inspection *inspection,
 /* The data of the record when it is an object, else nothing. */
 sgi_json sgi_inspection_data(sgi_inspection *inspection,
                              const segue_store_record *record);
+/* Writes bytes as a member in base64. */
+void sgi_inspection_write_base64(sgi_jw *w, const char *name, const void *bytes,
+                                 size_t n);
 /* Writes an entry as one JSON object. */
 typedef void (*sgi_entry_writer)(sgi_inspection *inspection, sgi_jw *w,
                                  const segue_store_entry *entry);

@@ -14,8 +14,7 @@ static const char USAGE[] =
     "       segue-proxy doctor [options] URL\n"
     "       segue-proxy doctor [options] -- COMMAND [ARGUMENT...]\n"
     "STORE is a SQLite file, redis://HOST:PORT or postgresql://HOST/DATABASE. The "
-    "options "
-    "are those of segue-proxy --help.\n";
+    "options are those of segue-proxy --help.\n";
 
 /* A task that has said nothing for this long may need somebody. */
 #define QUIET_S 86400

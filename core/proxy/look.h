@@ -77,7 +77,8 @@ void look_add_sums(look *l, json task);
  * LOOK_FAULTY or LOOK_FAILED. */
 int look_find_faults(look *l);
 #define LOOK_TIME_SIZE 32
-/* Writes the time so many seconds ago as summaries write times. */
+/* Writes the time that was this number of seconds ago, in the form of the times of
+ * summaries. */
 void look_write_time(char out[LOOK_TIME_SIZE], long long ago_s);
 /* Prints a text of a store, whose control characters a terminal must not get. */
 void look_print_safely(const char *p, size_t len);
