@@ -71,6 +71,11 @@ deb-test:
 release-check:
 	@.ci/release-check
 
+# The site of the documentation, in build/docs. It needs no network, to read it as well.
+docs:
+	@.ci/setup docs
+	@.ci/docs build
+
 bench: build-release
 	@.ci/setup-peers
 	@.ci/python ready
@@ -151,4 +156,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check bench bench-peers fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check docs bench bench-peers fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
