@@ -45,8 +45,8 @@ STAND_INS = {
 BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'
 SAID = "setup: as root, run: apt-get install --no-install-recommends "
 ONLY_TESTS = {"abigail-tools", "clang", "debootstrap", "haproxy", "libclang-rt-dev",
-              "libcmocka-dev", "libjansson-dev", "libuv1-dev", "lld", "nginx-light", "pgbouncer",
-              "postgresql", "redis-server"}
+              "libcmocka-dev", "libjansson-dev", "libuv1-dev", "lld", "nginx-light",
+              "pgbouncer", "postgresql", "redis-server"}
 
 
 class Machine:
