@@ -212,6 +212,7 @@ static const option listen_members[] = {M(T, address, TEXT),
                                         M(T, board_path, TEXT),
                                         M(T, board_read_only, INT32),
                                         M(T, board_redact, INT32),
+                                        M(T, board_token, TEXT),
                                         END};
 #undef T
 

@@ -354,16 +354,18 @@ PyObject *sgpy_option_names(void);
 %ignore segue_call_runtime; /* the host of a handle knows its runtime */
 %ignore segue_session_runtime;
 %ignore segue_status_text;
-%ignore segue_store_list; /* for the command segue store, as the next nine */
+%ignore segue_store_list; /* for the command segue store, as the next eleven */
 %ignore segue_store_show;
 %ignore segue_store_entries;
 %ignore segue_store_command;
+%ignore segue_store_rerun;
 %ignore segue_store_remove;
 %ignore segue_store_export;
 %ignore segue_store_importer_new;
 %ignore segue_store_importer_add;
 %ignore segue_store_importer_close;
 %ignore segue_store_read_stats;
+%ignore segue_store_compact;
 %ignore segue_request_take_result; /* for the Node addon */
 %ignore segue_request_start;
 %ignore segue_request_grant;

@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "inspect/archive.h"
 #include "inspect/inspect.h"
+#include "inspect/rerun.h"
 
 /* Makes the error of a status that is not SEGUE_OK. */
 static segue_status finish(sgi_inspection *inspection, segue_status status,
@@ -75,6 +76,26 @@ segue_status segue_store_command(segue_store *store, const char *task_id,
                      : sgi_inspect_command(&inspection, task_id,
                                            sgi_buf_str(&inspection.json), key);
     return finish(&inspection, status, task_id, error);
+}
+
+segue_status segue_store_rerun(segue_store *store, const char *task_id, uint64_t segments,
+                               segue_store_json_fn fn, void *user, segue_error **error)
+{
+    sgi_inspection inspection;
+    char new_id[SGI_OPERATION_TEXT + 1];
+    const char *why;
+    if (!store || !task_id || !fn)
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    sgi_inspection_begin(&inspection, store, fn, user);
+    segue_status status = sgi_inspect_rerun(&inspection, task_id, segments, new_id, &why);
+    if (status == SEGUE_OK)
+        return finish(&inspection, sgi_inspect_one(&inspection, new_id), new_id, error);
+    if (!why)
+        return finish(&inspection, status, task_id, error);
+    sgi_error_return(error, inspection.env.mem, status,
+                     "the operation %s cannot run again: %s", task_id, why);
+    sgi_inspection_end(&inspection);
+    return status;
 }
 
 segue_status segue_store_remove(segue_store *store, const char *task_id,
@@ -154,4 +175,17 @@ segue_status segue_store_read_stats(segue_store *store, segue_store_stats *stats
     full.struct_size = stats->struct_size; /* that of the application, perhaps an older */
     memcpy(stats, &full, full.struct_size);
     return SEGUE_OK;
+}
+
+segue_status segue_store_compact(segue_store *store, segue_error **error)
+{
+    if (!store)
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    segue_status status = sgi_store_compact(store);
+    if (status != SEGUE_OK)
+        sgi_error_return(error, sgi_store_mem(store), status, "%s",
+                         status == SEGUE_E_UNSUPPORTED
+                             ? "this store gives room back by itself, or has none to give"
+                             : sgi_status_text(status));
+    return status;
 }

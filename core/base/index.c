@@ -101,13 +101,37 @@ void sgi_index_remove(sgi_index *index, sgi_index_node *node)
         }
 }
 
+static void pass_chain(sgi_index_node *node, void (*fn)(void *user, sgi_index_node *node),
+                       void *user)
+{
+    for (; node; node = node->next)
+        fn(user, node);
+}
+
 void sgi_index_each(const sgi_index *index, void (*fn)(void *user, sgi_index_node *node),
                     void *user)
 {
     for (size_t i = 0; i < (index->size ? index->size : 1); i++)
-        for (sgi_index_node *node = index->size ? index->table[i] : index->lone; node;
-             node = node->next)
-            fn(user, node);
+        pass_chain(index->size ? index->table[i] : index->lone, fn, user);
+}
+
+static uint64_t reverse_bits(uint64_t number)
+{
+    uint64_t reversed = 0;
+    for (int i = 0; i < 64; i++)
+        reversed |= (number >> i & 1) << (63 - i);
+    return reversed;
+}
+
+/* Chains are passed in the order of their numbers with the bits reversed. When the index
+ * doubles, the two chains that one becomes stand where this one stood, so those before it
+ * are not passed again and none is left out. */
+void sgi_index_pass_chain(const sgi_index *index, uint64_t *place,
+                          void (*fn)(void *user, sgi_index_node *node), void *user)
+{
+    uint64_t mask = index->size ? index->size - 1 : 0;
+    pass_chain(index->size ? index->table[*place & mask] : index->lone, fn, user);
+    *place = reverse_bits(reverse_bits(*place | ~mask) + 1);
 }
 
 sgi_index_node *sgi_index_any_node(const sgi_index *index)

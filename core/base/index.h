@@ -52,6 +52,11 @@ void sgi_index_remove(sgi_index *index, sgi_index_node *node);
 /* Calls fn for each node once, in no particular order. fn must not change the index. */
 void sgi_index_each(const sgi_index *index, void (*fn)(void *user, sgi_index_node *node),
                     void *user);
+/* Calls fn for the nodes of one chain. *place: 0 = the first chain; receives the place of
+ * the next chain, and 0 after the last one. The index may change between two calls, and
+ * even grow: a node that stays in it is passed, perhaps twice. */
+void sgi_index_pass_chain(const sgi_index *index, uint64_t *place,
+                          void (*fn)(void *user, sgi_index_node *node), void *user);
 /* Returns any one node; NULL when the index is empty. Used by loops that empty it. */
 sgi_index_node *sgi_index_any_node(const sgi_index *index);
 

@@ -8,6 +8,7 @@
 #include "base/thresholds.h"
 #include "engine/error.h"
 #include "inspect/inspect.h"
+#include "inspect/rerun.h"
 
 #define ID_SIZE ((size_t)512)   /* of a decoded task id; longer ones are not found */
 #define IDS_SIZE ((size_t)8192) /* of the decoded ids of one request */
@@ -49,14 +50,19 @@ static const char *problem_of(segue_status status)
     }
 }
 
-void sgi_board_fail(sgi_board_request *request, segue_status status)
+static void refuse(sgi_board_request *request, segue_status status, const char *why)
 {
     sgi_jw w = sgi_jw_to(&request->json);
     sgi_buf_truncate(&request->json, 0);
     request->status = http_status_of(status);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "error", sgi_str_of(problem_of(status)));
+    sgi_jw_member_string(&w, "error", sgi_str_of(why));
     sgi_jw_close(&w, '}');
+}
+
+void sgi_board_fail(sgi_board_request *request, segue_status status)
+{
+    refuse(request, status, problem_of(status));
 }
 
 /* ---- parameters ---- */
@@ -196,6 +202,29 @@ static void do_command(sgi_board_request *request)
     end(request, &inspection, status);
 }
 
+static void do_rerun(sgi_board_request *request)
+{
+    char id[ID_SIZE], after[24] = "0", new_id[SGI_OPERATION_TEXT + 1] = "";
+    const char *why = NULL;
+    sgi_inspection inspection;
+    segue_status status = SEGUE_E_INVALID;
+    begin(request, &inspection);
+    sgi_board_parameter(request, "after", after, sizeof after);
+    if (id_of(request, id))
+        status =
+            sgi_inspect_rerun(&inspection, id, strtoull(after, NULL, 10), new_id, &why);
+    if (why) {
+        refuse(request, status, why);
+        sgi_inspection_end(&inspection);
+        return;
+    }
+    sgi_jw w = sgi_jw_to(&request->json);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "taskId", sgi_str_of(new_id));
+    sgi_jw_close(&w, '}');
+    end(request, &inspection, status);
+}
+
 static void do_remove(sgi_board_request *request)
 {
     char id[ID_SIZE];
@@ -215,6 +244,7 @@ static const sgi_board_item items[] = {
     {.name = "api/summaries", .kind = SGI_BOARD_READ, .answer = show_summaries},
     {.name = "api/entries", .kind = SGI_BOARD_READ, .answer = show_entries},
     {.name = "api/command", .kind = SGI_BOARD_CHANGE, .answer = do_command},
+    {.name = "api/rerun", .kind = SGI_BOARD_CHANGE, .answer = do_rerun},
     {.name = "api/remove", .kind = SGI_BOARD_CHANGE, .answer = do_remove},
 };
 

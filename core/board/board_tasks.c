@@ -7,12 +7,11 @@
 #include <stdlib.h>
 
 #include "base/thresholds.h"
-#include "inspect/inspect.h"
+#include "inspect/places.h"
 
 /* A row of the list. */
 typedef struct row {
-    int64_t created_ms;
-    char *task_id;
+    sgi_place place;
     char *json; /* [id, created_ms, ended, tool, by] */
 } row;
 
@@ -27,17 +26,9 @@ typedef struct rows {
     bool failed;
 } rows;
 
-static int newest_first(const void *a, const void *b)
-{
-    const row *x = a, *y = b;
-    if (x->created_ms != y->created_ms)
-        return x->created_ms < y->created_ms ? 1 : -1;
-    return strcmp(y->task_id, x->task_id);
-}
-
 static void free_row(rows *r, const row *at)
 {
-    sgi_text_free(r->inspection->env.mem, at->task_id);
+    sgi_text_free(r->inspection->env.mem, at->place.task_id);
     sgi_text_free(r->inspection->env.mem, at->json);
 }
 
@@ -46,9 +37,9 @@ static void settle(rows *r)
 {
     size_t kept = 0;
     if (r->count)
-        qsort(r->all, r->count, sizeof *r->all, newest_first);
+        qsort(r->all, r->count, sizeof *r->all, sgi_place_newest_first);
     for (size_t i = 0; i < r->count; i++) {
-        if (kept && newest_first(&r->all[kept - 1], &r->all[i]) == 0) {
+        if (kept && sgi_place_newest_first(&r->all[kept - 1], &r->all[i]) == 0) {
             r->seen--;
             free_row(r, &r->all[i]);
         } else if (kept == r->most) {
@@ -103,16 +94,16 @@ static int32_t add_row(void *user, const segue_store_record *record)
 {
     rows *r = user;
     const sgi_mem *mem = r->inspection->env.mem;
-    row fresh = {.created_ms = record->created_ms};
+    row fresh = {.place = {.created_ms = record->created_ms}};
     if (!sgi_inspection_shows(r->inspection, record))
         return 0;
     r->seen++;
     write_row(r, record);
     if (!r->text.failed && make_room(r)) {
-        fresh.task_id = sgi_text_dup(mem, sgi_str_of(record->task_id));
+        fresh.place.task_id = sgi_text_dup(mem, sgi_str_of(record->task_id));
         fresh.json = sgi_text_dup(mem, sgi_buf_str(&r->text));
     }
-    r->failed = !fresh.task_id || !fresh.json;
+    r->failed = !fresh.place.task_id || !fresh.json;
     if (r->failed)
         free_row(r, &fresh);
     else
@@ -158,6 +149,8 @@ void sgi_board_list_tasks(sgi_board_request *request)
     rows r = {.inspection = &inspection, .most = SGI_THRESHOLD(board_tasks)};
     sgi_buf_init(&r.text, mem);
     segue_status status = sgi_store_scan(request->store, add_row, &r);
+    if (status == SEGUE_E_STORE_CORRUPT)
+        status = SEGUE_OK; /* unreadable records are left out */
     if (status == SEGUE_OK && (r.failed || inspection.failed))
         status = SEGUE_E_NOMEM;
     settle(&r);

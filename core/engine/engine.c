@@ -236,12 +236,12 @@ segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t 
     return SEGUE_OK;
 }
 
-bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
+static bool random_text(const sgi_env *env, char out[SGI_RANDOM_TEXT + 1])
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     uint8_t bytes[SGI_RANDOM_TEXT];
-    if (!sgi_random(&engine->env, bytes, sizeof bytes))
+    if (!sgi_random(env, bytes, sizeof bytes))
         return false;
     for (size_t i = 0; i < SGI_RANDOM_TEXT; i++)
         out[i] = alphabet[bytes[i] & 63];
@@ -249,25 +249,30 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
     return true;
 }
 
-bool sgi_engine_operation_text(sgi_engine *engine, char out[SGI_OPERATION_TEXT + 1])
+bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
+{
+    return random_text(&engine->env, out);
+}
+
+bool sgi_operation_text(const sgi_env *env, char out[SGI_OPERATION_TEXT + 1])
 {
     /* in the order of their codes, so that texts are sorted by time */
     static const char digits[] =
         "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
     const size_t count = SGI_OPERATION_TEXT - SGI_RANDOM_TEXT;
-    uint64_t now = (uint64_t)sgi_wall_now(&engine->env);
+    uint64_t now = (uint64_t)sgi_wall_now(env);
     for (size_t i = count; i--; now >>= 6)
         out[i] = digits[now & 63];
-    return sgi_engine_random_text(engine, out + count);
+    return random_text(env, out + count);
 }
 
-bool sgi_engine_operation_id(sgi_engine *engine, uint8_t id[SEGUE_STORE_ID_SIZE])
+bool sgi_operation_id(const sgi_env *env, uint8_t id[SEGUE_STORE_ID_SIZE])
 {
     const size_t count = 6;
-    uint64_t now = (uint64_t)sgi_wall_now(&engine->env);
+    uint64_t now = (uint64_t)sgi_wall_now(env);
     for (size_t i = count; i--; now >>= 8)
         id[i] = (uint8_t)now;
-    return sgi_random(&engine->env, id + count, SEGUE_STORE_ID_SIZE - count);
+    return sgi_random(env, id + count, SEGUE_STORE_ID_SIZE - count);
 }
 
 #define STAMP_LAST_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */

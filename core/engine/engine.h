@@ -134,12 +134,12 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1]);
 /* Writes the id of an operation as text: the time in 7 characters (42 bits of ms, until
  * the year 2109), and a random text. Until then the text begins with a letter or "_", so
  * no command line takes it for an option.
- * sgi_engine_operation_id makes an id of bytes: 6 bytes of time and 10 random ones. Ids
+ * sgi_operation_id makes an id of bytes: 6 bytes of time and 10 random ones. Ids
  * that are made one after the other are neighbours in the indexes of a store, which then
  * writes fewer pages. Both return false when the system gives no random bytes. */
 #define SGI_OPERATION_TEXT (7 + SGI_RANDOM_TEXT)
-bool sgi_engine_operation_text(sgi_engine *engine, char out[SGI_OPERATION_TEXT + 1]);
-bool sgi_engine_operation_id(sgi_engine *engine, uint8_t id[SEGUE_STORE_ID_SIZE]);
+bool sgi_operation_text(const sgi_env *env, char out[SGI_OPERATION_TEXT + 1]);
+bool sgi_operation_id(const sgi_env *env, uint8_t id[SEGUE_STORE_ID_SIZE]);
 
 /* Writes a wall clock time in RFC 3339, in UTC with milliseconds. */
 #define SGI_STAMP_SIZE 64

@@ -20,6 +20,15 @@
  * passed and operations that cannot be read were left out. */
 segue_status sgi_archive_write(sgi_inspection *inspection);
 
+/* The lines of an archive one by one, as sgi_archive_write passes them. */
+segue_status sgi_archive_pass_start(sgi_inspection *inspection);
+segue_status sgi_archive_pass_record(sgi_inspection *inspection,
+                                     const segue_store_record *record);
+void sgi_archive_write_entry(sgi_inspection *inspection, sgi_jw *w,
+                             const segue_store_entry *entry);
+segue_status sgi_archive_pass_state(sgi_inspection *inspection,
+                                    const segue_store_record *record);
+
 /* Takes the lines of an archive, one operation after the other. */
 typedef struct sgi_archive_reader sgi_archive_reader;
 

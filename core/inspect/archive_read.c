@@ -1,4 +1,5 @@
 #include "base/thresholds.h"
+#include "engine/log/op.h"
 #include "inspect/archive.h"
 
 /* The kind of the entries that stand in for dropped ones, until they are dropped in the
@@ -21,6 +22,7 @@ struct sgi_archive_reader {
     sgi_archive_counts counts;
     uint64_t seen;
     bool is_too_long; /* the operation has more entries than one commit takes */
+    uint64_t hole;    /* how much lower the numbers of the next entries become */
     segue_store_record record;
     size_t task_id, data; /* where its texts are in `bytes` */
     sgi_buf bytes;
@@ -133,6 +135,7 @@ static const char *take_operation(sgi_archive_reader *reader, sgi_json object)
     *record = (segue_store_record){.purge_ms = INT64_MAX, .has_key = key.n > 0};
     reader->task_id = 0;
     reader->is_too_long = false;
+    reader->hole = 0;
     bool ok =
         take_hash(reader, sgi_json_get(object, "id"), record->id, sizeof record->id) &&
         take_hash(reader, sgi_json_get(object, "principal"), record->principal,
@@ -157,6 +160,17 @@ static uint64_t last_seq(const sgi_archive_reader *reader)
              : 0;
 }
 
+/* The numbers that a store has lost stand before the end of the operation. No store can
+ * take so many fillers, and some cannot count so far, so the end follows the entry before
+ * it. */
+static uint64_t number_behind_hole(sgi_archive_reader *reader, uint64_t seq, int32_t kind)
+{
+    uint64_t next = last_seq(reader) + 1;
+    if (sgi_entry_is_final(kind) && seq - next >= SGI_OP_HOLE)
+        reader->hole = seq - next;
+    return seq - reader->hole;
+}
+
 static const char *take_entry(sgi_archive_reader *reader, sgi_json object)
 {
     int64_t seq = 0, segment = 0, event = 0, kind = 0, at_ms = 0;
@@ -168,8 +182,9 @@ static const char *take_entry(sgi_archive_reader *reader, sgi_json object)
               take_count(object, "kind", true, &kind) && kind <= INT32_MAX &&
               take_count(object, "atMs", true, &at_ms) &&
               take_bytes(reader, object, &taken.at, &len);
-    if (!ok || (uint64_t)seq <= last_seq(reader))
+    if (!ok || (uint64_t)seq <= last_seq(reader) + reader->hole)
         return "an entry is not what an archive has";
+    seq = (int64_t)number_behind_hole(reader, (uint64_t)seq, (int32_t)kind);
     reader->is_too_long =
         reader->is_too_long || (uint64_t)seq > SGI_THRESHOLD(archive_entries);
     if (reader->is_too_long) {

@@ -25,8 +25,8 @@ static void close_line(sgi_jw *w)
     sgi_jw_close(w, '}');
 }
 
-static void write_entry(sgi_inspection *inspection, sgi_jw *w,
-                        const segue_store_entry *entry)
+void sgi_archive_write_entry(sgi_inspection *inspection, sgi_jw *w,
+                             const segue_store_entry *entry)
 {
     (void)inspection;
     open_line(w, "entry");
@@ -41,8 +41,8 @@ static void write_entry(sgi_inspection *inspection, sgi_jw *w,
     close_line(w);
 }
 
-static segue_status pass_record(sgi_inspection *inspection,
-                                const segue_store_record *record)
+segue_status sgi_archive_pass_record(sgi_inspection *inspection,
+                                     const segue_store_record *record)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
     open_line(&w, "operation");
@@ -59,8 +59,8 @@ static segue_status pass_record(sgi_inspection *inspection,
     return sgi_inspection_pass(inspection);
 }
 
-static segue_status pass_state(sgi_inspection *inspection,
-                               const segue_store_record *record)
+segue_status sgi_archive_pass_state(sgi_inspection *inspection,
+                                    const segue_store_record *record)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
     open_line(&w, "state");
@@ -95,8 +95,8 @@ static segue_status pass_log(sgi_inspection *inspection,
     int32_t ended = start->head.ended;
     for (;;) {
         sgi_inspected_record now;
-        segue_status status =
-            sgi_inspection_pass_log(inspection, start->head.id, &last, write_entry);
+        segue_status status = sgi_inspection_pass_log(inspection, start->head.id, &last,
+                                                      sgi_archive_write_entry);
         if (status == SEGUE_OK)
             status = sgi_inspection_find_any(inspection, start->head.task_id, &now);
         if (status == SEGUE_E_NOT_FOUND || status == SEGUE_E_STORE_CORRUPT)
@@ -106,7 +106,7 @@ static segue_status pass_log(sgi_inspection *inspection,
         bool same = now.head.ended == ended;
         ended = now.head.ended;
         if (same && !inspection->stop)
-            status = pass_state(inspection, &now.head);
+            status = sgi_archive_pass_state(inspection, &now.head);
         sgi_buf_free(&now.bytes);
         if (same || status != SEGUE_OK || inspection->stop)
             return status;
@@ -124,7 +124,7 @@ static segue_status pass_operation(sgi_inspection *inspection, const char *task_
         return status == SEGUE_E_NOT_FOUND ? SEGUE_OK : status;
     if (!sgi_inspection_is_mailbox(&record.head)) {
         ++*count;
-        status = pass_record(inspection, &record.head);
+        status = sgi_archive_pass_record(inspection, &record.head);
         if (status == SEGUE_OK && !inspection->stop)
             status = pass_log(inspection, &record);
     }
@@ -141,7 +141,7 @@ static segue_status pass_count(sgi_inspection *inspection, uint64_t count)
     return sgi_inspection_pass(inspection);
 }
 
-static segue_status pass_first_line(sgi_inspection *inspection)
+segue_status sgi_archive_pass_start(sgi_inspection *inspection)
 {
     sgi_jw w = sgi_jw_to(&inspection->json);
     sgi_jw_open(&w, '{');
@@ -159,8 +159,8 @@ segue_status sgi_archive_write(sgi_inspection *inspection)
     uint64_t count = 0;
     segue_status status = sgi_places_find(&places, inspection);
     if (status == SEGUE_OK)
-        status = pass_first_line(inspection);
-    bool lacks_some = false;
+        status = sgi_archive_pass_start(inspection);
+    bool lacks_some = places.lacks_some;
     for (size_t i = places.count; i > 0 && status == SEGUE_OK && !inspection->stop; i--) {
         status = pass_operation(inspection, places.all[i - 1].task_id, &count);
         lacks_some = lacks_some || status == SEGUE_E_STORE_CORRUPT;

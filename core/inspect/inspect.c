@@ -1,10 +1,20 @@
 #include "inspect/inspect.h"
 
+#include <time.h>
+
 #include "base/crypto.h"
 #include "engine/conversation/sending.h"
 #include "engine/log/op.h"
 #include "inspect/places.h"
 #include "inspect/summary.h"
+
+static int64_t wall_ms(void *user)
+{
+    struct timespec now;
+    (void)user;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
                           segue_store_json_fn fn, void *user)
@@ -12,6 +22,7 @@ void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,
     *inspection = (sgi_inspection){.store = store, .fn = fn, .user = user};
     /* the reader's seed is secret, because clients have chosen the keys in a store */
     inspection->hooks.random = sgi_crypto_random;
+    inspection->hooks.wall_ms = wall_ms;
     inspection->env = (sgi_env){sgi_store_mem(store), &inspection->hooks};
     sgi_json_reader_init(&inspection->reader, &inspection->env, SGI_JSON_MAX_BYTES,
                          SGI_INSPECT_DEPTH);
@@ -183,6 +194,8 @@ segue_status sgi_inspect_all(sgi_inspection *inspection)
     segue_status status = sgi_places_find(&places, inspection);
     for (size_t i = 0; i < places.count && status == SEGUE_OK && !inspection->stop; i++)
         status = pass_place(inspection, places.all[i].task_id);
+    if (status == SEGUE_OK && !inspection->stop && places.lacks_some)
+        status = SEGUE_E_STORE_CORRUPT;
     sgi_places_free(&places);
     return status;
 }

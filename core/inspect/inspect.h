@@ -18,7 +18,7 @@
  * lock of the store. */
 typedef struct sgi_inspection {
     segue_store *store;
-    segue_hooks hooks; /* only random is set */
+    segue_hooks hooks; /* random numbers and the wall clock alone */
     sgi_env env;
     sgi_json_reader reader;
     sgi_buf json; /* the text that the callback gets */

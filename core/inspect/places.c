@@ -25,7 +25,7 @@ static int32_t note_place(void *user, const segue_store_record *record)
     return p->failed;
 }
 
-static int newest_first(const void *a, const void *b)
+int sgi_place_newest_first(const void *a, const void *b)
 {
     const sgi_place *x = a, *y = b;
     if (x->created_ms != y->created_ms)
@@ -38,7 +38,7 @@ static void drop_repeated(sgi_places *p)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->count; i++)
-        if (kept && newest_first(&p->all[kept - 1], &p->all[i]) == 0)
+        if (kept && sgi_place_newest_first(&p->all[kept - 1], &p->all[i]) == 0)
             sgi_text_free(p->mem, p->all[i].task_id);
         else
             p->all[kept++] = p->all[i];
@@ -49,10 +49,13 @@ segue_status sgi_places_find(sgi_places *places, sgi_inspection *inspection)
 {
     *places = (sgi_places){.mem = inspection->env.mem};
     segue_status status = sgi_store_scan(inspection->store, note_place, places);
+    places->lacks_some = status == SEGUE_E_STORE_CORRUPT;
+    if (places->lacks_some)
+        status = SEGUE_OK;
     if (status == SEGUE_OK && places->failed)
         status = SEGUE_E_NOMEM;
     if (places->count)
-        qsort(places->all, places->count, sizeof *places->all, newest_first);
+        qsort(places->all, places->count, sizeof *places->all, sgi_place_newest_first);
     drop_repeated(places);
     return status;
 }

@@ -9,10 +9,15 @@ typedef struct sgi_place {
     char *task_id;
 } sgi_place;
 
+/* The order of a list for qsort. The elements are places, or begin with one. Two that are
+ * equal are the same operation. */
+int sgi_place_newest_first(const void *a, const void *b);
+
 typedef struct sgi_places {
     const sgi_mem *mem;
     sgi_place *all; /* the newest operation first, each one once */
     size_t count, cap;
+    bool lacks_some; /* the store has operations whose records cannot be read */
     bool failed;
 } sgi_places;
 

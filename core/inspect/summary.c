@@ -188,6 +188,10 @@ void sgi_summary_write(const sgi_summary *summary, sgi_jw *w,
     copy_member(w, "tool", data, "tool");
     copy_member(w, "by", data, "by");
     copy_member(w, "dialect", data, "dialect");
+    if (sgi_json_get(data, "restartable").n) {
+        sgi_jw_key(w, "restartable");
+        sgi_jw_bool(w, true);
+    }
     sgi_jw_member_string(w, "status", sgi_str_of(status_of(summary)));
     if (summary->message.len && !summary->is_redacted)
         sgi_jw_member_raw(w, "statusMessage", sgi_buf_str(&summary->message));

@@ -8,16 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static const char USAGE[] =
     "usage: segue-proxy board STORE [--port PORT] [--read-only] [--redact]\n"
     "STORE is a SQLite file, redis://HOST:PORT or postgresql://HOST/DATABASE.\n"
-    "The task board is a web page for this machine. --redact hides what clients and "
-    "tools have said.\n";
+    "The task board is a web page for this machine. Its URL has a secret token, without "
+    "which nobody can use it. --redact hides what clients and tools have said.\n";
+
+#define TOKEN_BYTES 24
 
 typedef struct board {
     const char *where; /* the store */
     segue_listen_options options;
+    char token[2 * TOKEN_BYTES + 1];
     segue_runtime *runtime;
     segue_server *server;
     segue_listener *listener;
@@ -58,6 +62,18 @@ static int take_arguments(board *b, int argc, char **argv)
     return b->where ? LOOK_OK : wrong("the store is missing", "");
 }
 
+/* Every user of the machine can connect to the listener, so requests need a secret. */
+static bool make_token(board *b)
+{
+    unsigned char bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(b->token + 2 * i, 3, "%02x", bytes[i]);
+    b->options.board_token = b->token;
+    return true;
+}
+
 /* The listener needs a server; this one offers nothing, and has a store of its own. */
 static segue_status open_board(board *b, segue_store *store, segue_error **error)
 {
@@ -94,7 +110,7 @@ static int serve(board *b)
     const char *url = segue_listener_url(b->listener), *path = strrchr(url, '/');
     if (pthread_create(&waiter, NULL, wait_for_end, b) != 0)
         return LOOK_FAILED;
-    printf("%.*s/\n", (int)(path - url), url);
+    printf("%.*s/#token=%s\n", (int)(path - url), url, b->token);
     fflush(stdout);
     segue_runtime_run(b->runtime);
     pthread_join(waiter, NULL);
@@ -119,6 +135,10 @@ int board_run(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--help"))
         return fputs(USAGE, stdout) < 0 ? LOOK_FAILED : LOOK_OK;
     int status = take_arguments(&b, argc, argv);
+    if (!status && !make_token(&b)) {
+        fputs("segue-proxy: the system gives no random numbers\n", stderr);
+        status = LOOK_FAILED;
+    }
     if (!status)
         status = look_open_store(b.where, false, &store);
     if (status)

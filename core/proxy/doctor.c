@@ -11,10 +11,11 @@
 
 static const char USAGE[] =
     "usage: segue-proxy doctor STORE\n"
-    "       segue-proxy doctor [options] URL\n"
-    "       segue-proxy doctor [options] -- COMMAND [ARGUMENT...]\n"
-    "STORE is a SQLite file, redis://HOST:PORT or postgresql://HOST/DATABASE. The "
-    "options are those of segue-proxy --help.\n";
+    "       segue-proxy doctor [--timeout TIME] [options] URL\n"
+    "       segue-proxy doctor [--timeout TIME] [options] -- COMMAND [ARGUMENT...]\n"
+    "STORE is a SQLite file, redis://HOST:PORT or postgresql://HOST/DATABASE. --timeout "
+    "says how long to wait for a server (5s). The other options are those of segue-proxy "
+    "--help.\n";
 
 /* A task that has said nothing for this long may need somebody. */
 #define QUIET_S 86400
@@ -35,6 +36,28 @@ bool doctor_takes(int argc, char **argv)
         return true;
     return argv[1][0] != '-' && strncmp(argv[1], "http://", 7) != 0 &&
            strncmp(argv[1], "https://", 8) != 0;
+}
+
+/* A person waits for the answer, so the patience with a server is short. `segue-proxy
+ * --check` has that of a start. */
+char **doctor_server_arguments(int *argc, char **argv)
+{
+    static char check[] = "--check", patience[] = "--start-timeout", standard[] = "5s";
+    int count = 0;
+    char **made = calloc((size_t)*argc + 3, sizeof *made);
+    if (!made)
+        return NULL;
+    made[count++] = argv[0];
+    made[count++] = check;
+    made[count++] = patience;
+    made[count++] = standard;
+    bool is_option = true;
+    for (int at = 2; at < *argc; at++) {
+        is_option = is_option && strcmp(argv[at], "--") != 0;
+        made[count++] = is_option && !strcmp(argv[at], "--timeout") ? patience : argv[at];
+    }
+    *argc = count;
+    return made;
 }
 
 static void name_task(doctor *d, json task, const char *what)
@@ -107,7 +130,7 @@ static int print_findings(const doctor *d, int verified)
                d->asking);
     for (size_t at = 0; at < d->named.len;) {
         size_t len = strcspn(d->named.p + at, "\n");
-        look_print_safely(d->named.p + at, len);
+        look_print_safely(stdout, d->named.p + at, len);
         putchar('\n');
         at += len + 1;
     }

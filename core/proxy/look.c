@@ -16,12 +16,14 @@ static const char USAGE[] =
     "       segue-proxy store watch STORE TASK [--after N] [--json]\n"
     "       segue-proxy store cancel STORE TASK\n"
     "       segue-proxy store answer STORE TASK KEY RESULT\n"
+    "       segue-proxy store rerun STORE TASK [--after N] [--json]\n"
     "       segue-proxy store rm STORE TASK\n"
     "       segue-proxy store stats STORE [--json]\n"
     "       segue-proxy store verify STORE\n"
-    "       segue-proxy store export STORE [FILE]\n"
-    "       segue-proxy store import STORE [FILE]\n"
-    "       segue-proxy store migrate STORE TO\n"
+    "       segue-proxy store export STORE [FILE] [--json]\n"
+    "       segue-proxy store import STORE [FILE] [--json]\n"
+    "       segue-proxy store migrate STORE TO [--json]\n"
+    "       segue-proxy store compact STORE [--json]\n"
     "       segue-proxy store retention STORE --older-than TIME [--status STATUS] "
     "[--tool TOOL] [--dry-run] [--json]\n"
     "STORE and TO are SQLite files, redis://HOST:PORT or postgresql://HOST/DATABASE.\n"
@@ -35,8 +37,13 @@ const char *const look_statuses[LOOK_STATUSES] = {"working", "input_required",
 int look_fail(const char *what, segue_status status, segue_error *error)
 {
     const char *why = error ? segue_error_read(error)->message : "";
-    fprintf(stderr, "segue-proxy: %s: %s\n", what,
-            *why ? why : segue_status_text(status));
+    if (!*why)
+        why = segue_status_text(status);
+    fputs("segue-proxy: ", stderr);
+    look_print_safely(stderr, what, strlen(what));
+    fputs(": ", stderr);
+    look_print_safely(stderr, why, strlen(why));
+    putc('\n', stderr);
     segue_error_free(error);
     return LOOK_FAILED;
 }
@@ -63,6 +70,7 @@ static const verb VERBS[] = {
     {"answer", 3, 3, look_answer, false},   {"rm", 1, 1, look_rm, false},
     {"export", 0, 1, look_export, false},   {"import", 0, 1, look_import, true},
     {"migrate", 1, 1, look_migrate, false}, {"retention", 0, 0, look_retention, false},
+    {"compact", 0, 0, look_compact, false}, {"rerun", 1, 1, look_rerun, false},
 };
 
 static const verb *find_verb(const char *name)
@@ -187,6 +195,7 @@ int look_run(int argc, char **argv)
         return wrong("the number of arguments is wrong", "");
     if (v->run == look_retention && !l.has_age)
         return wrong("this option is missing: ", "--older-than");
+    l.where = given[0];
     l.task = given[1];
     l.key = given[2];
     l.result = given[3];

@@ -8,6 +8,8 @@
 
 #include "text.h"
 
+#include <stdio.h>
+
 /* The exit statuses. */
 enum {
     LOOK_OK,
@@ -23,10 +25,12 @@ extern const char *const look_statuses[LOOK_STATUSES];
 /* The arguments of a command, and what it has seen. */
 typedef struct look {
     segue_store *store;
+    const char *where;               /* the store */
     const char *task, *key, *result; /* NULL = not given; task: also FILE, and TO */
     const char *status, *tool;       /* what `ls` shows; NULL = all */
     long long limit;                 /* of `ls`; 0 = none */
-    unsigned long long after;        /* number of the last entry that was shown */
+    unsigned long long after;        /* number of the last entry that was shown; of
+                                        `rerun`: of the last segment that is kept */
     long long older_s;               /* of `retention` */
     bool has_age, dry_run;
     bool json;
@@ -52,12 +56,14 @@ int look_show(look *l);
 int look_watch(look *l);
 int look_cancel(look *l);
 int look_answer(look *l);
+int look_rerun(look *l);
 int look_rm(look *l);
 int look_verify(look *l);
 int look_export(look *l);
 int look_import(look *l);
 int look_migrate(look *l);
 int look_retention(look *l);
+int look_compact(look *l);
 
 /* ---- shared by the files ---- */
 
@@ -76,12 +82,24 @@ void look_add_sums(look *l, json task);
 /* Reads all logs and names those that are not what a server writes. Returns LOOK_OK,
  * LOOK_FAULTY or LOOK_FAILED. */
 int look_find_faults(look *l);
+/* What a person at a terminal sees of a command that takes long, on standard error. */
+typedef struct look_progress {
+    bool is_shown;
+    long long whole; /* of whatever `part` counts; 0 = not known */
+    long long part;
+    long long operations;
+    int percent; /* what was drawn last */
+} look_progress;
+void look_progress_begin(look_progress *p, long long whole);
+/* Notes one more operation. p->part is up to date. */
+void look_progress_step(look_progress *p);
+void look_progress_end(look_progress *p);
 #define LOOK_TIME_SIZE 32
 /* Writes the time that was this number of seconds ago, in the form of the times of
  * summaries. */
 void look_write_time(char out[LOOK_TIME_SIZE], long long ago_s);
 /* Prints a text of a store, whose control characters a terminal must not get. */
-void look_print_safely(const char *p, size_t len);
+void look_print_safely(FILE *out, const char *p, size_t len);
 void look_print_line(const char *line, size_t len);
 void look_print_summary(json task);
 void look_print_entry(json entry);

@@ -139,7 +139,7 @@ int look_watch(look *l)
     return failed;
 }
 
-/* ---- cancel, answer, rm ---- */
+/* ---- cancel, answer, rerun, rm ---- */
 
 static int command(look *l, const char *line)
 {
@@ -165,6 +165,14 @@ int look_answer(look *l)
     int status = line.failed ? LOOK_FAILED : command(l, line.p);
     text_free(&line);
     return status;
+}
+
+int look_rerun(look *l)
+{
+    segue_error *error = NULL;
+    segue_status status =
+        segue_store_rerun(l->store, l->task, l->after, show_summary, l, &error);
+    return status == SEGUE_OK ? LOOK_OK : look_fail(l->task, status, error);
 }
 
 int look_rm(look *l)

@@ -1,23 +1,16 @@
-/* The commands that move operations between stores and archives, and `retention`, which
- * deletes the old ones. */
+/* The commands that move operations between stores and archives, `retention`, which
+ * deletes the old ones, and `compact`. */
 #include "look.h"
+
+#include "service.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-/* A progress line is written after this many operations more. */
-#define PROGRESS_STEP 100
-
-/* A person who waits sees how far it is. */
-static void show_progress(long long count, bool last)
-{
-    if (isatty(STDERR_FILENO) && (last || count % PROGRESS_STEP == 0))
-        fprintf(stderr, "\r%lld operations%s", count, last ? "\n" : "");
-}
 
 static bool is_operation(const char *line, size_t len)
 {
@@ -25,18 +18,31 @@ static bool is_operation(const char *line, size_t len)
     return len >= sizeof head - 1 && !memcmp(line, head, sizeof head - 1);
 }
 
+static const char LEFT_OUT[] =
+    "segue-proxy: tasks that cannot be read are left out: store verify names them\n";
+
 /* ---- export ---- */
 
 typedef struct writing {
     FILE *out;
-    long long operations;
+    look_progress progress;
 } writing;
+
+/* The number of operations in a store; 0 = not known. */
+static long long operations_of(segue_store *store)
+{
+    segue_store_stats stats = SEGUE_STORE_STATS_INIT;
+    segue_store_read_stats(store, &stats);
+    return stats.operations > 0 ? stats.operations : 0;
+}
 
 static int32_t write_line(void *user, const char *line, size_t len)
 {
     writing *w = user;
-    if (is_operation(line, len))
-        show_progress(++w->operations, false);
+    if (is_operation(line, len)) {
+        w->progress.part++;
+        look_progress_step(&w->progress);
+    }
     return fwrite(line, 1, len, w->out) != len || putc('\n', w->out) == EOF;
 }
 
@@ -44,17 +50,19 @@ static int write_archive(look *l, FILE *out)
 {
     writing w = {.out = out};
     segue_error *error = NULL;
+    look_progress_begin(&w.progress, operations_of(l->store));
     segue_status status = segue_store_export(l->store, write_line, &w, &error);
     bool is_written =
         !ferror(out) && !fflush(out) && (out == stdout || !fsync(fileno(out)));
     bool lacks_some = status == SEGUE_E_STORE_CORRUPT;
     if ((status == SEGUE_OK || lacks_some) && is_written) {
-        show_progress(w.operations, true);
+        look_progress_end(&w.progress);
         segue_error_free(error);
         if (lacks_some)
-            fputs("segue-proxy: tasks that cannot be read are left out: store verify "
-                  "names them\n",
-                  stderr);
+            fputs(LEFT_OUT, stderr);
+        if (l->json)
+            printf("{\"operations\":%lld,\"leftOut\":%s}\n", w.progress.operations,
+                   lacks_some ? "true" : "false");
         return lacks_some ? LOOK_FAULTY : LOOK_OK;
     }
     if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
@@ -101,6 +109,11 @@ static bool is_standard(const char *file)
 
 int look_export(look *l)
 {
+    if (l->json && is_standard(l->task)) {
+        fputs("segue-proxy: --json needs a FILE: standard output has the archive\n",
+              stderr);
+        return LOOK_WRONG;
+    }
     return is_standard(l->task) ? write_archive(l, stdout) : write_file(l, l->task);
 }
 
@@ -108,8 +121,10 @@ int look_export(look *l)
 
 typedef struct reading {
     segue_store_importer *importer;
-    long long lines, operations;
-    char *task; /* id of the operation whose lines come; NULL = none */
+    long long lines;
+    look_progress progress;
+    bool counts_operations; /* the progress has a part for each operation */
+    char *task;             /* id of the operation whose lines come; NULL = none */
     int failed;
 } reading;
 
@@ -118,12 +133,14 @@ static int32_t take_line(void *user, const char *line, size_t len)
     reading *r = user;
     segue_error *error = NULL;
     r->lines++;
+    r->progress.part +=
+        r->counts_operations ? is_operation(line, len) : (long long)len + 1;
     segue_status status = segue_store_importer_add(r->importer, line, len, &error);
     if (status == SEGUE_OK && is_operation(line, len)) {
         free(r->task);
         r->task =
             json_string(json_get(json_get((json){line, len}, "operation"), "taskId"));
-        show_progress(++r->operations, false);
+        look_progress_step(&r->progress);
     }
     if (status == SEGUE_OK)
         return 0;
@@ -147,23 +164,42 @@ static void read_lines(reading *r, FILE *in)
     free(line);
 }
 
+static void print_counts(const look *l, uint64_t made, uint64_t present,
+                         uint64_t left_out)
+{
+    if (l->json) {
+        printf("{\"made\":%llu,\"present\":%llu,\"leftOut\":%llu}\n",
+               (unsigned long long)made, (unsigned long long)present,
+               (unsigned long long)left_out);
+        return;
+    }
+    printf("%llu operations made, %llu were there already", (unsigned long long)made,
+           (unsigned long long)present);
+    if (left_out)
+        printf(", %llu left out", (unsigned long long)left_out);
+    putchar('\n');
+}
+
 /* Says what has been made, and frees the importer. */
-static int end_reading(reading *r)
+static int end_reading(const look *l, reading *r)
 {
     uint64_t made = 0, present = 0, left_out = 0;
     segue_status status =
         segue_store_importer_close(r->importer, &made, &present, &left_out);
     free(r->task);
     if (!r->failed)
-        show_progress(r->operations, true);
-    printf("%llu operations made, %llu were there already", (unsigned long long)made,
-           (unsigned long long)present);
-    if (left_out)
-        printf(", %llu left out", (unsigned long long)left_out);
-    putchar('\n');
+        look_progress_end(&r->progress);
+    print_counts(l, made, present, left_out);
     if (!r->failed && status == SEGUE_E_INCOMPLETE)
         fputs("segue-proxy: the archive has no end: it is not whole\n", stderr);
     return r->failed ? r->failed : status == SEGUE_OK ? LOOK_OK : LOOK_FAILED;
+}
+
+/* The size of a regular file; 0 = it is none. */
+static long long size_of(FILE *in)
+{
+    struct stat known;
+    return !fstat(fileno(in), &known) && S_ISREG(known.st_mode) ? known.st_size : 0;
 }
 
 static int begin_reading(reading *r, segue_store *store)
@@ -178,8 +214,9 @@ int look_import(look *l)
     FILE *in = is_standard(l->task) ? stdin : fopen(l->task, "re");
     int failed = in ? begin_reading(&r, l->store) : fail_file(l->task);
     if (!failed) {
+        look_progress_begin(&r.progress, size_of(in));
         read_lines(&r, in);
-        failed = end_reading(&r);
+        failed = end_reading(l, &r);
     }
     if (in && in != stdin)
         fclose(in);
@@ -189,14 +226,18 @@ int look_import(look *l)
 static int copy(look *l, reading *r)
 {
     segue_error *error = NULL;
+    r->counts_operations = true;
+    look_progress_begin(&r->progress, operations_of(l->store));
     segue_status status = segue_store_export(l->store, take_line, r, &error);
-    if (status == SEGUE_E_STORE_CORRUPT)
-        r->failed = look_fail("tasks that cannot be read are left out", status, error);
-    else if (status != SEGUE_OK && status != SEGUE_E_CANCELLED)
+    bool lacks_some = status == SEGUE_E_STORE_CORRUPT;
+    if (status != SEGUE_OK && status != SEGUE_E_CANCELLED && !lacks_some)
         r->failed = look_fail("the store", status, error);
     else
         segue_error_free(error);
-    return end_reading(r);
+    int result = end_reading(l, r);
+    if (lacks_some)
+        fputs(LEFT_OUT, stderr);
+    return lacks_some && result == LOOK_OK ? LOOK_FAULTY : result;
 }
 
 int look_migrate(look *l)
@@ -219,6 +260,7 @@ typedef struct old_ones {
     look *l;
     char before[LOOK_TIME_SIZE];
     text tasks; /* their ids, each with a NUL behind it */
+    look_progress progress;
 } old_ones;
 
 static int32_t note_old(void *user, const char *line, size_t len)
@@ -231,8 +273,10 @@ static int32_t note_old(void *user, const char *line, size_t len)
     bool failed = !at || !id;
     /* the texts of times have one form, so their order is that of the times */
     if (!failed && !is_open && look_is_wanted(old->l, task) &&
-        strcmp(at, old->before) < 0)
+        strcmp(at, old->before) < 0) {
+        old->progress.whole++;
         text_add(&old->tasks, id, strlen(id) + 1);
+    }
     free(at);
     free(id);
     old->tasks.failed = old->tasks.failed || failed;
@@ -240,18 +284,22 @@ static int32_t note_old(void *user, const char *line, size_t len)
 }
 
 /* An operation that is gone meanwhile is no failure. */
-static int remove_one(look *l, const char *id)
+static int remove_one(old_ones *old, const char *id)
 {
+    look *l = old->l;
     segue_error *error = NULL;
     segue_status status =
         l->dry_run ? SEGUE_OK : segue_store_remove(l->store, id, &error);
     if (status != SEGUE_OK && status != SEGUE_E_NOT_FOUND)
         return look_fail(id, status, error);
     segue_error_free(error);
-    if (status == SEGUE_OK)
-        show_progress(++l->shown, false);
+    if (status == SEGUE_OK && !l->dry_run) {
+        l->shown++;
+        old->progress.part++;
+        look_progress_step(&old->progress);
+    }
     if (l->dry_run) {
-        look_print_safely(id, strlen(id));
+        look_print_safely(stdout, id, strlen(id));
         putchar('\n');
     }
     return LOOK_OK;
@@ -262,16 +310,49 @@ int look_retention(look *l)
     old_ones old = {.l = l};
     segue_error *error = NULL;
     look_write_time(old.before, l->older_s);
+    look_progress_begin(&old.progress, 0);
     segue_status status = segue_store_list(l->store, note_old, &old, &error);
     int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
     if (!failed && old.tasks.failed)
         failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
     for (size_t at = 0; !failed && at < old.tasks.len; at += strlen(old.tasks.p + at) + 1)
-        failed = remove_one(l, old.tasks.p + at);
+        failed = remove_one(&old, old.tasks.p + at);
     if (!failed && !l->dry_run) {
-        show_progress(l->shown, true);
+        look_progress_end(&old.progress);
         printf(l->json ? "{\"deleted\":%lld}\n" : "%lld operations deleted\n", l->shown);
     }
     text_free(&old.tasks);
     return failed;
+}
+
+/* ---- compact ---- */
+
+static long long bytes_of(segue_store *store)
+{
+    segue_store_stats stats = SEGUE_STORE_STATS_INIT;
+    segue_store_read_stats(store, &stats);
+    return (long long)stats.bytes;
+}
+
+int look_compact(look *l)
+{
+    static const char *const why[] = {
+        [STORE_REDIS] = "Redis gives the room of deleted tasks back by itself",
+        [STORE_POSTGRES] =
+            "PostgreSQL uses the room of deleted tasks again by itself; to "
+            "give it back to the system, run VACUUM FULL there"};
+    segue_error *error = NULL;
+    long long before = bytes_of(l->store);
+    segue_status status = segue_store_compact(l->store, &error);
+    if (status == SEGUE_E_UNSUPPORTED) {
+        segue_error_free(error);
+        fprintf(stderr, "segue-proxy: %s\n", why[config_store_kind(l->where)]);
+        return LOOK_FAILED;
+    }
+    if (status != SEGUE_OK)
+        return look_fail("the store", status, error);
+    printf(l->json ? "{\"before\":%lld,\"after\":%lld}\n"
+                   : "%lld bytes before, %lld bytes now\n",
+           before, bytes_of(l->store));
+    return LOOK_OK;
 }

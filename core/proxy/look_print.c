@@ -5,14 +5,17 @@
 #include <string.h>
 #include <time.h>
 
-/* Prints a text without its control characters, those of C1 (U+0080 to U+009F) included:
- * a task may have any name and content, and a terminal obeys control characters. */
-void look_print_safely(const char *p, size_t len)
+/* Escapes control characters, those of C1 (U+0080 to U+009F) included: a task may have
+ * any name and content, and a terminal obeys control characters. */
+void look_print_safely(FILE *out, const char *p, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)p[i];
         bool is_c1 = c == 0xc2 && i + 1 < len && (unsigned char)p[i + 1] < 0xa0;
-        putchar(c < ' ' || c == 0x7f || is_c1 ? ' ' : c);
+        if (c < ' ' || c == 0x7f || is_c1)
+            fprintf(out, "\\x%02x", is_c1 ? (unsigned char)p[i + 1] : c);
+        else
+            putc(c, out);
         i += is_c1;
     }
 }
@@ -20,7 +23,7 @@ void look_print_safely(const char *p, size_t len)
 static void print_string(json value)
 {
     char *string = json_string(value);
-    look_print_safely(string ? string : "-", string ? strlen(string) : 1);
+    look_print_safely(stdout, string ? string : "-", string ? strlen(string) : 1);
     free(string);
 }
 
@@ -72,7 +75,7 @@ void look_print_entry(json entry)
     printf("  ");
     if (!data.n)
         data = json_get(entry, "base64");
-    look_print_safely(data.p, data.n);
+    look_print_safely(stdout, data.p, data.n);
     putchar('\n');
 }
 

@@ -117,22 +117,10 @@ static bool check_tokens(const proxy *p)
     return status == SEGUE_OK;
 }
 
-int program_run(int argc, char **argv, const program_hooks *hooks)
+static int run_proxy(int argc, char **argv, const program_hooks *hooks)
 {
-    static char check[] = "--check";
     proxy p = {.status = 0};
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
-    if (argc > 1 && !strcmp(argv[1], "--guard"))
-        return guard_run_arguments(argc - 2, argv + 2);
-    if (argc > 1 && !strcmp(argv[1], "store"))
-        return look_run(argc - 1, argv + 1);
-    if (argc > 1 && !strcmp(argv[1], "board"))
-        return board_run(argc - 1, argv + 1);
-    if (argc > 1 && !strcmp(argv[1], "doctor")) {
-        if (doctor_takes(argc - 1, argv + 1))
-            return doctor_run(argc - 1, argv + 1);
-        argv[1] = check; /* a server is examined as by --check */
-    }
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
     options.log = log_library;
@@ -158,4 +146,26 @@ int program_run(int argc, char **argv, const program_hooks *hooks)
     free(p.config.bearer);
     config_free(&p.config);
     return status;
+}
+
+static int examine_server(int argc, char **argv, const program_hooks *hooks)
+{
+    char **arguments = doctor_server_arguments(&argc, argv);
+    int status = arguments ? run_proxy(argc, arguments, hooks) : 1;
+    free(arguments);
+    return status;
+}
+
+int program_run(int argc, char **argv, const program_hooks *hooks)
+{
+    if (argc > 1 && !strcmp(argv[1], "--guard"))
+        return guard_run_arguments(argc - 2, argv + 2);
+    if (argc > 1 && !strcmp(argv[1], "store"))
+        return look_run(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "board"))
+        return board_run(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "doctor"))
+        return doctor_takes(argc - 1, argv + 1) ? doctor_run(argc - 1, argv + 1)
+                                                : examine_server(argc, argv, hooks);
+    return run_proxy(argc, argv, hooks);
 }

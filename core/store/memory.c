@@ -19,6 +19,7 @@
 #define DEFAULT_MAX_BYTES SGI_THRESHOLD(memory_store_bytes)
 #define OPERATION_ALLOWANCE 192
 #define PURGE_STEP SGI_THRESHOLD(memory_purge_step)
+#define SCAN_STEP SGI_THRESHOLD(scan_step)
 
 /* ---- operations ---- */
 
@@ -172,17 +173,32 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return SEGUE_OK;
 }
 
-static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+typedef struct scanning {
+    segue_store_record_fn fn;
+    void *user;
+    int64_t passed;
+    bool stop;
+} scanning;
+
+static void pass_scanned(void *user, sgi_index_node *node)
 {
-    sgi_memory_store *store = self;
-    struct sgi_memory_list *const lists[] = {&store->live, &store->loose, &store->ended};
-    const sgi_memory_operation *op;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        TAILQ_FOREACH(op, lists[i], link) {
-            segue_store_record record = record_of(op);
-            if (fn(user, &record))
-                return SEGUE_OK;
-        }
+    scanning *s = user;
+    if (s->stop)
+        return;
+    segue_store_record record = record_of(op_of_id_node(node));
+    s->stop = s->fn(s->user, &record) != 0;
+    s->passed++;
+}
+
+static segue_status scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                         void *user)
+{
+    const sgi_memory_store *store = self;
+    scanning s = {.fn = fn, .user = user};
+    int64_t chains = 0;
+    do
+        sgi_index_pass_chain(&store->by_id, place, pass_scanned, &s);
+    while (*place && !s.stop && s.passed < SCAN_STEP && ++chains < SCAN_STEP);
     return SEGUE_OK;
 }
 

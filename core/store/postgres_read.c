@@ -8,6 +8,7 @@
 
 #define READ_PAGE SGI_THRESHOLD(postgres_read_page)
 #define LIST_PAGE SGI_THRESHOLD(postgres_list_page)
+#define SCAN_STEP SGI_THRESHOLD(scan_step)
 #define PAGE_BYTES (4 * 1024 * 1024)
 
 /* ---- records ---- */
@@ -122,8 +123,8 @@ static const char LIST_BEHIND[] =
     "SELECT " SGI_PG_RECORD " FROM @.operation WHERE principal = $1"
     " AND (created, task_id) < ($3, $4) ORDER BY created DESC, task_id DESC LIMIT $2";
 
-static const char SCAN[] = "SELECT " SGI_PG_RECORD " FROM @.operation WHERE task_id > $1"
-                           " ORDER BY task_id LIMIT $2";
+static const char SCAN[] = "SELECT " SGI_PG_RECORD ", op FROM @.operation WHERE op > $1"
+                           " ORDER BY op LIMIT $2";
 
 /* Passes the records of a page to fn. *last receives the last passed record. *more
  * becomes true when another page can follow. */
@@ -156,15 +157,6 @@ static void begin_list(sgi_pg_store *store, const uint8_t *principal,
     }
 }
 
-static void begin_scan(sgi_pg_store *store, const segue_store_record *last)
-{
-    sgi_pg_begin_call(store, SCAN);
-    sgi_pg_arg_bytes(&store->call, last->task_id ? last->task_id : "",
-                     last->task_id ? strlen(last->task_id) : 0);
-    sgi_pg_arg_int64(&store->call, LIST_PAGE);
-}
-
-/* principal: NULL = the operations of all principals, by task id. */
 static segue_status show_pages(sgi_pg_store *store, const uint8_t *principal,
                                segue_store_record last, segue_store_record_fn fn,
                                void *user)
@@ -173,10 +165,7 @@ static segue_status show_pages(sgi_pg_store *store, const uint8_t *principal,
     segue_status status = SEGUE_OK;
     for (bool more = true; more && !status;) {
         PGresult *result;
-        if (principal)
-            begin_list(store, principal, &last);
-        else
-            begin_scan(store, &last);
+        begin_list(store, principal, &last);
         status = sgi_pg_execute(store, &result, NULL);
         if (status)
             break;
@@ -193,7 +182,28 @@ segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_m
     return show_pages(self, principal, last, fn, user);
 }
 
-segue_status sgi_pg_scan(void *self, segue_store_record_fn fn, void *user)
+segue_status sgi_pg_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                         void *user)
 {
-    return show_pages(self, NULL, (segue_store_record){0}, fn, user);
+    sgi_pg_store *store = self;
+    segue_store_record record;
+    char text[SGI_STORE_TASK_MAX + 1];
+    PGresult *result;
+    sgi_pg_begin_call(store, SCAN);
+    sgi_pg_arg_int64(&store->call, (int64_t)*place);
+    sgi_pg_arg_int64(&store->call, SCAN_STEP);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (status)
+        return status;
+    int rows = sgi_pq.PQntuples(result);
+    *place = rows == SCAN_STEP
+                 ? (uint64_t)sgi_pg_get_int64(result, rows - 1, SGI_PG_RECORD_COLUMNS)
+                 : 0;
+    for (int row = 0; row < rows; row++)
+        if (!sgi_pg_fill_record(result, row, &record, text))
+            status = SEGUE_E_STORE_CORRUPT;
+        else if (fn(user, &record))
+            break;
+    sgi_pq.PQclear(result);
+    return status;
 }

@@ -1,18 +1,22 @@
-/* Shows all operations of a Redis store. The hash from task ids to ids is read in steps
- * of HSCAN, and the operations of a step are found together. HSCAN may return a task id
- * twice. */
+/* Shows the operations of a Redis store. The hash from task ids to ids is read in steps
+ * of HSCAN, whose cursor is the place of the scan, and the operations of a step are found
+ * together. HSCAN may return a task id twice. */
 #include "store/redis_store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/thresholds.h"
 
-#define STEP SGI_THRESHOLD(redis_scan_step)
+#define STEP SGI_THRESHOLD(scan_step)
 #define AT_ONCE 16 /* operations that are found with one exchange */
 
 typedef struct scan {
     sgi_redis_store *store;
     segue_store_record_fn fn;
     void *user;
-    char cursor[24]; /* decimal; "0" = the scan is at its beginning, or over */
+    uint64_t cursor; /* 0 = the scan is at its beginning, or over */
     bool stop;
 } scan;
 
@@ -20,11 +24,13 @@ static segue_status read_step(scan *s, redisReply **step)
 {
     sgi_redis_store *store = s->store;
     sgi_buf *commands = &store->commands;
+    char cursor[24];
+    snprintf(cursor, sizeof cursor, "%" PRIu64, s->cursor);
     sgi_buf_reset(commands, SIZE_MAX);
     sgi_redis_command_begin(commands, 5);
     sgi_redis_arg_text(commands, "HSCAN");
     sgi_redis_arg_key(store, commands, "task", NULL);
-    sgi_redis_arg_text(commands, s->cursor);
+    sgi_redis_arg_text(commands, cursor);
     sgi_redis_arg_text(commands, "COUNT");
     sgi_redis_arg_int(commands, STEP);
     segue_status status = sgi_redis_execute(store, 1, step);
@@ -32,9 +38,8 @@ static segue_status read_step(scan *s, redisReply **step)
         return status;
     const redisReply *reply = *step;
     if (sgi_redis_is_array(reply, 2) && sgi_redis_is_text(reply->element[0]) &&
-        reply->element[0]->len < sizeof s->cursor &&
         sgi_redis_is_array(reply->element[1], 0)) {
-        memcpy(s->cursor, reply->element[0]->str, reply->element[0]->len + 1);
+        s->cursor = strtoull(reply->element[0]->str, NULL, 10);
         return SEGUE_OK;
     }
     freeReplyObject(*step);
@@ -73,8 +78,9 @@ static segue_status show_some(scan *s, redisReply *const *names, size_t count)
     if (status)
         return status;
     for (size_t i = 0; i < count; i++) {
-        if (!status && !s->stop)
-            status = show(s, found[i]);
+        segue_status shown = s->stop ? SEGUE_OK : show(s, found[i]);
+        if (shown)
+            status = shown;
         freeReplyObject(found[i]);
     }
     return status;
@@ -82,27 +88,30 @@ static segue_status show_some(scan *s, redisReply *const *names, size_t count)
 
 static segue_status show_step(scan *s, const redisReply *names)
 {
-    segue_status status = SEGUE_OK;
+    segue_status all = SEGUE_OK;
     size_t count = names->elements / 2;
-    for (size_t at = 0; at < count && !status && !s->stop;) {
+    for (size_t at = 0; at < count && !s->stop;) {
         size_t some = count - at < AT_ONCE ? count - at : AT_ONCE;
-        status = show_some(s, names->element + 2 * at, some);
+        segue_status status = show_some(s, names->element + 2 * at, some);
+        if (status == SEGUE_E_STORE_CORRUPT)
+            all = status;
+        else if (status)
+            return status;
         at += some;
     }
-    return status;
+    return all;
 }
 
-segue_status sgi_redis_scan(void *self, segue_store_record_fn fn, void *user)
+segue_status sgi_redis_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                            void *user)
 {
-    scan s = {.store = self, .fn = fn, .user = user, .cursor = "0"};
-    segue_status status;
-    do {
-        redisReply *step;
-        status = read_step(&s, &step);
-        if (status)
-            break;
-        status = show_step(&s, step->element[1]);
-        freeReplyObject(step);
-    } while (!status && !s.stop && strcmp(s.cursor, "0") != 0);
+    scan s = {.store = self, .fn = fn, .user = user, .cursor = *place};
+    redisReply *step;
+    segue_status status = read_step(&s, &step);
+    if (status)
+        return status;
+    status = show_step(&s, step->element[1]);
+    freeReplyObject(step);
+    *place = s.cursor;
     return status;
 }

@@ -156,7 +156,8 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
                             segue_store_entry_fn fn, void *user);
 segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t created_ms,
                             const char *task_id, segue_store_record_fn fn, void *user);
-segue_status sgi_redis_scan(void *self, segue_store_record_fn fn, void *user);
+segue_status sgi_redis_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                            void *user);
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_redis_purge(void *self, int64_t now_ms, int64_t *next_ms);
 void sgi_redis_set_wake_callback(void *self, void (*wake)(void *user), void *user);

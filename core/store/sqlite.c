@@ -305,7 +305,8 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .post = sgi_sqlite_post_command,
                                               .news = sgi_sqlite_read_changes,
                                               .stats = sgi_sqlite_get_stats,
-                                              .records = records};
+                                              .records = records,
+                                              .compact = sgi_sqlite_compact};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     if (message && size)

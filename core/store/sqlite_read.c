@@ -4,6 +4,10 @@
  * runs. Each statement is reset before the function that ran it returns. */
 #include "store/sqlite_store.h"
 
+#include "base/thresholds.h"
+
+#define SCAN_STEP SGI_THRESHOLD(scan_step)
+
 /* Binds bytes to a parameter of a statement. sqlite3_bind_blob64 treats a NULL pointer
  * as SQL's NULL, so empty bytes are bound as "". */
 int sgi_sqlite_bind_bytes(sqlite3_stmt *statement, int column, const void *bytes,
@@ -164,11 +168,27 @@ segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t creat
     return status;
 }
 
-segue_status sgi_sqlite_scan(void *self, segue_store_record_fn fn, void *user)
+segue_status sgi_sqlite_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                             void *user)
 {
     sgi_sqlite_store *store = self;
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_SCAN];
-    segue_status status = show_records(store, statement, fn, user);
+    segue_store_record record;
+    segue_status unreadable = SEGUE_OK;
+    int64_t count = 0, last = 0;
+    int code;
+    sqlite3_bind_int64(statement, 1, (int64_t)*place);
+    sqlite3_bind_int64(statement, 2, SCAN_STEP);
+    while ((code = sgi_sqlite_step(store, statement)) == SQLITE_ROW) {
+        last = sqlite3_column_int64(statement, 8);
+        count++;
+        if (!fill_record(statement, &record))
+            unreadable = sgi_sqlite_unreadable_status(store);
+        else if (fn(user, &record))
+            break;
+    }
+    segue_status status = sgi_sqlite_status_of(store, code);
     sqlite3_reset(statement);
-    return status;
+    *place = count == SCAN_STEP ? (uint64_t)last : 0;
+    return status ? status : unreadable;
 }

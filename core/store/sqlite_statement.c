@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #define RECORD                                                                           \
-    "SELECT id, task_id, idempotency_key, principal, ended, created, purge, data"        \
+    "SELECT id, task_id, idempotency_key, principal, ended, created, purge, data, op"    \
     " FROM operation "
 
 static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
@@ -44,7 +44,7 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_LIST_BEHIND] = RECORD "WHERE principal = ?1"
                                       " AND (created, task_id) < (?2, ?3)"
                                       " ORDER BY created DESC, task_id DESC",
-    [SGI_SQLITE_SCAN] = RECORD "ORDER BY op",
+    [SGI_SQLITE_SCAN] = RECORD "WHERE op > ?1 ORDER BY op LIMIT ?2",
     [SGI_SQLITE_OTHER_OWNER] =
         "SELECT owner FROM operation WHERE ended = 0 AND owner > ?1"
         " ORDER BY owner LIMIT 1",

@@ -196,7 +196,8 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
                              segue_store_entry_fn fn, void *user);
 segue_status sgi_sqlite_list(void *self, const uint8_t *principal, int64_t created_ms,
                              const char *task_id, segue_store_record_fn fn, void *user);
-segue_status sgi_sqlite_scan(void *self, segue_store_record_fn fn, void *user);
+segue_status sgi_sqlite_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                             void *user);
 
 /* Removes an operation: its row at once, and as many of its log rows as one step allows.
  * Returns SQLite's code. */
@@ -207,6 +208,7 @@ segue_status sgi_sqlite_evict_ended_ops(sgi_sqlite_store *store, const uint8_t *
                                         int64_t newest);
 segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms);
+segue_status sgi_sqlite_compact(void *self);
 void sgi_sqlite_get_stats(void *self, segue_store_stats *stats);
 
 bool sgi_sqlite_op_list_add(sgi_sqlite_store *store, sgi_sqlite_op_list *list,

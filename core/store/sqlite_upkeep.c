@@ -9,8 +9,9 @@
  * Operations are deleted in bounded steps, because a log can be long and SQLite has only
  * one writer at a time. The row of an operation is deleted at once, so the operation can
  * no longer be found. Log rows that one step cannot delete are recorded in the table
- * `garbage`, and later purges delete them. Freed pages are used again; the file does not
- * shrink. */
+ * `garbage`, and later purges delete them. Freed pages are used again; the file shrinks
+ * only when it is asked to (sgi_sqlite_compact). */
+#include "store/sqlite_open.h"
 #include "store/sqlite_store.h"
 
 #include "base/thresholds.h"
@@ -343,4 +344,17 @@ void sgi_sqlite_get_stats(void *self, segue_store_stats *stats)
     stats->bytes = store->stats.bytes;
     stats->evicted = store->stats.evicted;
     stats->purged = store->stats.purged;
+}
+
+/* ---- room ---- */
+
+/* The log of SQLite has the whole file once after VACUUM, so it is emptied, too. */
+segue_status sgi_sqlite_compact(void *self)
+{
+    sgi_sqlite_store *store = self;
+    int code = sgi_sqlite_exec(store->file.db, "VACUUM");
+    if (!code)
+        code = sgi_sqlite_exec(store->file.db, "PRAGMA wal_checkpoint(TRUNCATE)");
+    store->stats_ms = 0;
+    return sgi_sqlite_status_of(store, code);
 }

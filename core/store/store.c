@@ -14,6 +14,7 @@
 
 #include "base/thresholds.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 struct segue_store {
@@ -22,12 +23,40 @@ struct segue_store {
     sgi_mem mem;
     atomic_size_t refs;
     pthread_mutex_t lock;
+    atomic_size_t waiting; /* threads that wait for the mutex */
     sgi_listeners listeners;
 };
+
+/* A scan that other threads keep waiting looks at most this often whether they are
+ * done. */
+#define YIELDS 1000
 
 /* The pause in ms before the store is asked again for changes of other processes,
  * after a forwarded command could not be stored for lack of space or memory. */
 #define LETTER_RETRY_MS SGI_THRESHOLD(letter_retry_ms)
+
+static void enter(segue_store *store)
+{
+    if (pthread_mutex_trylock(&store->lock) == 0)
+        return;
+    atomic_fetch_add_explicit(&store->waiting, 1, memory_order_relaxed);
+    pthread_mutex_lock(&store->lock);
+    atomic_fetch_sub_explicit(&store->waiting, 1, memory_order_relaxed);
+}
+
+static void leave(segue_store *store)
+{
+    pthread_mutex_unlock(&store->lock);
+}
+
+/* Lets the threads that wait for the mutex have it first: a thread that takes it again
+ * at once would be faster than they are. */
+static void let_others_in(const segue_store *store)
+{
+    for (int i = 0;
+         i < YIELDS && atomic_load_explicit(&store->waiting, memory_order_relaxed); i++)
+        sched_yield();
+}
 
 /* Copies the members of the vtable that this library knows. Returns SEGUE_E_VERSION when
  * the vtable has further members that are set, and SEGUE_E_INVALID when a member is
@@ -156,9 +185,9 @@ static segue_status commit_as(segue_store *store, const sgi_store_listener *by,
 {
     if (!count)
         return SEGUE_OK;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status = commit(store, writes, count);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     if (!status)
         sgi_listeners_report_writes(&store->listeners, by, writes, count);
     return status;
@@ -176,19 +205,19 @@ segue_status sgi_store_find(segue_store *store, const char *task_id,
 {
     if (!task_id && !idempotency_key)
         return SEGUE_E_INVALID;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status =
         store->vtable.find(store->self, task_id, idempotency_key, fn, user);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status;
 }
 
 segue_status sgi_store_read(segue_store *store, const uint8_t *id, uint64_t after,
                             segue_store_entry_fn fn, void *user)
 {
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status = store->vtable.read(store->self, id, after, fn, user);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status;
 }
 
@@ -208,9 +237,9 @@ static int32_t show_claimed(void *user, const segue_store_record *record)
 segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void *user)
 {
     claiming c = {&store->listeners, fn, user};
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status = store->vtable.claim(store->self, show_claimed, &c);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     sgi_listeners_wake(&store->listeners);
     return status;
 }
@@ -231,20 +260,61 @@ segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
 {
     if (!store->vtable.list)
         return SEGUE_E_UNSUPPORTED;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status =
         store->vtable.list(store->self, principal, created_ms, task_id, fn, user);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status;
+}
+
+segue_status sgi_store_scan_turn(segue_store *store, uint64_t *place,
+                                 segue_store_record_fn fn, void *user)
+{
+    if (!store->vtable.scan)
+        return SEGUE_E_UNSUPPORTED;
+    enter(store);
+    segue_status status = store->vtable.scan(store->self, place, fn, user);
+    leave(store);
+    return status;
+}
+
+typedef struct scanning {
+    segue_store_record_fn fn;
+    void *user;
+    bool stop;
+} scanning;
+
+static int32_t pass_scanned(void *user, const segue_store_record *record)
+{
+    scanning *s = user;
+    s->stop = s->fn(s->user, record) != 0;
+    return s->stop;
 }
 
 segue_status sgi_store_scan(segue_store *store, segue_store_record_fn fn, void *user)
 {
-    if (!store->vtable.scan)
+    scanning s = {fn, user, false};
+    uint64_t place = 0;
+    segue_status all = SEGUE_OK;
+    for (;;) {
+        segue_status status = sgi_store_scan_turn(store, &place, pass_scanned, &s);
+        if (status == SEGUE_E_STORE_CORRUPT)
+            all = status;
+        else if (status != SEGUE_OK)
+            return status;
+        if (s.stop || !place)
+            return all;
+        let_others_in(store);
+    }
+}
+
+segue_status sgi_store_compact(segue_store *store)
+{
+    if (!store->vtable.compact)
         return SEGUE_E_UNSUPPORTED;
-    pthread_mutex_lock(&store->lock);
-    segue_status status = store->vtable.scan(store->self, fn, user);
-    pthread_mutex_unlock(&store->lock);
+    enter(store);
+    segue_status status = store->vtable.compact(store->self);
+    leave(store);
     return status;
 }
 
@@ -252,9 +322,9 @@ void sgi_store_stats(segue_store *store, segue_store_stats *stats)
 {
     if (!store->vtable.stats)
         return;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     store->vtable.stats(store->self, stats);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
 }
 
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms)
@@ -262,9 +332,9 @@ segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_m
     *next_ms = INT64_MAX;
     if (!store->vtable.purge)
         return SEGUE_OK;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status = store->vtable.purge(store->self, now_ms, next_ms);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status;
 }
 
@@ -300,7 +370,7 @@ static segue_status follow(sgi_store_listener *listener, const uint8_t *id, bool
 {
     segue_store *store = sgi_listeners_store(listener);
     bool changed, undone;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status =
         sgi_listeners_follow(&store->listeners, listener, id, on, &changed);
     if (changed && store->vtable.follow)
@@ -309,7 +379,7 @@ static segue_status follow(sgi_store_listener *listener, const uint8_t *id, bool
         status = look_for(store, id);
     if (status && on)
         sgi_listeners_follow(&store->listeners, listener, id, false, &undone);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status;
 }
 
@@ -336,11 +406,11 @@ void sgi_store_unlisten(sgi_store_listener *listener)
 segue_status sgi_store_post(segue_store *store, const uint8_t *id, const char *data,
                             size_t len)
 {
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status = store->vtable.post
                               ? store->vtable.post(store->self, id, data, len)
                               : look_for(store, id);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     return status || store->vtable.post
                ? status
                : sgi_listeners_post_command(&store->listeners, id, data, len);
@@ -369,10 +439,10 @@ static segue_status ask_store(segue_store *store, int64_t *within_ms)
     asking a = {&store->listeners, false};
     if (!store->vtable.news)
         return SEGUE_OK;
-    pthread_mutex_lock(&store->lock);
+    enter(store);
     segue_status status =
         store->vtable.news(store->self, put_to_listeners, &a, within_ms);
-    pthread_mutex_unlock(&store->lock);
+    leave(store);
     if (a.stopped && (*within_ms < 0 || *within_ms > LETTER_RETRY_MS))
         *within_ms = LETTER_RETRY_MS;
     return status;

@@ -59,13 +59,21 @@ segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void 
 segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
                             int64_t created_ms, const char *task_id,
                             segue_store_record_fn fn, void *user);
-/* Calls fn for all operations, in any order, perhaps for one twice. Returns
- * SEGUE_E_UNSUPPORTED when the store cannot do this. */
+/* Calls fn for all operations, in any order, perhaps for one twice. Other users of the
+ * store get their turns meanwhile: the mutex is held for some operations at a time.
+ * Returns SEGUE_E_UNSUPPORTED when the store cannot do this, and SEGUE_E_STORE_CORRUPT
+ * when all but unreadable records were passed. */
 segue_status sgi_store_scan(segue_store *store, segue_store_record_fn fn, void *user);
+/* Calls fn for the operations of one turn, as `scan` of the vtable. */
+segue_status sgi_store_scan_turn(segue_store *store, uint64_t *place,
+                                 segue_store_record_fn fn, void *user);
 /* Purges operations in one bounded step. *next_ms receives the time of the next call:
  * now_ms when more operations are already due, and INT64_MAX when no operation will ever
  * be due. */
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms);
+/* Gives the room of deleted operations back to the system. SEGUE_E_UNSUPPORTED when the
+ * store cannot do this. */
+segue_status sgi_store_compact(segue_store *store);
 /* Sets the members of *stats that the store knows. The other members keep their
  * values. */
 void sgi_store_stats(segue_store *store, segue_store_stats *stats);

@@ -116,6 +116,9 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
 
 bool sgi_bearer_is_metadata_path(const sgi_bearer_gate *gate, sgi_str path);
 
+/* Reads the Bearer token from an Authorization header. Returns false when the header has
+ * another scheme. Upper and lower case in the name of the scheme do not matter. */
+bool sgi_bearer_read_token(sgi_str header, sgi_str *token);
 /* Checks the token of a request. check->decided and check->shown must be set. If the
  * result is WAITING, `decided` is called once later, unless the check is cancelled. */
 sgi_bearer_verdict sgi_bearer_begin_check(sgi_bearer_gate *gate, sgi_bearer_check *check,

@@ -23,9 +23,7 @@ static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)
 
 /* ---- reading ---- */
 
-/* Reads the Bearer token from an Authorization header. Returns false when the header has
- * another scheme. Upper and lower case in the name of the scheme do not matter. */
-static bool read_token(sgi_str header, sgi_str *token)
+bool sgi_bearer_read_token(sgi_str header, sgi_str *token)
 {
     static const sgi_str scheme = SGI_STR_INIT("Bearer");
     if (header.n < scheme.n ||
@@ -213,7 +211,7 @@ static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
 {
     if (is_misplaced(gate, query))
         return SGI_BEARER_MISPLACED;
-    if (!read_token(authorization, &check->token))
+    if (!sgi_bearer_read_token(authorization, &check->token))
         return SGI_BEARER_NONE;
     if (check->token.n > SGI_JWT_MAX)
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_TOO_LARGE));

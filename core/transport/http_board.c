@@ -4,6 +4,8 @@
  * connection waits. When the connection ends first, the answer is dropped. */
 #include "transport/http_conn.h"
 
+#include "base/crypto.h"
+#include "transport/bearer.h"
 #include "wire/json_write.h"
 
 /* A request that the helper answers. */
@@ -159,7 +161,7 @@ static size_t source_of(sgi_str query)
 }
 
 /* Returns false when the request cannot be queued. */
-static bool queue(sgi_http_conn *conn, segue_store *store)
+static bool queue(sgi_http_conn *conn, segue_store *store, bool is_personal)
 {
     const segue_listener *listener = conn->listener;
     const sgi_mem *mem = listener->room.mem;
@@ -171,8 +173,8 @@ static bool queue(sgi_http_conn *conn, segue_store *store)
                                             conn->parser.head.query,
                                             sgi_buf_str(&conn->parser.body)) &&
                      sgi_runtime_help(listener->carrier.runtime, &job->job);
-    job->request.is_personal = !sgi_http_is_from_here(conn);
-    if (job->request.is_personal)
+    job->request.is_personal = is_personal;
+    if (is_personal)
         memcpy(job->request.principal, sgi_serve_principal_digest(conn->who),
                sizeof job->request.principal);
     job->request.is_redacted = listener->options.board_redact != 0;
@@ -183,10 +185,32 @@ static bool queue(sgi_http_conn *conn, segue_store *store)
     return is_queued;
 }
 
-/* A caller on this machine sees all tasks. Any other caller sees its own ones. */
-static bool may_look(sgi_http_conn *conn)
+/* ---- callers ---- */
+
+typedef enum board_caller {
+    CALLER_UNKNOWN,
+    CALLER_LACKS_TOKEN,
+    CALLER_SEES_OWN, /* the tasks of its principal */
+    CALLER_SEES_ALL
+} board_caller;
+
+static bool has_token(const sgi_http_conn *conn, sgi_str wanted)
 {
-    return sgi_http_is_from_here(conn) || (sgi_http_may_look(conn) && conn->who);
+    const sgi_http1_head *head = &conn->parser.head;
+    sgi_str given = {0};
+    return sgi_bearer_read_token(sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
+                                 &given) &&
+           given.n == wanted.n && sgi_crypto_equal(given.p, wanted.p, wanted.n);
+}
+
+static board_caller caller_of(sgi_http_conn *conn)
+{
+    const char *token = conn->listener->options.board_token;
+    if (token)
+        return has_token(conn, sgi_str_of(token)) ? CALLER_SEES_ALL : CALLER_LACKS_TOKEN;
+    if (sgi_http_is_from_here(conn))
+        return CALLER_SEES_ALL;
+    return sgi_http_may_look(conn) && conn->who ? CALLER_SEES_OWN : CALLER_UNKNOWN;
 }
 
 void sgi_http_answer_board(sgi_http_conn *conn)
@@ -194,8 +218,11 @@ void sgi_http_answer_board(sgi_http_conn *conn)
     const sgi_board_item *item = conn->route.board;
     const segue_listen_options *o = &conn->listener->options;
     segue_store *store = store_at(conn->listener, source_of(conn->parser.head.query));
+    board_caller caller = caller_of(conn);
     conn->wait = SGI_HTTP_WAIT_NOTHING;
-    if (!may_look(conn))
+    if (caller == CALLER_LACKS_TOKEN)
+        send_text(conn, 401, "The task board needs the token of its URL\n");
+    else if (caller == CALLER_UNKNOWN)
         send_text(conn, 403,
                   "The task board is for callers on this machine, and for callers that "
                   "the server knows\n");
@@ -205,6 +232,6 @@ void sgi_http_answer_board(sgi_http_conn *conn)
         send_text(conn, 403, "This task board is read-only\n");
     else if (!store)
         send_text(conn, 404, "The listener has no such server\n");
-    else if (!queue(conn, store))
+    else if (!queue(conn, store, caller == CALLER_SEES_OWN))
         send_text(conn, 503, "The task board is busy, or out of memory\n");
 }

@@ -11,6 +11,9 @@
 #include "base/absent.h"
 #include "base/limit.h"
 
+/* A shorter secret can be guessed. */
+#define BOARD_TOKEN_MIN 16
+
 /* ---- options ---- */
 
 static const char **text_slots(segue_listen_options *o, size_t i)
@@ -19,7 +22,7 @@ static const char **text_slots(segue_listen_options *o, size_t i)
         &o->address,    &o->path,           &o->health_path,  &o->cert_file,
         &o->key_file,   &o->client_ca_file, &o->hosts,        &o->origins,
         &o->ready_path, &o->live_path,      &o->metrics_path, &o->tokens_file,
-        &o->board_path};
+        &o->board_path, &o->board_token};
     return slots[i];
 }
 
@@ -93,8 +96,14 @@ static const char *problem_of(const segue_listen_options *o)
     if (o->board_path && o->board_path[1] &&
         o->board_path[strlen(o->board_path) - 1] == '/')
         return "board_path must not end with /";
-    if (!o->board_path && (o->board_store || o->board_read_only || o->board_redact))
-        return "board_store, board_read_only and board_redact need board_path";
+    if (!o->board_path &&
+        (o->board_store || o->board_read_only || o->board_redact || o->board_token))
+        return "board_store, board_read_only, board_redact and board_token need "
+               "board_path";
+    if (o->board_token && strlen(o->board_token) < BOARD_TOKEN_MIN)
+        return "board_token has fewer than 16 bytes";
+    if (o->board_token && (o->bearer || o->tokens_file))
+        return "board_token excludes bearer and tokens_file";
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
         return "key_file, client_ca_file and client_cert_required need cert_file";
     if (o->bearer && o->tokens_file)

@@ -24,7 +24,7 @@
 
 typedef struct sgi_http_conn sgi_http_conn;
 
-#define SGI_LISTEN_TEXTS 13
+#define SGI_LISTEN_TEXTS 14
 
 typedef enum sgi_listener_stage {
     /* the listener is open, or waits until its server has recovered */

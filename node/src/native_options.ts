@@ -286,6 +286,11 @@ export type ListenOptions = Members<{
     boardReadOnly: boolean;
     /** Whether the board hides what clients and tools have said; false by default. */
     boardRedact: boolean;
+    /**
+     * A secret of at least 16 bytes without which nobody may use the board. The page
+     * takes it from its URL: `/board/#token=...`. None by default.
+     */
+    boardToken: string;
 }>;
 
 /** The members of the C struct `segue_bearer_options`. */

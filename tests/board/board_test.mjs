@@ -12,6 +12,7 @@ import { Cutter, fill, openBoard, Place, Program, program, startTask } from "./p
 
 const AXE = readFileSync("build/deps/node-sdk/node_modules/axe-core/axe.min.js", "utf8");
 const ROWS = "document.querySelectorAll('.row').length";
+const ROW_NUMBER = (number) => `document.querySelector("[aria-posinset='${number}'] button")`;
 const TEXT = "document.querySelector('main').innerText";
 
 const place = new Place();
@@ -24,7 +25,6 @@ before(async () => {
     server = new Program("tests/tools/fixture_server",
         ["--store", store, "--http", "127.0.0.1"]);
     endpoint = await server.line();
-    board = await openBoard(store);
     browser = await Chromium.open();
     browser.on("Runtime.exceptionThrown", ({ exceptionDetails: one }) =>
         errors.push(one.exception?.description ?? one.text));
@@ -36,6 +36,7 @@ before(async () => {
             errors.push(`${entry.text} ${entry.url}`);
     });
     await browser.size(1280, 800);
+    board = await begin(store);
 });
 
 after(async () => {
@@ -53,6 +54,18 @@ function quoted(text) {
 async function show(url) {
     await browser.go("about:blank");
     await browser.go(url);
+}
+
+/** Gives the page of an address the token of a board. */
+async function enter(url, token) {
+    await show(`${url}#token=${token}`);
+    await browser.until("location.hash === '#/' && sessionStorage.length");
+}
+
+async function begin(store, ...options) {
+    const one = await openBoard(store, ...options);
+    await enter(one.url, one.token);
+    return one;
 }
 
 /** Ends a program, after the page has left it. */
@@ -132,7 +145,9 @@ test("a question is answered in its form", async () => {
     await badgeIs("Completed");
     await browser.until("!document.querySelector('segue-question')");
     await browser.until(`document.querySelector(".timeline .answer")`);
-    const log = await browser.evaluate(`fetch("api/entries?id=${id}").then((a) => a.json())`);
+    const headers = quoted({ Authorization: `Bearer ${board.token}` });
+    const log = await browser.evaluate(
+        `fetch("api/entries?id=${id}", { headers: ${headers} }).then((a) => a.json())`);
     const answer = log.entries.find((entry) => entry.kind === "answer");
     assert.deepEqual(answer.data.response, { action: "accept", content: { confirm: true } });
 });
@@ -147,7 +162,7 @@ test("a question is declined", async () => {
 
 test("a form has a field for each kind of value", async () => {
     const [, id] = fill(place.file("asks.db"), 4, 4);
-    const asks = await openBoard(place.file("asks.db"));
+    const asks = await begin(place.file("asks.db"));
     await show(`${asks.url}#/task/${id}`);
     await browser.until("document.querySelector('segue-question')");
     await browser.evaluate(`document.querySelector("segue-question button").click()`);
@@ -167,6 +182,7 @@ test("a form has a field for each kind of value", async () => {
 test("segments arrive live, and a cut of the page's connection loses none", async () => {
     const cutter = new Cutter(board.url);
     await cutter.open();
+    await enter(cutter.url, board.token);
     const id = await startTask(endpoint, "story", { n: 60, delayMs: 50 });
     await show(`${cutter.url}#/task/${id}`);
     const number = "Number(document.querySelector('[data-mode=segments] .number').innerText)";
@@ -184,8 +200,8 @@ test("segments arrive live, and a cut of the page's connection loses none", asyn
     await badgeIs("Completed");
     isCut = false;
     await browser.until(`${number} === 60`);
-    const seen = await browser.evaluate(`document.querySelector("segue-task").log.segments
-        .map((one) => one.segment)`);
+    const seen = await browser.evaluate(`Array.from({ length: 60 }, (_, i) =>
+        document.querySelector("segue-task").log.item("segments", i).segment)`);
     assert.deepEqual(seen, Array.from({ length: 60 }, (_, i) => i + 1));
     await cutter.cut();
 });
@@ -204,10 +220,34 @@ test("a link leads to a moment", async () => {
     assert.equal(await browser.until("window.copied"), `${board.url}#/task/${id}/at/150`);
     await click("Copy curl");
     assert.match(await browser.until("window.copied.startsWith('curl') && window.copied"),
-        /^curl -sS 'http:.*api\/entries\?source=0&id=.*&after=201'$/);
+        /^curl -sS -H 'Authorization: Bearer TOKEN' 'http:.*api\/entries\?source=0&id=.*&after=201'$/);
     await click("Whole log");
     await browser.until(`document.querySelector("[data-mode=entries] .number").innerText
         === "201"`);
+});
+
+test("a task runs again behind a segment", async () => {
+    const id = await startTask(endpoint, "story", { n: 40 });
+    await show(`${board.url}#/task/${id}`);
+    await badgeIs("Completed");
+    await browser.evaluate(`${ROW_NUMBER(30)}.click()`);
+    await click("Run again behind segment 30");
+    await check("the question before it runs again");
+    await click("Run again", "document.querySelector('dialog')");
+    await browser.until(`location.hash.startsWith("#/task/") && !location.hash.includes("${
+        id}")`);
+    await badgeIs("Completed");
+    await browser.until(`document.querySelector("[data-mode=segments] .number").innerText
+        === "40"`);
+    const hangs = await startTask(endpoint, "hang", {});
+    await show(`${board.url}#/task/${hangs}`);
+    await badgeIs("Working");
+    isCut = true; // the refusal is reported
+    await click("Run again");
+    await click("Run again", "document.querySelector('dialog')");
+    await browser.until(`document.querySelector("#notice").innerText
+        .includes("not restartable")`);
+    isCut = false;
 });
 
 test("the keyboard is enough", async () => {
@@ -232,7 +272,7 @@ test("the keyboard is enough", async () => {
 
 test("ten thousand tasks and fifty thousand segments stay few elements", async () => {
     const [id] = fill(place.file("big.db"), 10_000, 50_000);
-    const big = await openBoard(place.file("big.db"));
+    const big = await begin(place.file("big.db"));
     await show(big.url);
     await browser.until(`document.querySelector(".chip .number").innerText === "10,000"`);
     await browser.until(`[...document.querySelectorAll(".chip .number")].slice(1)
@@ -247,13 +287,22 @@ test("ten thousand tasks and fifty thousand segments stay few elements", async (
     await browser.evaluate(`${list}.scrollTop = ${list}.scrollHeight; ${list}.draw()`);
     await browser.until(`document.querySelector("[aria-posinset='50000']")`);
     assert.ok(await browser.evaluate(ROWS) < 60);
+    // entries far from those on the screen are not kept, and come again when they are shown
+    const kept = "document.querySelector('segue-task').log.kept.entries";
+    assert.ok(await browser.evaluate(kept) <= 5000);
+    for (const at of [0, 20_000, 35_000, 7, 49_990]) {
+        await browser.evaluate(`${list}.scrollTop = ${at} * ${list}.height; ${list}.draw()`);
+        await browser.until(`document.querySelector("[aria-posinset='${at + 1}'] .number")
+            .innerText === "${at + 1}"`);
+        assert.ok(await browser.evaluate(kept) <= 5000);
+    }
     await leave(big);
 });
 
 test("a board shows and does only what it may", async () => {
     const store = place.file("closed.db");
     const [, id] = fill(store, 20, 20);
-    const closed = await openBoard(store, "--read-only", "--redact");
+    const closed = await begin(store, "--read-only", "--redact");
     await show(closed.url);
     await browser.until(`document.querySelector(".tags").innerText.includes("read-only")`);
     await browser.until(`${ROWS} === 20`);
@@ -263,6 +312,23 @@ test("a board shows and does only what it may", async () => {
     assert.equal(await browser.evaluate(`${TEXT}.includes("Cancel task")`), false);
     assert.equal(await browser.evaluate(`${TEXT}.includes("lock it")`), false);
     await leave(closed);
+});
+
+test("a board without its token shows nothing", async () => {
+    const store = place.file("secret.db");
+    fill(store, 5, 5);
+    const secret = await openBoard(store);
+    isCut = true; // the answers 401 are reported
+    await show(secret.url);
+    await browser.until("document.querySelector('#token')");
+    assert.match(await browser.evaluate(TEXT), /needs the token of its URL/);
+    await check("the form of a board");
+    // the whole URL, in the tab that is open already
+    await browser.evaluate(`location.hash = "#token=${secret.token}"`);
+    await browser.until(`${ROWS} === 5`);
+    assert.equal(await browser.evaluate("location.hash"), "#/");
+    await leave(secret);
+    isCut = false;
 });
 
 test("the board of a proxy asks for a token", async () => {
@@ -288,7 +354,7 @@ test("the board of a proxy asks for a token", async () => {
 test("contrast and labels are right in each view, light and dark", async () => {
     const store = place.file("show.db");
     const [long, asking] = fill(store, 40, 300);
-    const shown = await openBoard(store);
+    const shown = await begin(store);
     for (const isDark of [false, true])
         for (const width of [1280, 390]) {
             await browser.dark(isDark);

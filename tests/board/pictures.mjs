@@ -16,6 +16,8 @@ const views = [
     ["board-question", `#/task/${asking}`, 1040, 600, "segue-question"],
     ["board-phone", `#/task/${long}`, 390, 700, ".entry"],
 ];
+await browser.go(`${board.url}#token=${board.token}`);
+await browser.until("location.hash === '#/' && sessionStorage.length");
 for (const [name, hash, width, height, seen, isDark = false] of views) {
     await browser.dark(isDark);
     await browser.size(width, height);

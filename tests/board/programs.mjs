@@ -63,7 +63,7 @@ export function fill(store, tasks, segments) {
 
 export async function openBoard(store, ...options) {
     const board = new Program("proxy/segue-proxy", ["board", store, ...options]);
-    board.url = await board.line();
+    [board.url, board.token] = (await board.line()).split("#token=");
     return board;
 }
 

@@ -49,8 +49,10 @@ const ELSEWHERE: Record<string, string> = {
     storeShow: "the command segue-mcp store",
     storeEntries: "the command segue-mcp store",
     storeCommand: "the command segue-mcp store",
+    storeRerun: "the command segue-mcp store",
     storeRemove: "the command segue-mcp store",
     storeReadStats: "the command segue-mcp store",
+    storeCompact: "the command segue-mcp store",
     // A custom store's functions are called on a thread that waits for their answer, and
     // the thread of JavaScript may be waiting for that thread to end. The guide says so.
     storeCustom: "stores of the library: memory, SQLite, Redis",

@@ -61,6 +61,17 @@ test("a mounted app has one, and it may be closed", { timeout }, async () => {
     await once(app, "close");
 });
 
+test("it may want a token", { timeout }, async () => {
+    const server = simple();
+    const boardToken = "0123456789abcdef";
+    const listener = await server.listenHttp({ boardPath: "/board", boardToken });
+    const url = listener.url.replace("/mcp", "/board/api/about");
+    assert.equal((await fetch(url)).status, 401);
+    const headers = { authorization: `Bearer ${boardToken}` };
+    assert.equal((await fetch(url, { headers })).status, 200);
+    await server.close();
+});
+
 test("the options are checked", { timeout }, async () => {
     const server = simple();
     await assert.rejects(server.listenHttp({ boardPath: "board" }), /begin with \//);

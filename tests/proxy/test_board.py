@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import unittest
+import urllib.error
 import urllib.request
 
 import peers
@@ -12,8 +13,11 @@ import stage
 WRONG = 2  # exit status
 
 
-def fetch(url):
-    with urllib.request.urlopen(url, timeout=60) as answer:
+def fetch(url, token=None):
+    asked = urllib.request.Request(url)
+    if token:
+        asked.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         return answer.read().decode()
 
 
@@ -23,10 +27,14 @@ class Board(stage.Stage):
         self.listen("--store", store)
         with subprocess.Popen([peers.PROXY, "board", store, "--redact"],
                               stdout=subprocess.PIPE, text=True) as board:
-            url = board.stdout.readline().strip()
+            url, token = board.stdout.readline().strip().split("#token=")
+            self.assertEqual(len(token), 48)
             self.assertIn("<segue-board>", fetch(url))
-            self.assertTrue(json.loads(fetch(url + "api/about"))["redacted"])
-            self.assertEqual(json.loads(fetch(url + "api/tasks"))["total"], 0)
+            for given in (None, "0" * 48):
+                with self.assertRaisesRegex(urllib.error.HTTPError, "401"):
+                    fetch(url + "api/tasks", given)
+            self.assertTrue(json.loads(fetch(url + "api/about", token))["redacted"])
+            self.assertEqual(json.loads(fetch(url + "api/tasks", token))["total"], 0)
             board.send_signal(signal.SIGTERM)
             self.assertEqual(board.wait(60), 0)
 

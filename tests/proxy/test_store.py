@@ -1,8 +1,14 @@
 """`segue-proxy store`: looks into the store of a proxy, which may run or be gone."""
 
 import base64
+import contextlib
 import json
+import os
+import pty
+import socket
+import sqlite3
 import subprocess
+import time
 
 import peers
 import stage
@@ -164,6 +170,43 @@ class Store(stage.Stage):
         self.look("import", str(archive))
         self.assertEqual(self.lines(), archive.read_text().splitlines())
 
+    def test_a_task_runs_again(self):
+        client, task = self.begin()
+        told = self.look("rerun", task, "--after", "9", status=1)
+        self.assertIn("not made so many segments", told)
+        again, = self.objects("rerun", task)
+        self.assertEqual((again["status"], again["tool"]), ("working", "later"))
+        self.assertNotEqual(again["taskId"], task)
+        self.assertEqual({one["taskId"] for one in self.objects("ls")},
+                         {task, again["taskId"]})
+        while "anew" not in (kinds := [entry["kind"] for entry in
+                                       self.objects("show", again["taskId"])[1:]]):
+            if "result" in kinds or "error" in kinds:
+                break  # a server went on with it
+
+    def test_counts_are_objects_for_programs(self):
+        self.begin()
+        backup = str(self.place / "backup.jsonl")
+        self.assertIn("needs a FILE", self.look("export", "--json", status=2))
+        told, = self.objects("export", backup)
+        self.assertEqual(told["leftOut"], False)
+        self.where = self.store_of_its_own()
+        self.assertEqual(self.objects("import", backup),
+                         [{"made": told["operations"], "present": 0, "leftOut": 0}])
+
+    def test_a_person_sees_how_far_it_is(self):
+        self.begin()
+        backup = str(self.place / "backup.jsonl")
+        for words in (("export", self.where, backup), ("import", self.where, backup)):
+            ours, theirs = pty.openpty()
+            subprocess.run([peers.PROXY, "store", *words], stdout=subprocess.DEVNULL,
+                           stderr=theirs, check=True, timeout=60)
+            os.close(theirs)
+            self.assertRegex(os.read(ours, 65536).decode(),
+                             # PostgreSQL does not know how many there are
+                             r"\r(\[=+ *\] +100 %  )?\d+ operations\r\n$")
+            os.close(ours)
+
     def test_old_tasks_are_deleted(self):
         client, old = self.begin()
         self.assertEqual(self.look("retention", "--older-than", "0s"),
@@ -181,6 +224,21 @@ class Store(stage.Stage):
         self.assertEqual(self.objects("retention", "--older-than", "0s"),
                          [{"deleted": 1}])
         self.assertEqual(self.objects("ls"), [])
+
+
+    def test_it_gives_room_back(self):
+        client, task = self.begin()
+        self.look("cancel", task)
+        self.wait_status(client, task, "cancelled")
+        self.look("rm", task)
+        if self.where.startswith("redis:"):
+            self.assertIn("Redis gives", self.look("compact", status=1))
+        elif self.where.startswith("postgresql:"):
+            self.assertIn("VACUUM FULL", self.look("compact", status=1))
+        else:
+            told, = self.objects("compact")
+            self.assertLessEqual(told["after"], told["before"])
+            self.assertGreater(told["after"], 0)
 
 
 class Redis(Store):
@@ -252,6 +310,16 @@ class Doctor(stage.Stage):
         self.assertIn("to correct this", self.ask("--start-timeout", "1s", "--", "false",
                                                   status=3))
 
+    def test_a_server_that_is_not_there_is_not_awaited_long(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+            began = time.monotonic()
+            self.assertIn("failed", self.ask(url, status=3))
+            self.assertLess(time.monotonic() - began, 30)
+            self.assertIn("in time", self.ask("--timeout", "200ms", url, status=3))
+            self.assertIn("in time", self.ask("--timeout", "200ms", "--", "sleep", "600",
+                                              status=3))
+
     def test_wrong_arguments_are_named(self):
         file = str(self.place / "none.db")
         self.assertIn("No such file", self.ask(file, status=1))
@@ -302,6 +370,44 @@ class Arguments(stage.Stage):
         self.assertIn("not whole", done.stderr)
         self.assertIn("No such file",
                       self.refuse("export", str(self.place / "none.db"), status=1))
+
+    def test_a_terminal_gets_no_control_characters(self):
+        head = {"taskId": "a\u001b[31mb\u009bc",
+                "id": base64.b64encode(bytes(16)).decode(),
+                "principal": base64.b64encode(bytes(32)).decode(), "createdMs": 1,
+                "text": "{}"}
+        lines = [{"archive": 1, "records": 2}, {"operation": head},
+                 {"entry": {"seq": 2000000, "kind": 1, "atMs": 1, "text": "{}"}},
+                 {"state": {"ended": 0}}, {"end": {"operations": 1}}]
+        file, archive = str(self.place / "new.db"), self.place / "archive"
+        archive.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        done = subprocess.run([peers.PROXY, "store", "import", file, str(archive)],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a\\x1b[31mb\\x9bc: it has more entries", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+
+    def test_what_cannot_be_read_ends_alike(self):
+        """A log that SQLite cannot read is left out of an archive, and of a copy."""
+        file, to = str(self.place / "torn.db"), str(self.place / "to.db")
+        proxy = self.listen("--store", file, "--task-after", "0")
+        client = web.Web(proxy.url)
+        tasks = [client.tool("later", {"go": self.go.path},
+                             task={})["result"]["task"]["taskId"] for _ in range(2)]
+        proxy.process.kill()
+        proxy.process.wait()
+        with contextlib.closing(sqlite3.connect(file)) as base, base:
+            base.execute("UPDATE operation SET principal = x'00' WHERE task_id = ?",
+                         tasks[:1])
+        for words in (("export", file, str(self.place / "archive")),
+                      ("migrate", file, to)):
+            done = subprocess.run([peers.PROXY, "store", *words], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("cannot be read are left out", done.stderr)
+        archive = (self.place / "archive").read_text()
+        self.assertNotIn(tasks[0], archive)
+        self.assertIn(tasks[1], archive)
 
     def test_help_shows_the_commands(self):
         done = subprocess.run([peers.PROXY, "store", "--help"], capture_output=True,

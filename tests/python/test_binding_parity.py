@@ -45,8 +45,10 @@ ELSEWHERE = {
     "store_importer_add": "the command segue store",
     "store_importer_close": "the command segue store",
     "store_command": "the command segue store",
+    "store_rerun": "the command segue store",
     "store_remove": "the command segue store",
     "store_read_stats": "the command segue store",
+    "store_compact": "the command segue store",
 }
 # Functions that only the module has: its own, or two steps in one.
 OWN = {

@@ -70,6 +70,21 @@ def test_it_may_be_closed() -> None:
     run(work)
 
 
+def test_it_may_want_a_token() -> None:
+    async def work() -> None:
+        async with simple().serving(
+            "127.0.0.1:0", board_path="/board", board_token="0123456789abcdef"
+        ) as serving:
+            url = serving.url.replace("/mcp", "/board/api/about")
+            assert (await ask(url))[0] == 401
+            bearer = {"Authorization": "Bearer 0123456789abcdef"}
+            asked = urllib.request.Request(url, headers=bearer)
+            with await asyncio.to_thread(urllib.request.urlopen, asked) as answer:
+                assert answer.status == 200
+
+    run(work)
+
+
 def test_the_options_are_checked() -> None:
     server = simple()
 

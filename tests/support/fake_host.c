@@ -313,8 +313,8 @@ sgi_op *fake_task_new(segue_server *server)
     sgi_op *op = fake_op_new(server);
     if (!op)
         return NULL;
-    sgi_engine_operation_text(server->engine, id);
-    sgi_engine_operation_id(server->engine, op->id);
+    sgi_operation_text(&server->engine->env, id);
+    sgi_operation_id(&server->engine->env, op->id);
     op->ttl_ms = op->served->item->options.ttl_ms;
     op->head.tasking = SGI_TASKING_YES;
     op->served->dialect = &sgi_srv_tasks_ext;

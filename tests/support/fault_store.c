@@ -251,10 +251,11 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
                    : sgi_store_list(f->inner, principal, created_ms, task_id, fn, user);
 }
 
-static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+static segue_status scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                         void *user)
 {
     fault_store *f = self;
-    return f->dead ? SEGUE_E_STORE : sgi_store_scan(f->inner, fn, user);
+    return f->dead ? SEGUE_E_STORE : sgi_store_scan_turn(f->inner, place, fn, user);
 }
 
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)

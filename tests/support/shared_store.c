@@ -162,15 +162,16 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return leave(s, status);
 }
 
-static segue_status scan(void *self, segue_store_record_fn fn, void *user)
+/* Passes the operations of one bucket. */
+static segue_status scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                         void *user)
 {
     shared_store *s = self;
     segue_status status = enter(s);
-    int stop = status != SEGUE_OK;
-    for (size_t b = 0; !stop && b < SHARED_BUCKETS; b++)
-        for (shared_op *o = s->place->buckets[SHARED_BY_ID][b]; o && !stop;
-             o = o->next[SHARED_BY_ID])
-            stop = fn(user, &o->record) != 0;
+    const shared_op *o = status ? NULL : s->place->buckets[SHARED_BY_ID][*place];
+    for (; o && !fn(user, &o->record); o = o->next[SHARED_BY_ID])
+        ;
+    *place = *place + 1 < SHARED_BUCKETS ? *place + 1 : 0;
     return leave(s, status);
 }
 

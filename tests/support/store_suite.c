@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/thresholds.h"
 #include "support/store_kit.h"
 
 /* ---- cases ---- */
@@ -621,6 +622,35 @@ static void a_scan_shows_what_all_principals_have(void **state)
     sgi_store_unref(store);
 }
 
+#ifdef SGI_KNOBS
+static void a_scan_has_turns(void **state)
+{
+    segue_store *store = store_suite_open_empty(state, NULL);
+    sgi_threshold_values usual = sgi_thresholds;
+    scanning s = {.left = 1000};
+    uint64_t place = 0;
+    uint32_t turns = 0;
+    for (uint32_t n = 0; n < 100; n++)
+        must_create_of(store, n, 7, 1000);
+    assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
+    sgi_thresholds.scan_step = 7;
+    do {
+        assert_int_equal(sgi_store_scan_turn(store, &place, take_scanned, &s), SEGUE_OK);
+        /* operations come and go between the turns */
+        must_create_of(store, 100 + turns, 7, 2000);
+        if (turns++)
+            assert_int_equal(
+                test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 98 + turns)),
+                SEGUE_OK);
+    } while (place);
+    sgi_thresholds = usual;
+    for (uint32_t n = 0; n < 100; n++)
+        assert_true(s.found[n]);
+    assert_true(turns > 3);
+    sgi_store_unref(store);
+}
+#endif
+
 /* Checks that pages show each operation once, even if the operation at the start of a
  * page was deleted. */
 static void list_goes_on_while_operations_come_and_go(void **state)
@@ -699,6 +729,9 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(list_shows_what_a_principal_has),
         cmocka_unit_test(list_goes_on_while_operations_come_and_go),
         cmocka_unit_test(a_scan_shows_what_all_principals_have),
+#ifdef SGI_KNOBS
+        cmocka_unit_test(a_scan_has_turns),
+#endif
         cmocka_unit_test(store_suite_many_operations),
         cmocka_unit_test(store_suite_threads_share_a_store),
         cmocka_unit_test(store_suite_random_batches_match_a_model),

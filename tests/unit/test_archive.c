@@ -269,6 +269,42 @@ static void an_operation_that_is_gone_is_not_made(void **state)
     segue_store_free(store);
 }
 
+/* Notes the last digit of an entry's number. */
+static int32_t note_number(void *user, const char *line, size_t len)
+{
+    char *numbers = user;
+    (void)len;
+    numbers[strlen(numbers)] = line[strcspn(line, ",") - 1];
+    return 0;
+}
+
+/* The store had lost entries, and the end stands behind a large gap. */
+static void the_end_of_a_torn_log_is_taken(void **state)
+{
+    static const char *const lines[] = {
+        START,
+        OPERATION("t", ZEROS, ""),
+        ENTRY(1, ""),
+        ENTRY(2, ""),
+        "{\"entry\":{\"seq\":16777219,\"kind\":9,\"atMs\":5,\"text\":\"{}\"}}",
+        "{\"entry\":{\"seq\":16777220,\"kind\":9,\"atMs\":5,\"text\":\"{}\"}}",
+        "{\"state\":{\"ended\":1}}",
+        END(1)};
+    segue_store_importer *importer;
+    uint64_t made = 99;
+    char numbers[32] = "";
+    (void)state;
+    segue_store *store = memory_store();
+    assert_int_equal(segue_store_importer_new(store, &importer), SEGUE_OK);
+    assert_int_equal(take(importer, lines, 8, NULL), SEGUE_OK);
+    assert_int_equal(segue_store_importer_close(importer, &made, NULL, NULL), SEGUE_OK);
+    assert_int_equal(made, 1);
+    assert_int_equal(segue_store_entries(store, "t", 0, note_number, numbers, NULL, NULL),
+                     SEGUE_OK);
+    assert_string_equal(numbers, "1234");
+    segue_store_free(store);
+}
+
 static int32_t ignore_line(void *user, const char *line, size_t len)
 {
     (void)user;
@@ -377,6 +413,7 @@ int main(void)
         CASE(wrong_archives_are_refused),
         CASE(a_part_of_an_archive_makes_its_operations),
         CASE(an_operation_that_is_gone_is_not_made),
+        CASE(the_end_of_a_torn_log_is_taken),
         CASE(another_operation_with_the_id_or_the_key_is_told),
         CASE(missing_memory_is_reported),
 #ifdef SGI_KNOBS

@@ -299,6 +299,27 @@ static void a_listener_with_tokens_wants_one(void **state)
     unlink(tokens);
 }
 
+static void a_board_with_a_token_wants_it(void **state)
+{
+    http_stage s = {.listen = {.board_token = "0123456789abcdef"}};
+    (void)state;
+    begin(&s);
+    const char *right = HOST "Authorization: Bearer 0123456789abcdef\r\n";
+    static const char *const wrong[] = {HOST,
+                                        HOST "Authorization: Bearer 0123456789abcdeg\r\n",
+                                        HOST "Authorization: Bearer 0123456789abcde\r\n",
+                                        HOST "Authorization: Basic 0123456789abcdef\r\n"};
+    expect(&s, "GET", "/", HOST, "", 200);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect(&s, "GET", "/api/about", wrong[i], "", 401);
+        expect(&s, "GET", "/api/tasks", wrong[i], "", 401);
+    }
+    expect(&s, "POST", "/api/command?id=x", HOST JSON_TYPE, "{\"cancel\":1}", 401);
+    expect(&s, "GET", "/api/about", right, "", 200);
+    expect(&s, "GET", "/api/tasks", right, "", 200);
+    http_stage_end(&s);
+}
+
 /* ---- looking ---- */
 
 static void tasks_are_shown(void **state)
@@ -490,6 +511,15 @@ static void the_options_are_checked(void **state)
     options.board_read_only = 0;
     options.board_redact = 1;
     expect_invalid(&s, &options);
+    options.board_redact = 0;
+    options.board_token = "0123456789abcdef";
+    expect_invalid(&s, &options);
+    options.board_path = "/board";
+    options.board_token = "0123456789abcde";
+    expect_invalid(&s, &options);
+    options.board_token = "0123456789abcdef";
+    options.tokens_file = "/nowhere";
+    expect_invalid(&s, &options);
     http_stage_end(&s);
 }
 
@@ -611,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_request_through_a_proxy_is_refused),
         cmocka_unit_test(a_caller_elsewhere_sees_its_own_tasks),
         cmocka_unit_test(a_listener_with_tokens_wants_one),
+        cmocka_unit_test(a_board_with_a_token_wants_it),
         cmocka_unit_test(tasks_are_shown),
         cmocka_unit_test(an_unchanged_list_is_not_sent_again),
         cmocka_unit_test(what_is_redacted_is_not_shown),

@@ -70,6 +70,13 @@ static void see(void *user, sgi_index_node *node)
     ++*(size_t *)user;
 }
 
+/* Notes in `in` that the node was passed. */
+static void mark(void *user, sgi_index_node *node)
+{
+    SGI_OWNER(node, item, node)->in = true;
+    ++*(size_t *)user;
+}
+
 static void check_against(const sgi_index *index, const item *items)
 {
     size_t count = 0, seen = 0;
@@ -82,6 +89,33 @@ static void check_against(const sgi_index *index, const item *items)
     sgi_index_each(index, see, &seen);
     assert_int_equal(seen, count);
     assert_int_equal(sgi_index_any_node(index) != NULL, count > 0);
+}
+
+/* Passes the chains one by one while the index grows: what stays in it is passed. */
+static void passes_chains_while_it_grows(void **state)
+{
+    static item items[ITEMS];
+    sgi_index index;
+    uint64_t place = 0;
+    size_t seen = 0;
+    int next = 40;
+    (void)state;
+    sgi_index_init(&index, &env, &texts);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(items[i].key, sizeof items[i].key, "key-%d", i);
+        items[i].in = false;
+    }
+    for (int i = 0; i < next; i++)
+        sgi_index_put(&index, &items[i].node);
+    do {
+        sgi_index_pass_chain(&index, &place, mark, &seen);
+        for (int i = 0; i < 9 && next < ITEMS; i++)
+            sgi_index_put(&index, &items[next++].node);
+    } while (place);
+    for (int i = 0; i < 40; i++)
+        assert_true(items[i].in);
+    assert_int_equal(next, ITEMS);
+    sgi_index_free(&index);
 }
 
 /* Puts and removes at random, also what is not in, then empties the index. */
@@ -207,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(agrees_with_a_list_under_random_use),
         CASE(works_with_a_table_that_does_not_grow),
+        CASE(passes_chains_while_it_grows),
         CASE(digests_are_found_by_all_their_bytes),
         CASE(ids_that_differ_little_spread),
     };

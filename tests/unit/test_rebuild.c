@@ -85,7 +85,7 @@ static void append_all(sgi_op *op, const line *lines, size_t count)
 static sgi_op *new_op(void)
 {
     sgi_op *op = fake_op_new(server);
-    assert_true(sgi_engine_operation_text(server->engine, task_id));
+    assert_true(sgi_operation_text(&server->engine->env, task_id));
     assert_true(sgi_random(&server->engine->env, op->id, sizeof op->id));
     sgi_op_set_hold(op, SGI_HOLD_HERE);
     return op;

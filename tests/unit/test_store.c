@@ -1,6 +1,7 @@
 /* The store suite for each store, then tests of the handle and of the store in memory.
  * label: threads */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -97,9 +98,10 @@ static segue_status outside_list(void *self, const uint8_t *principal, int64_t c
                           user);
 }
 
-static segue_status outside_scan(void *self, segue_store_record_fn fn, void *user)
+static segue_status outside_scan(void *self, uint64_t *place, segue_store_record_fn fn,
+                                 void *user)
 {
-    return sgi_store_scan(((outside *)self)->inner, fn, user);
+    return sgi_store_scan_turn(((outside *)self)->inner, place, fn, user);
 }
 
 static void outside_free(void *self)
@@ -254,6 +256,57 @@ static void calls_come_one_at_a_time_and_free_once(void **state)
     assert_int_equal(p.overlaps, 0);
     assert_int_equal(p.frees, 1);
     sgi_store_unref(NULL);
+}
+
+#define SCANNED 5000 /* many times what one turn of a scan passes */
+
+/* What two threads know of each other. */
+typedef struct between {
+    segue_store *store;
+    atomic_int passed;     /* number of operations that the scan has passed */
+    atomic_bool is_called; /* the other thread is about to call the store */
+    atomic_bool was_let_in;
+} between;
+
+static void *call_once(void *arg)
+{
+    between *b = arg;
+    segue_store_write write = {.kind = SEGUE_STORE_DELETE};
+    atomic_store(&b->is_called, true);
+    sgi_store_commit(b->store, &write, 1);
+    atomic_store(&b->was_let_in, atomic_load(&b->passed) < SCANNED);
+    return NULL;
+}
+
+static int32_t await_call(void *user, const segue_store_record *record)
+{
+    between *b = user;
+    (void)record;
+    atomic_fetch_add(&b->passed, 1);
+    while (!atomic_load(&b->is_called))
+        sched_yield();
+    return 0;
+}
+
+/* The other thread may be so slow that one scan is over before it calls, so there are
+ * several scans. If a scan kept the store to itself, the call would come after each. */
+static void others_get_in_while_a_scan_runs(void **state)
+{
+    between b = {.passed = 0};
+    (void)state;
+    assert_int_equal(sgi_store_memory_new(NULL, &b.store), SEGUE_OK);
+    for (uint32_t n = 0; n < SCANNED; n++)
+        test_must_create(b.store, n);
+    for (int scans = 0; scans < 100 && !atomic_load(&b.was_let_in); scans++) {
+        pthread_t thread;
+        atomic_store(&b.is_called, false);
+        atomic_store(&b.passed, 0);
+        assert_int_equal(pthread_create(&thread, NULL, call_once, &b), 0);
+        assert_int_equal(sgi_store_scan(b.store, await_call, &b), SEGUE_OK);
+        pthread_join(thread, NULL);
+    }
+    assert_true(atomic_load(&b.was_let_in));
+    sgi_store_unref(b.store);
 }
 
 /* ---- memory: room ---- */
@@ -473,6 +526,7 @@ int main(void)
         cmocka_unit_test(vtable_without_a_needed_function_is_refused),
         cmocka_unit_test(vtable_of_another_age),
         cmocka_unit_test(calls_come_one_at_a_time_and_free_once),
+        cmocka_unit_test(others_get_in_while_a_scan_runs),
         cmocka_unit_test(what_ended_first_is_evicted_first),
         cmocka_unit_test(commit_that_cannot_fit_evicts_nothing),
         cmocka_unit_test(commit_does_not_evict_what_it_writes),

@@ -21,6 +21,15 @@ class Api {
         sessionStorage.setItem(TOKEN, value);
     }
 
+    // Takes the token out of a URL that ends with #token=..., so that the address bar, the
+    // history and links do not have it.
+    takeToken() {
+        const given = /^#token=([\w.~+/=-]+)$/.exec(location.hash);
+        if (!given) return;
+        this.token = given[1];
+        history.replaceState(null, "", "#/");
+    }
+
     url(name, parameters = {}) {
         const query = new URLSearchParams({ source: this.source, ...parameters });
         // the server decodes percent-encoding alone
@@ -50,8 +59,8 @@ class Api {
         throw new Refusal(answer.status, said || `The server answered ${answer.status}.`);
     }
 
-    #change(name, id, body) {
-        return this.#ask(name, { id }, {
+    #change(name, parameters, body) {
+        return this.#ask(name, parameters, {
             method: "POST",
             headers: { "Content-Type": "application/json" },
             body: JSON.stringify(body),
@@ -79,15 +88,20 @@ class Api {
     }
 
     cancel(id) {
-        return this.#change("command", id, { cancel: 1 });
+        return this.#change("command", { id }, { cancel: 1 });
     }
 
     answer(id, key, response) {
-        return this.#change("command", id, { answer: { key, response } });
+        return this.#change("command", { id }, { answer: { key, response } });
+    }
+
+    // Makes a new task that begins behind the segment with the number `after`.
+    rerun(id, after) {
+        return this.#change("rerun", { id, after }, {});
     }
 
     remove(id) {
-        return this.#change("remove", id, {});
+        return this.#change("remove", { id }, {});
     }
 }
 

@@ -26,12 +26,13 @@ class Board extends HTMLElement {
                 this.sources, this.tags, this.state),
             this.main,
             el("div", { id: "notice", role: "status" }));
-        addEventListener("hashchange", () => this.#show());
+        addEventListener("hashchange", () => this.#follow());
         document.addEventListener("keydown", (event) => this.#key(event));
         this.#begin();
     }
 
     async #begin() {
+        api.takeToken();
         try {
             await api.begin();
         } catch (error) {
@@ -52,7 +53,7 @@ class Board extends HTMLElement {
 
     #refused(error) {
         if (error.status === 401) {
-            this.#askForToken();
+            this.#askForToken(error.message);
             return;
         }
         this.main.replaceChildren(el("p", { class: "empty" }, error.message));
@@ -60,13 +61,14 @@ class Board extends HTMLElement {
             this.again = setTimeout(() => this.#begin(), 2000);
     }
 
-    #askForToken() {
+    #askForToken(why) {
         const input = el("input", {
             id: "token", type: "password", required: true, autocomplete: "off",
         });
         const form = el("form", { class: "token" },
             el("h1", {}, "This server asks for a token"),
             el("label", { for: "token" }, "Access token"), input,
+            el("p", { class: "help" }, why),
             el("button", { class: "primary", type: "submit" }, "Open"));
         form.addEventListener("submit", (event) => {
             event.preventDefault();
@@ -89,6 +91,12 @@ class Board extends HTMLElement {
         this.tasks.addEventListener("change", () => this.#tell(this.tasks));
         this.sources.value = api.source;
         this.#show();
+    }
+
+    // A URL with a token may be opened in a tab that shows the page already.
+    #follow() {
+        if (location.hash.startsWith("#token=")) this.#begin();
+        else this.#show();
     }
 
     #show() {

@@ -123,14 +123,14 @@ export async function copy(text, what) {
 }
 
 // Asks before something that cannot be undone. Resolves to true or false.
-export function confirmed(question, action) {
+export function confirmed(question, action, kind = "danger") {
     return new Promise((resolve) => {
         const answer = (value) => () => dialog.close(value);
         const dialog = el("dialog", { "aria-labelledby": "dialog-text" },
             el("p", { id: "dialog-text" }, question),
             el("div", { class: "actions" },
                 el("button", { onclick: answer("") }, "Back"),
-                el("button", { class: "danger", onclick: answer("yes") }, action)));
+                el("button", { class: kind, onclick: answer("yes") }, action)));
         dialog.addEventListener("close", () => {
             dialog.remove();
             resolve(dialog.returnValue === "yes");

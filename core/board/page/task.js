@@ -5,17 +5,17 @@ import { api } from "./api.js";
 import { badge, bytes, clock, confirmed, copy, count, duration, el, isLive, notice, plural,
     preview, statusOf, time } from "./parts.js";
 import { hashOf } from "./routes.js";
-import { Log } from "./tasks.js";
-import { timelineOf } from "./timeline.js";
+import { Log } from "./log.js";
 
 const ROW = 28;
 
 class Task extends HTMLElement {
     #mode = "segments";
     #follows = true;
-    #chosen = null; // the entry that is shown in full
+    #chosen = 0; // number of the entry that is shown in full
+    #behind = 0; // number of the segment behind which the task would run again
     #questions = new Map();
-    #drawn = 0; // number of entries when the time line was drawn
+    #drawn = 0; // number of the last entry when the time line was drawn
 
     begin({ task, at }, from) {
         this.taskId = task;
@@ -29,7 +29,7 @@ class Task extends HTMLElement {
     }
 
     end() {
-        this.log.end();
+        this.log.close();
         clearInterval(this.ticker);
         cancelAnimationFrame(this.frame);
     }
@@ -74,11 +74,12 @@ class Task extends HTMLElement {
         const button = (text, act, kind = "") => el("button", { class: kind, onclick: act },
             text);
         this.cancelButton = button("Cancel task", () => this.#cancel(), "danger");
+        this.rerunButton = button("Run again", () => this.#rerun());
         this.removeButton = button("Remove", () => this.#remove(), "danger");
         return el("div", { class: "actions" },
             button("Copy link", () => copy(this.#link(), "the link")),
             button("Copy curl", () => copy(this.#curl(), "a curl line")),
-            this.cancelButton, this.removeButton);
+            this.rerunButton, this.cancelButton, this.removeButton);
     }
 
     #output() {
@@ -93,7 +94,9 @@ class Task extends HTMLElement {
         this.rows = el("segue-rows", { class: "log" });
         this.rows.begin({
             height: ROW, label: "Log", make: () => this.#make(),
-            fill: (row, index) => this.#show(row, this.#items[index]),
+            fill: (row, index) => this.#show(row, this.log.item(this.#mode, index)),
+            moved: () => this.log.keep(this.#mode, this.rows.first,
+                this.rows.first + this.rows.shown - 1),
         });
         this.rows.addEventListener("wheel", () => this.#setFollow(this.rows.isAtEnd),
             { passive: true });
@@ -111,31 +114,33 @@ class Task extends HTMLElement {
         return el("div", {}, el("button", {
             class: "entry",
             onclick: (event) => {
-                const row = event.currentTarget.parentNode;
-                this.#choose(this.#items[row.dataset.index]);
+                const { index } = event.currentTarget.parentNode.dataset;
+                const entry = this.log.item(this.#mode, Number(index));
+                if (entry) this.#choose(entry);
             },
         }, part("number"), part("kind"), part("text"), part("at")));
     }
 
     #show(row, entry) {
         const button = row.firstChild, [number, kind, text, at] = button.children;
+        button.classList.toggle("void", Boolean(entry && this.log.isVoid(entry)));
+        button.setAttribute("aria-pressed", Boolean(entry && entry.seq === this.#chosen));
+        if (!entry) {
+            for (const part of [number, kind, at]) part.textContent = "";
+            text.textContent = "…";
+            return;
+        }
         number.textContent = this.#mode === "segments" ? entry.segment : entry.seq;
         kind.textContent = this.#mode === "segments" ? "" : entry.kind;
         text.textContent = preview(entry);
         at.textContent = clock(Date.parse(entry.at)).slice(0, 8);
-        button.classList.toggle("void", Boolean(entry.isVoid));
-        button.setAttribute("aria-pressed", entry === this.#chosen);
-    }
-
-    get #items() {
-        return this.log[this.#mode];
     }
 
     // ---- drawing ----
 
     #draw() {
         const { log } = this;
-        if (log.isGone && !log.entries.length) {
+        if (log.isGone && !log.last) {
             this.replaceChildren(el("p", { class: "empty" }, "The store has no such task. ",
                 el("a", { href: this.from }, "All tasks")));
             return;
@@ -145,11 +150,12 @@ class Task extends HTMLElement {
         for (const button of this.modes) {
             const { mode } = button.dataset;
             button.setAttribute("aria-pressed", mode === this.#mode);
-            button.lastChild.textContent = count(log[mode].length);
+            button.lastChild.textContent = count(log.count(mode));
         }
-        this.rows.setCount(this.#items.length);
-        this.rows.hidden = !this.#items.length;
-        this.nothing.hidden = this.#items.length > 0;
+        const sum = log.count(this.#mode);
+        this.rows.hidden = !sum;
+        this.rows.setCount(sum);
+        this.nothing.hidden = sum > 0;
         this.nothing.textContent = log.ended ? "This task has made no segments."
             : "Nothing yet. Segments appear here as the task makes them.";
         this.#goTo();
@@ -167,6 +173,7 @@ class Task extends HTMLElement {
         this.badge.dataset.status = status;
         this.cancelButton.hidden = !live || api.about.readOnly;
         this.removeButton.hidden = live || api.about.readOnly;
+        this.rerunButton.hidden = api.about.readOnly || summary.kind !== "task";
         this.message.textContent = summary.statusMessage ?? "";
         this.message.hidden = !summary.statusMessage || status === "completed";
         this.args.textContent = summary.params
@@ -177,15 +184,10 @@ class Task extends HTMLElement {
     }
 
     #drawResult() {
-        const end = this.log.entries.findLast((e) =>
-            ["result", "error", "cancelled", "expired"].includes(e.kind));
+        const { end, fields } = this.log;
         this.resultPanel.hidden = !end;
-        if (!end) return;
-        if (this.resultPanel.dataset.of === String(end.seq)) return;
+        if (!end || this.resultPanel.dataset.of === String(end.seq)) return;
         this.resultPanel.dataset.of = end.seq;
-        const fields = {};
-        for (const entry of this.log.entries)
-            if (entry.kind === "fields") Object.assign(fields, entry.data);
         this.result.textContent = end.data === undefined ? "hidden"
             : JSON.stringify({ ...fields, ...end.data }, null, 2);
     }
@@ -195,7 +197,7 @@ class Task extends HTMLElement {
         if (!summary) return;
         const made = Date.parse(summary.createdAt);
         const until = log.ended ? Date.parse(summary.lastUpdatedAt) : Date.now();
-        const sum = log.entries.length ? log.segments.length : summary.segments;
+        const sum = log.last ? log.count("segments") : summary.segments;
         const facts = [
             ["Id", el("button", { class: "mono plain", title: "Copy the id",
                 onclick: () => copy(this.taskId, "the id") }, this.taskId)],
@@ -215,12 +217,11 @@ class Task extends HTMLElement {
 
     #drawBanner() {
         const { log } = this;
-        const last = log.segments.at(-1)?.segment ?? 0;
         this.banner.hidden = !log.lost && !log.resumedAt;
         this.banner.classList.toggle("lost", Boolean(log.lost));
         this.banner.textContent = log.lost
             ? (log.isGone ? "The task is not in the store any more."
-                : `Connection lost behind segment ${count(last)}. The page asks again …`)
+                : `Connection lost behind segment ${count(log.lastSegment)}. The page asks again …`)
             : `The connection broke, and the page went on behind entry ` +
               `${count(log.resumedAt)}. Nothing is missing.`;
     }
@@ -243,9 +244,9 @@ class Task extends HTMLElement {
 
     #drawTimeline() {
         const { log } = this;
-        if (this.#drawn === log.entries.length && this.line.childElementCount) return;
-        this.#drawn = log.entries.length;
-        const steps = timelineOf(log.summary, log.entries);
+        if (this.#drawn === log.last && this.line.childElementCount) return;
+        this.#drawn = log.last;
+        const steps = log.timeline.steps(log.summary);
         const begin = steps[0].at;
         this.line.replaceChildren(...steps.map((step) => {
             const text = step.seq
@@ -260,25 +261,29 @@ class Task extends HTMLElement {
     // ---- moments ----
 
     // Shows the entry that the link names, once the log has come so far.
-    #goTo() {
+    async #goTo() {
         if (!this.at || this.log.last < this.at) return;
-        const entry = this.log.entries.find((one) => one.seq >= this.at);
+        const seq = this.at;
         this.at = 0;
-        if (entry.kind !== "segment") this.#setMode("entries");
         this.#setFollow(false);
-        this.rows.reveal(this.#items.indexOf(entry));
-        this.#choose(entry);
+        const found = await this.log.find(seq);
+        if (!found) return;
+        if (found.entry.kind !== "segment") this.#setMode("entries");
+        this.rows.reveal(found.index(this.#mode));
+        this.#choose(found.entry);
     }
 
     #choose(entry) {
-        this.#chosen = this.#chosen === entry ? null : entry;
+        this.#chosen = this.#chosen === entry.seq ? 0 : entry.seq;
         this.detail.hidden = !this.#chosen;
         if (this.#chosen) {
             this.#setFollow(false);
-            const { isVoid, ...plain } = entry;
-            this.detail.textContent = JSON.stringify(plain, null, 2);
+            this.detail.textContent = JSON.stringify(entry, null, 2);
         }
-        const at = this.#chosen?.seq;
+        this.#behind = this.#chosen && entry.kind === "segment" ? entry.segment : 0;
+        this.rerunButton.textContent = this.#behind
+            ? `Run again behind segment ${count(this.#behind)}` : "Run again";
+        const at = this.#chosen || undefined;
         history.replaceState(null, "", hashOf({ task: this.taskId, at }));
         this.rows.draw();
     }
@@ -286,7 +291,7 @@ class Task extends HTMLElement {
     #setMode(mode) {
         this.#mode = mode;
         this.#soon();
-        this.rows.setCount(this.#items.length);
+        this.rows.setCount(this.log.count(this.#mode));
     }
 
     #setFollow(follows) {
@@ -298,7 +303,7 @@ class Task extends HTMLElement {
     // ---- acts ----
 
     #link() {
-        const hash = hashOf({ task: this.taskId, at: this.#chosen?.seq });
+        const hash = hashOf({ task: this.taskId, at: this.#chosen || undefined });
         return new URL(hash, location.href).href;
     }
 
@@ -313,8 +318,20 @@ class Task extends HTMLElement {
         await this.#act(api.cancel(this.taskId), "The task is asked to stop.");
     }
 
+    async #rerun() {
+        const behind = this.#behind;
+        const where = behind ? `keep the first ${plural(behind, "segment")} and go on behind`
+            + " them" : "begin anew";
+        const question = `Make a new task with the same arguments? It will ${where}. ` +
+            "This task stays as it is.";
+        if (!await confirmed(question, "Run again", "primary")) return;
+        const made = await this.#act(api.rerun(this.taskId, behind),
+            "This is the new task. A server of the store goes on with it.");
+        if (made) location.hash = hashOf({ task: made.taskId });
+    }
+
     async #remove() {
-        const sum = plural(this.log.entries.length, "entry").replace("entrys", "entries");
+        const sum = plural(this.log.count("entries"), "entry").replace("entrys", "entries");
         const question = `Remove this task and its log (${sum}) from the store?`;
         if (!await confirmed(question, "Remove")) return;
         if (await this.#act(api.remove(this.taskId), "The task was removed."))
@@ -323,12 +340,12 @@ class Task extends HTMLElement {
 
     async #act(request, text) {
         try {
-            await request;
+            const answer = await request;
             notice(text);
-            return true;
+            return answer;
         } catch (error) {
             notice(error.message);
-            return false;
+            return null;
         }
     }
 }

@@ -28,24 +28,42 @@ function stepOf(entry) {
     return text && { text, kind: entry.kind, ...momentOf(entry) };
 }
 
-export function timelineOf(summary, entries) {
-    const steps = [{ text: "Made", kind: "made", at: Date.parse(summary.createdAt) }];
-    let run = null; // a run of segments
-    for (const entry of entries) {
+export class Timeline {
+    #first = [];
+    #last = [];
+    #left = 0; // steps between these two
+    #run = null; // the run of segments that goes on
+
+    add(entry) {
         if (entry.kind === "segment") {
-            if (!run) steps.push(run = { kind: "segment", ...momentOf(entry), sum: 0 });
-            run.sum++;
-            continue;
+            if (!this.#run)
+                this.#push(this.#run = { kind: "segment", ...momentOf(entry), sum: 0 });
+            this.#run.text = plural(++this.#run.sum, "segment");
+            return;
         }
         const step = stepOf(entry);
-        if (!step) continue;
-        run = null;
-        steps.push(step);
+        if (!step) return;
+        this.#run = null;
+        this.#push(step);
     }
-    for (const step of steps) if (step.sum) step.text = plural(step.sum, "segment");
-    if (steps.length <= MOST) return steps;
-    const left = steps.length - MOST;
-    steps.splice(MOST / 2, left,
-        { text: `${plural(left, "step")} not shown`, kind: "gap", at: steps[MOST / 2].at });
-    return steps;
+
+    #push(step) {
+        if (this.#first.length < MOST / 2) {
+            this.#first.push(step);
+            return;
+        }
+        this.#last.push(step);
+        if (this.#last.length <= MOST / 2) return;
+        this.#last.shift();
+        this.#left++;
+    }
+
+    steps(summary) {
+        const made = { text: "Made", kind: "made", at: Date.parse(summary.createdAt) };
+        const gap = this.#left && {
+            text: `${plural(this.#left, "step")} not shown`, kind: "gap",
+            at: this.#last[0].at,
+        };
+        return [made, ...this.#first, ...(gap ? [gap] : []), ...this.#last];
+    }
 }

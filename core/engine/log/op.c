@@ -25,10 +25,6 @@
 /* number of bytes of entries that stay in memory after the operation has ended */
 #define LINGER_KEEP SGI_THRESHOLD(linger_tail_bytes)
 #define END_RETRY_MS SGI_THRESHOLD(end_retry_ms)
-/* The gap in the numbering of entries after the store has lost entries. The gap is larger
- * than the number of entries that a store can lose in a few seconds. */
-#define HOLE (UINT64_C(1) << 24)
-
 sgi_op *sgi_op_new(sgi_committer *committer, size_t text_bytes)
 {
     sgi_engine *engine = committer->engine;
@@ -460,7 +456,7 @@ void sgi_op_skip_lost_entries(sgi_op *op)
     op->torn = true;
     if (op->behind_hole)
         return;
-    op->head.next_log += HOLE;
+    op->head.next_log += SGI_OP_HOLE;
     op->behind_hole = op->head.next_log;
 }
 

@@ -69,6 +69,11 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_TASK = 15
 } sgi_entry_kind;
 
+/* The gap in the numbering of entries after the store has lost entries. Final entries
+ * alone are behind it. The gap is larger than the number of entries that a store can lose
+ * in a few seconds. */
+#define SGI_OP_HOLE (UINT64_C(1) << 24)
+
 static inline bool sgi_entry_is_final(int32_t kind)
 {
     return kind >= SGI_ENTRY_RESULT && kind <= SGI_ENTRY_EXPIRED;

@@ -67,7 +67,7 @@ static sgi_op *make_box(segue_server *server)
         sgi_budget_set_owner(op, who);
     op->ttl_ms = -1;
     sgi_op_set_hold(op, SGI_HOLD_HERE);
-    if (!who || !sgi_engine_operation_id(engine, op->id) ||
+    if (!who || !sgi_operation_id(&engine->env, op->id) ||
         sgi_op_turn_into_stored(op, sgi_str_of(server->mailbox.name)) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
@@ -126,7 +126,7 @@ void sgi_mailbox_replace(sgi_op *box)
     }
     /* deletes the old mailbox in the store if this server still owns the mailbox */
     sgi_mailbox_delete_claimed(box);
-    if (was_ours && sgi_engine_operation_text(server->engine, server->mailbox.name))
+    if (was_ours && sgi_operation_text(&server->engine->env, server->mailbox.name))
         sgi_mailbox_create(server);
 }
 

@@ -1,9 +1,10 @@
 /* The JSON that the server writes into the stored record of an operation:
- * {"params","tool","question"?,"caps","task","dialect","streams","ttl","poll","by",
- * "scopes","session"}. "by" is the name of the owner, if the owner has a name. "scopes"
- * are the scopes that the owner's token had when the operation was made; a run after a
- * restart has the same rights. The token itself is not stored. "session" is the mark of
- * the wire session that made the operation, if the owner has no name (session_mark.h). */
+ * {"params","tool","question"?,"caps","task","restartable"?,"dialect","streams","ttl",
+ * "poll","by","scopes","session"}. "restartable" is for tools that look into the store.
+ * "by" is the name of the owner, if the owner has a name. "scopes" are the scopes that
+ * the owner's token had when the operation was made; a run after a restart has the same
+ * rights. The token itself is not stored. "session" is the mark of the wire session that
+ * made the operation, if the owner has no name (session_mark.h). */
 #include "engine/server/served.h"
 
 #include "engine/server/dialects.h"
@@ -27,6 +28,9 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
         sgi_jw_member_int(w, "caps", op->served->caps);
     if (op->head.tasking)
         sgi_jw_member_int(w, "task", op->head.tasking);
+    if (op->head.tasking && op->served->item &&
+        op->served->item->options.flags & SEGUE_TOOL_RESTARTABLE)
+        sgi_jw_member_int(w, "restartable", 1);
     if (op->served->dialect)
         sgi_jw_member_string(w, "dialect", sgi_str_of(op->served->dialect->name));
     if (op->served->streams)

@@ -59,7 +59,7 @@ static segue_status make_seal(segue_server *server)
     bool ok = sgi_seal_init(&server->seal, server->engine, key, older) &&
               sgi_random(&server->engine->env, server->cluster.mark,
                          sizeof server->cluster.mark) &&
-              sgi_engine_operation_text(server->engine, server->mailbox.name);
+              sgi_operation_text(&server->engine->env, server->mailbox.name);
     return ok ? SEGUE_OK : SEGUE_E_FATAL;
 }
 

@@ -31,8 +31,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, sgi_tasking taskin
 {
     sgi_tasking before = op->head.tasking;
     char id[SGI_OPERATION_TEXT + 1];
-    if (!sgi_engine_operation_text(op->engine, id) ||
-        !sgi_engine_operation_id(op->engine, op->id))
+    if (!sgi_operation_text(&op->engine->env, id) ||
+        !sgi_operation_id(&op->engine->env, op->id))
         return SEGUE_E_FATAL;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && tasking != SGI_TASKING_YES && !op->key)

@@ -749,10 +749,20 @@ typedef struct segue_store_vtable {
      * any time from any thread, and must return at once. Optional: without this function
      * servers write the newest format that they know. */
     int32_t (*records)(void *self);
-    /* Passes all operations of all principals to fn, in any order. An operation that is
-     * made or deleted meanwhile may be missing, and an operation may be passed twice.
-     * Optional: without this function the tools for stores cannot list. */
-    segue_status (*scan)(void *self, segue_store_record_fn fn, void *user);
+    /* Passes some operations to fn, of any principal and in any order, beginning at
+     * *place; 0 = the beginning. *place receives the place where the next call goes on,
+     * and 0 when all were passed. Other calls come between two of these, so one call
+     * should pass a few hundred operations at most. An operation that is made or deleted
+     * meanwhile may be missing, and an operation may be passed twice. An unreadable
+     * record is not passed and holds up no other one; the function then returns
+     * SEGUE_E_STORE_CORRUPT, and the scan goes on at *place. When fn has stopped, *place
+     * is not used any more. Optional: without this function the tools for stores cannot
+     * list. */
+    segue_status (*scan)(void *self, uint64_t *place, segue_store_record_fn fn,
+                         void *user);
+    /* Gives the room of deleted operations back to the system. May take long. Optional:
+     * segue_store_compact. */
+    segue_status (*compact)(void *self);
 } segue_store_vtable;
 #define SEGUE_STORE_VTABLE_INIT SEGUE_INIT(segue_store_vtable)
 
@@ -780,16 +790,18 @@ typedef int32_t (*segue_store_json_fn)(void *user, const char *json, size_t len)
 
 /* Shows a summary of each operation, the newest first: {"taskId","kind","tool","by",
  * "dialect","status","statusMessage","isError","createdAt","lastUpdatedAt",
- * "deletedAfter","keyed","entries","segments","bytes","checkpointBytes","questions",
- * "unreadable"}. Times are those of MCP (ISO 8601). kind: "task" or "call". by: the name
- * of the principal. status: as of a task of 2026-07-28. bytes: of the data of all entries
- * of the log. questions: the open ones, {"key","method","params"}. tool, by, dialect,
- * statusMessage and deletedAfter may be missing. unreadable: true when a part is not what
- * a server writes, else missing.
+ * "deletedAfter","keyed","restartable","entries","segments","bytes","checkpointBytes",
+ * "questions","unreadable"}. Times are those of MCP (ISO 8601). kind: "task" or "call".
+ * by: the name of the principal. status: as of a task of 2026-07-28. bytes: of the data
+ * of all entries of the log. questions: the open ones, {"key","method","params"}. tool,
+ * by, dialect, statusMessage and deletedAfter may be missing. restartable: true for a
+ * task that can run again from a segment (segue_store_rerun), else missing. unreadable:
+ * true when a part is not what a server writes, else missing.
  *
  * Cost      reads the log of each operation that is shown.
- * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_NOMEM; a status of
- *           the store. */
+ * Returns   SEGUE_E_UNSUPPORTED when the store cannot scan; SEGUE_E_STORE_CORRUPT when
+ *           all were shown but those whose records cannot be read; SEGUE_E_NOMEM; a
+ *           status of the store. */
 SEGUE_API segue_status segue_store_list(segue_store *store, segue_store_json_fn fn,
                                         void *user, segue_error **error);
 
@@ -824,6 +836,18 @@ SEGUE_API segue_status segue_store_entries(segue_store *store, const char *task_
 SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_id,
                                            const char *json, size_t len,
                                            segue_error **error);
+
+/* Makes a new task with the arguments and the principal of another one, which may run or
+ * have ended, and with its first `segments` segments, and passes its summary to fn. The
+ * next server of the store that looks for interrupted operations goes on behind them, as
+ * if it took over a task whose server was killed there. Its tool has to be restartable.
+ *
+ * Returns   SEGUE_E_NOT_FOUND without such an operation; SEGUE_E_UNSUPPORTED for a call
+ *           that is no task, and for a tool that is not restartable; SEGUE_E_INVALID when
+ *           the task has not made so many segments; a status of the store. */
+SEGUE_API segue_status segue_store_rerun(segue_store *store, const char *task_id,
+                                         uint64_t segments, segue_store_json_fn fn,
+                                         void *user, segue_error **error);
 
 /* Deletes an operation that has ended. Servers that have it in memory may show it until
  * they restart.
@@ -889,6 +913,14 @@ SEGUE_API segue_status segue_store_importer_close(segue_store_importer *importer
  * Returns   SEGUE_E_INVALID for a struct_size that the library does not know. */
 SEGUE_API segue_status segue_store_read_stats(segue_store *store,
                                               segue_store_stats *stats);
+
+/* Gives the room of deleted operations back to the system, so that the file of a SQLite
+ * store becomes smaller. Other users of the store wait meanwhile.
+ *
+ * Returns   SEGUE_E_UNSUPPORTED for a store that does this by itself, such as Redis and
+ *           PostgreSQL, or has nothing to give back; SEGUE_E_TIMEOUT while another user
+ *           of the store does not let it go; a status of the store. */
+SEGUE_API segue_status segue_store_compact(segue_store *store, segue_error **error);
 
 #ifdef __cplusplus
 }

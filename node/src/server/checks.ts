@@ -74,6 +74,7 @@ const OF_HANDLER: OptionTypes<HandlerOptions> = {
     boardPath: "string",
     boardReadOnly: "boolean",
     boardRedact: "boolean",
+    boardToken: "string",
     hosts: undefined,
     origins: undefined,
     cors: "boolean",

@@ -427,6 +427,7 @@ class ListenOptions(TypedDict, total=False):
     board_path: str | None
     board_read_only: bool | None
     board_redact: bool | None
+    board_token: str | None
 
 class BearerOptions(TypedDict, total=False):
     resource: str | None

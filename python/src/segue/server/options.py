@@ -81,6 +81,7 @@ class ServeOptions(TypedDict, total=False):
     board_path: str | None
     board_read_only: bool
     board_redact: bool
+    board_token: str | None
     auth: BearerAuth | None
     cert_file: str | None
     key_file: str | None
@@ -103,6 +104,7 @@ class AsgiOptions(TypedDict, total=False):
     board_path: str | None
     board_read_only: bool
     board_redact: bool
+    board_token: str | None
     auth: BearerAuth | None
     tokens_file: str | None
     hosts: Sequence[str] | str | None

@@ -576,6 +576,8 @@ class Server:
             board_path: the path of the task board, a web page, for the same callers.
             board_read_only: the board changes nothing.
             board_redact: the board hides what clients and tools have said.
+            board_token: a secret of at least 16 bytes without which nobody may use the
+                board; the page takes it from its URL: `/board/#token=...`.
             auth: a `BearerAuth` that checks the token of every caller.
             tokens_file: a file with the tokens of callers: a line has the name of a
                 principal, a blank, and the SHA-256 of its token.
@@ -619,7 +621,7 @@ class Server:
             path: the path of the endpoint below the place where the app is mounted;
                 default: every path.
             store, health_path, metrics_path, board_path, board_read_only, board_redact,
-                auth, tokens_file, hosts, origins, cors, drain, options: as in `serving`.
+                board_token, auth, tokens_file, hosts, origins, cors, drain, options: as in `serving`.
                 With `auth`, name its `resource`, and mount the application also at
                 "/.well-known/oauth-protected-resource".
         """

@@ -111,6 +111,7 @@ def _made(made: dict[str, Any], options: ServeOptions) -> _segue.ListenOptions:
             "health_path",
             "metrics_path",
             "board_path",
+            "board_token",
             "cert_file",
             "key_file",
             "client_ca_file",
