@@ -580,7 +580,7 @@ static void list_shows_what_a_principal_has(void **state)
 }
 
 typedef struct scanning {
-    bool found[200]; /* by the number of the operation */
+    bool found[600]; /* by the number of the operation */
     int passed;
     int left; /* number of operations to pass before the callback stops the scan */
 } scanning;
@@ -627,24 +627,25 @@ static void a_scan_has_turns(void **state)
 {
     segue_store *store = store_suite_open_empty(state, NULL);
     sgi_threshold_values usual = sgi_thresholds;
-    scanning s = {.left = 1000};
+    scanning s = {.left = 10000};
     uint64_t place = 0;
     uint32_t turns = 0;
-    for (uint32_t n = 0; n < 100; n++)
+    /* a hash of Redis with up to 512 members has one turn */
+    for (uint32_t n = 0; n < 600; n++)
         must_create_of(store, n, 7, 1000);
     assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
-    sgi_thresholds.scan_step = 7;
+    sgi_thresholds.scan_step = 40;
     do {
         assert_int_equal(sgi_store_scan_turn(store, &place, take_scanned, &s), SEGUE_OK);
         /* operations come and go between the turns */
-        must_create_of(store, 100 + turns, 7, 2000);
+        must_create_of(store, 600 + turns, 7, 2000);
         if (turns++)
             assert_int_equal(
-                test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 98 + turns)),
+                test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 598 + turns)),
                 SEGUE_OK);
     } while (place);
     sgi_thresholds = usual;
-    for (uint32_t n = 0; n < 100; n++)
+    for (uint32_t n = 0; n < 600; n++)
         assert_true(s.found[n]);
     assert_true(turns > 3);
     sgi_store_unref(store);
