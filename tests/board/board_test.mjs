@@ -226,6 +226,26 @@ test("a link leads to a moment", async () => {
         === "201"`);
 });
 
+test("the keyboard is enough", async () => {
+    await show(board.url);
+    await browser.until(`${ROWS} > 3`);
+    await browser.key("/");
+    await browser.until("document.activeElement.type === 'search'");
+    for (const letter of "story") await browser.key(letter);
+    await browser.until(`${ROWS} === 2`);
+    await browser.key("Escape");
+    await browser.until(`${ROWS} > 3`);
+    await browser.key("j");
+    await browser.key("j");
+    await browser.until("document.activeElement.closest('.row')?.dataset.index === '1'");
+    await browser.key("k");
+    await browser.until("document.activeElement.closest('.row')?.dataset.index === '0'");
+    await browser.key("Enter");
+    await browser.until("document.querySelector('segue-task h1')?.innerText === 'story'");
+    await browser.key("Escape");
+    await browser.until("document.querySelector('segue-list')");
+});
+
 test("a task runs again behind a segment", async () => {
     const id = await startTask(endpoint, "story", { n: 40 });
     await show(`${board.url}#/task/${id}`);
@@ -248,26 +268,6 @@ test("a task runs again behind a segment", async () => {
     await browser.until(`document.querySelector("#notice").innerText
         .includes("not restartable")`);
     isCut = false;
-});
-
-test("the keyboard is enough", async () => {
-    await show(board.url);
-    await browser.until(`${ROWS} > 3`);
-    await browser.key("/");
-    await browser.until("document.activeElement.type === 'search'");
-    for (const letter of "story") await browser.key(letter);
-    await browser.until(`${ROWS} === 2`);
-    await browser.key("Escape");
-    await browser.until(`${ROWS} > 3`);
-    await browser.key("j");
-    await browser.key("j");
-    await browser.until("document.activeElement.closest('.row')?.dataset.index === '1'");
-    await browser.key("k");
-    await browser.until("document.activeElement.closest('.row')?.dataset.index === '0'");
-    await browser.key("Enter");
-    await browser.until("document.querySelector('segue-task h1')?.innerText === 'story'");
-    await browser.key("Escape");
-    await browser.until("document.querySelector('segue-list')");
 });
 
 test("ten thousand tasks and fifty thousand segments stay few elements", async () => {
@@ -297,6 +297,66 @@ test("ten thousand tasks and fifty thousand segments stay few elements", async (
         assert.ok(await browser.evaluate(kept) <= 5000);
     }
     await leave(big);
+});
+
+const STREAMS = 30, SEGMENTS = 40;
+
+/** Starts a server on a store; the program has the URL of its endpoint. */
+async function serve(store) {
+    const one = new Program("tests/tools/fixture_server",
+        ["--store", store, "--http", "127.0.0.1"]);
+    one.url = await one.line();
+    return one;
+}
+
+function numberOf(status) {
+    return `Number(document.querySelector(".chip.${status} .number").innerText)`;
+}
+
+/** The numbers of all segments of a task, as the board has them. */
+function segmentsOf(id, token) {
+    const headers = quoted({ Authorization: `Bearer ${token}` });
+    return browser.evaluate(`(async () => {
+        const numbers = [];
+        for (let after = 0, more = true; more;) {
+            const answer = await fetch("api/entries?id=${id}&after=" + after,
+                { headers: ${headers} });
+            const page = await answer.json();
+            for (const one of page.entries)
+                if (one.kind === "segment") numbers.push(one.segment);
+            after = page.entries.at(-1)?.seq;
+            more = page.more;
+        }
+        return numbers;
+    })()`);
+}
+
+test("a killed server with thirty streams goes on before the eyes of the page", async () => {
+    const store = place.file("walk.db");
+    let walker = await serve(store);
+    const walk = await begin(store);
+    const ids = await Promise.all(Array.from({ length: STREAMS }, () =>
+        startTask(walker.url, "story", { n: SEGMENTS, delayMs: 100 })));
+    await show(walk.url);
+    await browser.until(`${numberOf("working")} === ${STREAMS}`);
+    await show(`${walk.url}#/task/${ids[0]}`);
+    const count = "Number(document.querySelector('[data-mode=segments] .number').innerText)";
+    await browser.until(`${count} >= 3`);
+    await walker.end("SIGKILL");
+    // the page still shows what the store has, and says how old it is
+    await browser.until(`${TEXT}.includes("1 s ago")`);
+    await badgeIs("Working");
+    const before = await browser.evaluate(count);
+    assert.ok(before >= 3 && before < SEGMENTS, `${before} segments`);
+    walker = await serve(store);
+    await badgeIs("Completed");
+    await browser.until(`${count} === ${SEGMENTS}`);
+    await show(walk.url);
+    await browser.until(`${numberOf("completed")} === ${STREAMS}`);
+    const all = Array.from({ length: SEGMENTS }, (_, i) => i + 1);
+    for (const id of ids) assert.deepEqual(await segmentsOf(id, walk.token), all);
+    await leave(walk);
+    await walker.end();
 });
 
 test("a board shows and does only what it may", async () => {

@@ -46,10 +46,10 @@ export class Program {
         return value;
     }
 
-    async end() {
+    async end(signal = "SIGTERM") {
         if (this.child.exitCode !== null || this.child.signalCode !== null) return;
         const ended = once(this.child, "exit");
-        this.child.kill("SIGTERM");
+        this.child.kill(signal);
         await ended;
     }
 }

@@ -83,6 +83,7 @@ export class Log extends EventTarget {
     isGone = false;
     last = 0; // number of the last entry
     lastSegment = 0;
+    lastAt = null; // when the last entry was made
     voidBefore = 0; // number of the entry that made the segments before it void
     end = null; // the entry that ended the task
     fields = {}; // members of the result besides its list
@@ -137,6 +138,7 @@ export class Log extends EventTarget {
 
     #take(entry) {
         this.last = entry.seq;
+        this.lastAt = Date.parse(entry.at);
         this.timeline.add(entry);
         if (entry.kind === "segment") this.lastSegment = entry.segment;
         else this.#stale = true;

@@ -2,7 +2,7 @@
 // questions, and what can be done with it.
 
 import { api } from "./api.js";
-import { badge, bytes, clock, confirmed, copy, count, duration, el, isLive, notice, plural,
+import { age, badge, bytes, clock, confirmed, copy, count, duration, el, isLive, notice, plural,
     preview, statusOf, time } from "./parts.js";
 import { hashOf } from "./routes.js";
 import { Log } from "./log.js";
@@ -204,6 +204,7 @@ class Task extends HTMLElement {
             ["Principal", summary.by ?? "anonymous"],
             ["Made", time(made)],
             [log.ended ? "Took" : "Runs for", duration(until - made)],
+            ...(log.ended ? [] : [["Last change", `${age(log.lastAt ?? made)} ago`]]),
             ["Segments", count(sum)],
             ["Log", bytes(summary.bytes)],
         ];
