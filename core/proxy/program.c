@@ -87,6 +87,8 @@ static int run(proxy *p)
 {
     pthread_t signals;
     char *seen = NULL;
+    if (!p->config.check)
+        manager_begin(p);
     if (!sources_make(p))
         return p->status;
     if (!start_signals(p, &signals))

@@ -15,6 +15,9 @@
 
 #include <segue/segue_ext.h>
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 typedef struct proxy proxy;
 typedef struct service service;
 typedef struct source source;
@@ -137,6 +140,14 @@ struct source {
     char *peer; /* the text of segue_session_peer; NULL = no session was open so far */
 };
 
+/* The service manager, such as systemd, that has started the proxy (manager.c). */
+typedef struct manager {
+    struct sockaddr_un address;
+    socklen_t len;       /* of the address; 0 = there is no manager */
+    int64_t watchdog_ms; /* time between two signs of life; 0 = none are sent */
+    bool failed;         /* true when the last message was not sent */
+} manager;
+
 struct proxy {
     config config;
     proxy_stage stage;
@@ -149,7 +160,8 @@ struct proxy {
     bool reload_due;          /* true when the configuration has to be read anew */
     segue_timer *start;       /* fires when the sources have to be settled */
     const char *capabilities; /* JSON; declared to upstreams */
-    int status;               /* the exit status */
+    manager manager;
+    int status; /* the exit status */
 };
 
 /* ---- sources and upstreams (source.c, upstream.c) ---- */
@@ -257,6 +269,16 @@ int exit_status(segue_status status);
 /* Called when an upstream was lost, or can be used again, and when a path has begun or
  * ended: /health/ready answers 503 while no upstream can be used. */
 void readiness_update(proxy *p);
+
+/* ---- the service manager (manager.c) ---- */
+
+/* Reads from the environment where the manager and its watchdog are, and removes the
+ * variables, so that no upstream inherits them. Starts the signs of life. Called before
+ * there are threads. */
+void manager_begin(proxy *p);
+/* state: a message of sd_notify(3), such as READY=1. Does nothing without a manager. */
+void manager_tell(proxy *p, const char *state);
+void manager_tell_reload(proxy *p);
 
 /* ---- a new configuration (reload.c) ---- */
 

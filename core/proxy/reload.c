@@ -130,10 +130,13 @@ void reload(proxy *p)
         p->stage == PROXY_STARTING || (p->stage == PROXY_SERVING && is_settling(p));
     if (p->stage != PROXY_SERVING || p->reload_due)
         return;
+    manager_tell_reload(p);
     if (p->listener)
         read_certificates_and_tokens(p);
     if (p->config.file)
         read_file(p);
+    if (p->stage == PROXY_SERVING)
+        manager_tell(p, "READY=1");
 }
 
 void reload_when_settled(proxy *p)

@@ -28,6 +28,7 @@ void serve_drain(proxy *p)
 {
     if (p->stage == PROXY_ENDING)
         return;
+    manager_tell(p, "STOPPING=1");
     if (!p->listener || p->stage == PROXY_DRAINING) {
         proxy_end(p, 0);
         return;
@@ -150,5 +151,7 @@ void serve_when_settled(proxy *p)
         proxy_enter(p, PROXY_SERVING);
         serve_all(p);
         readiness_update(p);
+        if (p->stage == PROXY_SERVING)
+            manager_tell(p, "READY=1");
     }
 }

@@ -35,7 +35,8 @@ ROOMS = ("core", "bindings", "python", "node", "tests")
 KINDS = ("c", "h", "i", "def", "py", "pyi", "ts", "mjs", "md", "json", "map", "txt",
          "cmake", "xml", "seeds", "svg")
 SOURCES = [f"{room}/**/*.{kind}" for room in ROOMS for kind in KINDS]
-IMAGES = "core/docs/images/*.png"
+# Files that are no text of the project to be checked, and that pages refer to.
+OTHERS = ("core/docs/images/*.png", "core/docs/recipes/*.yml")
 # Their ids are made up: they test that a lint finds faults.
 PLANTED = "tests/lint/"
 BUILT = {"node_modules", "build", "dist", ".venv", "__pycache__"}
@@ -176,7 +177,8 @@ def main():
     paths = [path.as_posix() for path in lint.files(*SOURCES, "*.md", ".ci/*")
              if not BUILT & set(path.parts)]
     texts = {path: lint.read(path) for path in paths}
-    tree = {*paths, *(path.as_posix() for path in lint.files(IMAGES))}
+    tree = {*paths, *(path.as_posix() for pattern in OTHERS
+                      for path in lint.files(pattern))}
     code = {name for path, text in texts.items() if not path.endswith(".md")
             for name in NAME.findall(text)}
     for path, text in texts.items():
