@@ -66,7 +66,7 @@ def reasons() -> str:
         "/** The server's store refused the operation, "
         "or cannot return the operation. */\n"
         f"export class {name} extends RemoteError {{\n"
-        f'    override readonly name: string = "{name}";\n'
+        f'    /** Name of the class. */\n    override readonly name: string = "{name}";\n'
         "}\n"
     ]
     table = ""
@@ -77,7 +77,7 @@ def reasons() -> str:
         out.append(
             f"/** The server reports that {why}. */\n"
             f"export class {name} extends ServerStoreError {{\n"
-            f'    override readonly name = "{name}";\n'
+            f'    /** Name of the class. */\n    override readonly name = "{name}";\n'
             "}\n"
         )
         table += f'    ["store_{word}", {name}],\n'

@@ -19,16 +19,23 @@ export type Role = "user" | "assistant";
 
 /** Hints on how to use a block. `priority` is from 0 to 1; times are ISO 8601. */
 export interface Annotations {
+    /** Who should see the block. */
     audience?: Role[] | undefined;
+    /** How important the block is, from 0 to 1. */
     priority?: number | undefined;
+    /** When the content was last changed, as ISO 8601. */
     lastModified?: string | undefined;
 }
 
 /** A picture that represents a tool, a resource, a prompt or a server. `src` is a URL. */
 export interface Icon {
+    /** URL of the picture. */
     src: string;
+    /** MIME type, such as `image/png`. */
     mimeType?: string | undefined;
+    /** Sizes in pixels, such as `48x48`, or `any`. */
     sizes?: string[] | undefined;
+    /** The theme of the user interface that it was made for. */
     theme?: "light" | "dark" | undefined;
 }
 
@@ -40,54 +47,79 @@ export type Meta = Record<string, unknown>;
 
 /** The members that every block may have. */
 export interface BlockOptions {
+    /** Hints on how to use it. */
     annotations?: Annotations | undefined;
+    /** Additional data, see `Meta`. */
     _meta?: Meta | undefined;
 }
 
 /** A block of text. */
 export interface TextContent extends BlockOptions {
+    /** The type of the block. */
     type: "text";
+    /** The text. */
     text: string;
 }
 
 /** A picture; `data` is base64. */
 export interface ImageContent extends BlockOptions {
+    /** The type of the block. */
     type: "image";
+    /** The bytes, as base64. */
     data: string;
+    /** MIME type, such as `image/png`. */
     mimeType: string;
 }
 
 /** A sound; `data` is base64. */
 export interface AudioContent extends BlockOptions {
+    /** The type of the block. */
     type: "audio";
+    /** The bytes, as base64. */
     data: string;
+    /** MIME type, such as `image/png`. */
     mimeType: string;
 }
 
 /** Names a resource that the reader may fetch. `size` is in bytes. */
 export interface ResourceLink extends BlockOptions {
+    /** The type of the block. */
     type: "resource_link";
+    /** URI of the resource. */
     uri: string;
+    /** Name, unique in its list. */
     name: string;
+    /** Name for people. */
     title?: string | undefined;
+    /** Text for people and models. */
     description?: string | undefined;
+    /** MIME type, such as `image/png`. */
     mimeType?: string | undefined;
+    /** Size in bytes. */
     size?: number | undefined;
+    /** Pictures, in several sizes. */
     icons?: Icon[] | undefined;
 }
 
 /** The contents of a resource: `text`, or bytes as base64 in `blob`. */
 export interface ResourceContents {
+    /** URI of the resource. */
     uri: string;
+    /** MIME type, such as `image/png`. */
     mimeType?: string | undefined;
+    /** The text of the resource, unless it is binary. */
     text?: string | undefined;
+    /** The bytes of the resource, as base64. */
     blob?: string | undefined;
+    /** Additional data, see `Meta`. */
     _meta?: Meta | undefined;
 }
 
 /** A block that contains a resource. */
 export interface EmbeddedResource extends BlockOptions {
+    /** The type of the block. */
     type: "resource";
+    /** The contents. */
     resource: ResourceContents;
 }
 
@@ -97,6 +129,7 @@ export interface EmbeddedResource extends BlockOptions {
  * list them. So `isBlock(block)` may be false: `const other: UnknownContent = block`.
  */
 export interface UnknownContent {
+    /** The type of the block. */
     type: string;
     [member: string]: unknown;
 }
@@ -120,7 +153,9 @@ export type Content = Block;
 
 /** A message of a prompt. `role` is the speaker. */
 export interface PromptMessage {
+    /** Who speaks. */
     role: Role;
+    /** The block. */
     content: Content;
 }
 
@@ -255,9 +290,13 @@ function partsOf<T>(wire: Partial<WireResult>): Parts<T> {
 
 /** The result of a tool, as the protocol sends it (`CallToolResult`). */
 export interface WireResult {
+    /** The blocks. */
     content: Content[];
+    /** The structured result. */
     structuredContent?: unknown;
+    /** Whether the tool reports an error. */
     isError?: boolean | undefined;
+    /** Additional data, see `Meta`. */
     _meta?: Meta | undefined;
 }
 

@@ -334,41 +334,49 @@ describe(FatalError, -900, "SEGUE_E_FATAL", "internal failure", false);
 
 /** The server's store refused the operation, or cannot return the operation. */
 export class ServerStoreError extends RemoteError {
+    /** Name of the class. */
     override readonly name: string = "ServerStoreError";
 }
 
 /** The server reports that its store fails. */
 export class ServerStoreFailedError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreFailedError";
 }
 
 /** The server reports that its store is full. */
 export class ServerStoreFullError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreFullError";
 }
 
 /** The server reports that its store is damaged. */
 export class ServerStoreCorruptError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreCorruptError";
 }
 
 /** The server reports that its store has lost the operation. */
 export class ServerStoreLostError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreLostError";
 }
 
 /** The server reports that its store has lost a part of the operation. */
 export class ServerStoreTornError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreTornError";
 }
 
 /** The server reports that its store already has this operation. */
 export class ServerStoreExistsError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreExistsError";
 }
 
 /** The server reports that the operation is too large to store. */
 export class ServerStoreTooLargeError extends ServerStoreError {
+    /** Name of the class. */
     override readonly name = "ServerStoreTooLargeError";
 }
 

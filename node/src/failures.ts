@@ -12,6 +12,7 @@ import { wellFormed } from "./wellformed.js";
 /** A tool failed in a way that the model should see. The caller gets a result with
  * `isError`. */
 export class ToolError extends SegueError {
+    /** Name of the class. */
     override readonly name: string = "ToolError";
     override readonly code: string = "SEGUE_TOOL_ERROR";
     override readonly status: number = 0;
@@ -29,8 +30,10 @@ export class ToolError extends SegueError {
 
 /** The user declined a question, or closed the question without a decision. */
 export class Declined extends ToolError {
+    /** Name of the class. */
     override readonly name = "Declined";
     override readonly code = "SEGUE_DECLINED";
+    /** `decline`, or `cancel` when the user closed the question. */
     readonly action: "decline" | "cancel";
 
     constructor(message = "The user declined", action: "decline" | "cancel" = "decline") {
@@ -77,6 +80,7 @@ function checkCode(code: number): void {
 
 /** A JSON-RPC error, such as -32602 for wrong parameters. */
 export class RpcError extends RemoteError {
+    /** Name of the class. */
     override readonly name = "RpcError";
 
     /**

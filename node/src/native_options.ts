@@ -81,41 +81,117 @@ export type StoreOptions = Members<{
 
 /** The members of the C struct `segue_server_options`. */
 export type ServerOptions = Members<{
+    /** Name of the server; default "segue". */
     name: string;
+    /** Version of the server; default "0". */
     version: string;
+    /** Title of the server, for people; default: none. */
     title: string;
+    /** Text for the model that uses the server; default: none. */
     instructions: string;
+    /** The store, which is shared; default: the server makes a memory store. */
     store: Store;
+    /** Number of items per page of a list; default 1000. */
     pageSize: number;
+    /** The largest result of a plain call in bytes; default 16 MiB. */
     maxResultBytes: number;
+    /** The largest log of one operation in bytes; default 64 MiB. */
     maxLogBytes: number;
+    /** Segments of one operation; default 1,000,000. */
     maxSegments: number;
+    /** Questions of one operation; default 64. */
     maxInputs: number;
+    /** Running tasks, and calls that wait for answers, per principal; default 100. */
     maxTasks: number;
+    /** Requests in flight per connection; default 65536. */
     maxRequests: number;
+    /** Open tasks/stream and listen requests per connection; default 256. */
     maxStreams: number;
+    /** The longest time to live of a task; default 24 h. */
     maxTtlMs: number;
+    /** The time for which an expired task can still be read; default 5 min. */
     graceMs: number;
+    /** Failed look-ups of tasks per second and principal; default 100. */
     lookupsPerSecond: number;
+    /** The time for which a plain call waits for answers; default 10 min. */
     inputWaitMs: number;
+    /** `segue_dialect` bits to switch on in addition to the default. */
     dialectsOn: number;
+    /** `segue_dialect` bits to switch off; wins over dialects_on. */
     dialectsOff: number;
+    /** `segue_draft_way` bits; default 0 = none of them. */
     draftWays: number;
+    /**
+     * Tasks/result with lastSeqNr per second and principal; a caller that sends more is
+     * asked to wait; default 1000.
+     */
     fetchesPerSecond: number;
+    /**
+     * The time for which clients of 2026-07-28 may cache lists and the answer to
+     * server/discover; default 0 = no caching.
+     */
     listTtlMs: number;
+    /** The callers that may share the answers of list_ttl_ms: `segue_cache_scope`. */
     listScope: number;
+    /**
+     * A secret random key of seal_key_len = 32 bytes; default: the server makes a key. A
+     * store that survives its process keeps the key that a server over HTTP made first,
+     * and all such servers on the store use it for cursors and sessions. Servers with the
+     * same key accept each other's cursors, continue each other's sessions (Mcp-Session-
+     * Id), and take over each other's calls that wait for answers: the tool then runs
+     * from its start and finds the answers given so far.
+     */
     sealKey: Uint8Array;
+    /**
+     * The previous key: texts that were sealed with it can still be opened, so that a key
+     * can be replaced.
+     */
     sealKeyBefore: Uint8Array;
+    /**
+     * Time to live of a question that is a task. Above 0, all questions to clients of
+     * 2025-11-25 that support this are tasks; 0 = default, no question is a task.
+     */
     questionTtlMs: number;
+    /**
+     * The number of a task's last events that can be streamed again; 0 = default, all. A
+     * client that asks for older events gets an error; the result still has their
+     * contents. Events that `segue_call_replace` made void leave the log and no longer
+     * count against max_log_bytes.
+     */
     maxEvents: number;
+    /** Bytes of event payloads that are stored for streaming again; 0 = no limit. */
     maxEventBytes: number;
+    /** The time for which an event is stored for streaming again; 0 = no limit. */
     eventTtlMs: number;
+    /** Requests in flight of one principal over all connections; default 65,536. */
     maxPrincipalRequests: number;
+    /**
+     * Bytes in memory of the requests and logs of one principal; default 256 MiB. A
+     * principal over the limit cannot begin calls, and its plain calls get no further
+     * segments. From half of the limit on, a task waits for its store. Requests that
+     * follow or end a running call are always served.
+     */
     maxPrincipalBytes: number;
+    /** Requests in flight of all principals together; default 262,144. */
     maxServerRequests: number;
+    /** Bytes in memory of the requests and logs of all principals; default 1 GiB. */
     maxServerBytes: number;
+    /**
+     * The longest time for which `segue_call_hold_turn` delays the answer to a call;
+     * default 20.
+     */
     firstTurnMs: number;
+    /**
+     * The lowest level of the log messages that a client before 2026-07-28 gets until it
+     * sets a level; default: it gets none.
+     */
     logLevel: string;
+    /**
+     * For servers that learn their tools late, such as gateways: the time for which an
+     * interrupted call of a tool that the server does not have waits until the tool is
+     * added; 0 = default, such a call fails at once. Above 0, the server takes over no
+     * calls before it has a tool of `SEGUE_TOOL_RESTARTABLE`.
+     */
     toolWaitMs: number;
 }>;
 

@@ -33,43 +33,59 @@ export interface ElicitRequest {
     url?: string;
     /** For mode `"url"`: the id by which a later notification names this question. */
     elicitationId?: string;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** The user's answer. */
 export interface ElicitResult<T = JsonObject> {
+    /** What the user did. */
     action: "accept" | "decline" | "cancel";
     /** The filled-in form, when the user accepted. */
     content?: T;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** A message of a conversation with a model. */
 export interface SampleMessage {
+    /** Who speaks. */
     role: "user" | "assistant";
     /** One content block, or an array of content blocks. */
     content: JsonObject | JsonObject[];
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** A question to a model. */
 export interface SampleRequest {
+    /** The conversation so far. */
     messages: SampleMessage[];
     /** Maximum length of the answer, in tokens. */
     maxTokens: number;
+    /** A system prompt for the model. */
     systemPrompt?: string;
+    /** The temperature for the model. */
     temperature?: number;
+    /** Texts at which the model stops. */
     stopSequences?: string[];
+    /** Which model the server would like. */
     modelPreferences?: JsonObject;
+    /** Which context the client adds. */
     includeContext?: string;
+    /** Tools that the model may use. */
     tools?: JsonObject[];
+    /** Whether the model must use a tool. */
     toolChoice?: JsonObject;
+    /** Data for the provider of the model. */
     metadata?: JsonObject;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** A model's answer. */
 export interface SampleResult {
+    /** Who speaks. */
     role: "user" | "assistant";
     /** One content block, or an array of content blocks. */
     content: JsonObject | JsonObject[];
@@ -78,6 +94,7 @@ export interface SampleResult {
     /** Why the model stopped: `"endTurn"`, `"maxTokens"`, `"stopSequence"`, `"toolUse"`
      * or another text. */
     stopReason?: string;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
@@ -85,6 +102,8 @@ export interface SampleResult {
 export interface Root {
     /** A `file://` URI. */
     uri: string;
+    /** Name for people. */
     name?: string;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }

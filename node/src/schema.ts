@@ -17,7 +17,9 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** One reason why a value does not fit. */
 export interface Issue {
+    /** What is wrong. */
     readonly message: string;
+    /** Where it is wrong: the names and indices on the way there. */
     readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
@@ -31,6 +33,7 @@ export type Verdict<T> =
  * JSON Schema.
  */
 export interface StandardSchema<In = unknown, Out = In> {
+    /** What libraries of schemas agree on. */
     readonly "~standard": {
         readonly version: 1;
         readonly vendor: string;
@@ -44,7 +47,9 @@ export interface StandardSchema<In = unknown, Out = In> {
 
 /** A pair of a schema that checks values and the JSON Schema that clients see. */
 export interface SchemaPair<S extends StandardSchema = StandardSchema> {
+    /** The schema that checks values. */
     readonly schema: S;
+    /** The same as JSON Schema, for clients. */
     readonly jsonSchema: JsonSchema;
 }
 
@@ -130,7 +135,9 @@ export interface Schema {
 /** A value does not fit its schema. The message says which member does not fit, and
  * why. */
 export class SchemaError extends TypeError {
+    /** Name of the class. */
     override readonly name = "SchemaError";
+    /** @param issues what is wrong with the value */
     constructor(readonly issues: readonly Issue[]) {
         super(reasonOf(issues));
     }

@@ -50,6 +50,7 @@ export class Segment {
         return typeof type === "string" ? type : "";
     }
 
+    /** Returns the text of the segment. */
     toString(): string {
         return this.text ?? "";
     }

@@ -81,6 +81,7 @@ export class Served {
     /** @internal */
     constructor(
         private readonly lab: Lab,
+        /** The server that is tested. */
         readonly server: Server,
         /** @internal */
         readonly wire: Wire,

@@ -57,6 +57,7 @@ export interface SavedTask {
     readonly created: number;
     /** The id that the server gave to the task; undefined = no id. */
     readonly taskId: string | undefined;
+    /** The era of the protocol with which the task was made. */
     readonly era: SavedEra;
     /** The last known status: `"working"`, `"completed"`, ... */
     readonly status: string;
@@ -66,11 +67,17 @@ export interface SavedTask {
 
 /** The data of a task to save. */
 export interface NewTask {
+    /** The URL or the command of the server. */
     target: string | readonly string[];
+    /** Name of the tool. */
     tool: string;
+    /** The token of the task, a secret. */
     token: string;
+    /** Id of the task. */
     taskId?: string | undefined;
+    /** The era of the protocol with which the task was made. */
     era?: SavedEra | undefined;
+    /** The state when it was saved. */
     status?: string | undefined;
 }
 

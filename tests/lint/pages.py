@@ -42,6 +42,7 @@ OWNERS = [
     ("core/docs/adding-*.md", "c", "tests/lint/references.py"),
     ("core/docs/architecture.md", "text", "tests/lint/references.py"),
     ("core/docs/man/*.md", "text", "tests/lint/man.py"),
+    ("core/docs/site/pages/how-to/custom-store.md", "c", "tests/lint/guide.py"),
     (SITE, "python py", "tests/python/test_site.py"),
     (SITE, "js", "tests/node/site.test.ts"),
     (SITE, "c", "tests/site/play.py"),

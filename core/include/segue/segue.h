@@ -94,59 +94,69 @@ extern "C" {
 
 /* ---- 0 Types ----------------------------------------------------------------------- */
 
+/* The outcome of a call: a segue_status_value. */
 typedef int32_t segue_status;
 
+/* The statuses. Each has a name (segue_status_name) and a text (segue_status_text). */
 enum segue_status_value {
-    SEGUE_OK = 0,
-    SEGUE_E_INVALID = -1,
-    SEGUE_E_CLOSED = -2,
-    SEGUE_E_REENTRANT = -3,
-    SEGUE_E_THREAD = -4,
-    SEGUE_E_WOULD_BLOCK = -5,
-    SEGUE_E_NOMEM = -6,
-    SEGUE_E_VERSION = -7,
-    SEGUE_E_NOT_FOUND = -8,
-    SEGUE_E_EXISTS = -9,
-    SEGUE_E_STATE = -10,
-    SEGUE_E_TERMINAL = -11,
-    SEGUE_E_LIMIT = -12,
-    SEGUE_E_NOT_RESUMABLE = -13,
-    SEGUE_E_UNSUPPORTED = -14,
-    SEGUE_E_CANCELLED = -15,
-    SEGUE_E_TIMEOUT = -16,
-    SEGUE_E_TOO_SMALL = -17,
-    SEGUE_E_DISCONNECTED = -100,
-    SEGUE_E_IO = -101,
-    SEGUE_E_SPAWN = -102,
-    SEGUE_E_REFUSED = -103,
-    SEGUE_E_UNAUTHORIZED = -104,
-    SEGUE_E_PROTOCOL = -200,
-    SEGUE_E_JSON = -201,
-    SEGUE_E_TOO_LARGE = -202,
-    SEGUE_E_NEGOTIATION = -203,
-    SEGUE_E_INCOMPLETE = -204,
-    SEGUE_E_TASK_LOST = -205,
-    SEGUE_E_REMOTE = -300,
-    SEGUE_E_STORE = -400,
-    SEGUE_E_STORE_FULL = -401,
-    SEGUE_E_STORE_CORRUPT = -402,
-    SEGUE_E_FENCED = -403,
-    SEGUE_E_FATAL = -900
+    SEGUE_OK = 0,             /* success */
+    SEGUE_E_INVALID = -1,     /* invalid argument */
+    SEGUE_E_CLOSED = -2,      /* the handle is closed */
+    SEGUE_E_REENTRANT = -3,   /* this call is not allowed inside a callback */
+    SEGUE_E_THREAD = -4,      /* this call is not allowed on this thread */
+    SEGUE_E_WOULD_BLOCK = -5, /* too much output waits: continue at on_drain */
+    SEGUE_E_NOMEM = -6,       /* out of memory */
+    SEGUE_E_VERSION = -7,     /* a struct sets a member of a newer version */
+    SEGUE_E_NOT_FOUND = -8,   /* not found */
+    SEGUE_E_EXISTS = -9,      /* exists already */
+    SEGUE_E_STATE = -10,      /* this call is not possible in the state of the handle */
+    SEGUE_E_TERMINAL = -11,   /* the operation has ended */
+    SEGUE_E_LIMIT = -12,      /* a limit is reached */
+    SEGUE_E_NOT_RESUMABLE = -13,  /* the request or task cannot be resumed */
+    SEGUE_E_UNSUPPORTED = -14,    /* the peer or this build does not support this */
+    SEGUE_E_CANCELLED = -15,      /* cancelled */
+    SEGUE_E_TIMEOUT = -16,        /* timed out */
+    SEGUE_E_TOO_SMALL = -17,      /* the buffer is too small */
+    SEGUE_E_DISCONNECTED = -100,  /* the connection is lost */
+    SEGUE_E_IO = -101,            /* input or output failed */
+    SEGUE_E_SPAWN = -102,         /* the program cannot be started */
+    SEGUE_E_REFUSED = -103,       /* the peer refused the request, or is not trusted */
+    SEGUE_E_UNAUTHORIZED = -104,  /* the peer requires authorization */
+    SEGUE_E_PROTOCOL = -200,      /* the peer broke the protocol */
+    SEGUE_E_JSON = -201,          /* not valid JSON */
+    SEGUE_E_TOO_LARGE = -202,     /* too large: a size limit is exceeded */
+    SEGUE_E_NEGOTIATION = -203,   /* no protocol version in common */
+    SEGUE_E_INCOMPLETE = -204,    /* the result is incomplete: a part of it was lost */
+    SEGUE_E_TASK_LOST = -205,     /* the server does not have the task any more */
+    SEGUE_E_REMOTE = -300,        /* the peer answered with an error */
+    SEGUE_E_STORE = -400,         /* the store failed */
+    SEGUE_E_STORE_FULL = -401,    /* the store is full */
+    SEGUE_E_STORE_CORRUPT = -402, /* the store is damaged or of a newer format */
+    SEGUE_E_FENCED = -403,        /* another server has taken the operation over */
+    SEGUE_E_FATAL = -900          /* internal failure */
 };
 
-typedef struct segue_runtime segue_runtime;
-typedef struct segue_transport segue_transport;
-typedef struct segue_store segue_store;
-typedef struct segue_listener segue_listener;
-typedef struct segue_server segue_server;
-typedef struct segue_call segue_call;
-typedef struct segue_session segue_session;
-typedef struct segue_request segue_request;
-typedef struct segue_task segue_task;
-typedef struct segue_content segue_content;
-typedef struct segue_segment segue_segment;
-typedef struct segue_segment_batch segue_segment_batch;
-typedef struct segue_error segue_error;
+typedef struct segue_runtime
+    segue_runtime; /* an event loop with its timers and connections */
+typedef struct segue_transport
+    segue_transport;                    /* carries the bytes of one conversation */
+typedef struct segue_store segue_store; /* keeps operations that outlive a connection */
+typedef struct segue_listener
+    segue_listener; /* an address at which a server accepts HTTP */
+typedef struct segue_server
+    segue_server; /* tools, resources and prompts, and the operations that run them */
+typedef struct segue_call segue_call; /* one run of a tool or of another item */
+typedef struct segue_session
+    segue_session; /* the conversation of a client with one server */
+typedef struct segue_request
+    segue_request;                    /* one request of a client: one start, one end */
+typedef struct segue_task segue_task; /* a task that is addressed by its id or token */
+typedef struct segue_content
+    segue_content; /* the blocks of a result that is being built */
+typedef struct segue_segment segue_segment; /* one piece of a result */
+typedef struct segue_segment_batch
+    segue_segment_batch;                /* several pieces that arrived together */
+typedef struct segue_error segue_error; /* the details of a failure */
 typedef struct segue_hooks segue_hooks; /* segue_ext.h: injected clock and random
                                            numbers */
 
@@ -180,7 +190,7 @@ SEGUE_API const char *segue_status_text(segue_status status);
 /* The contents of an error. The view lives as long as the error. Later versions may add
  * members at the end of the struct. */
 typedef struct segue_error_view {
-    segue_status status;
+    segue_status status; /* what failed; SEGUE_OK for NULL */
     int32_t rpc_code;    /* the code of the JSON-RPC error that the peer sent; 0 = the
                             failure is local */
     int32_t retryable;   /* 1 = the same call may succeed when it is made again: by its
@@ -213,19 +223,23 @@ SEGUE_API void segue_error_free(segue_error *error);
 
 /* ---- 3 Runtime --------------------------------------------------------------------- */
 
+/* How severe a line of the log is. */
 enum segue_log_level {
-    SEGUE_LOG_DEBUG = 0,
-    SEGUE_LOG_INFO = 1,
-    SEGUE_LOG_WARNING = 2,
-    SEGUE_LOG_ERROR = 3
+    SEGUE_LOG_DEBUG = 0,   /* details of each message */
+    SEGUE_LOG_INFO = 1,    /* what happens in normal work */
+    SEGUE_LOG_WARNING = 2, /* the library goes on, and somebody should look */
+    SEGUE_LOG_ERROR = 3    /* something failed */
 };
 
 /* The functions by which the library allocates memory. release and resize receive the
  * size that was last given to alloc or resize. Any thread may call the functions, also
  * several threads at once. alloc and resize may return NULL. */
 typedef struct segue_allocator {
+    /* returns memory of this size; NULL = there is none */
     void *(*alloc)(void *user, size_t size);
+    /* moves memory to another size; after NULL the old memory stays */
     void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
+    /* takes memory back */
     void (*release)(void *user, void *ptr, size_t size);
     void *user;
 } segue_allocator;
@@ -494,6 +508,7 @@ SEGUE_API const char *segue_transport_peer(const segue_transport *transport);
 /* A store keeps operations that outlive a connection. One store may serve several
  * servers and several runtimes. segue_ext.h has the interface for your own stores. */
 
+/* What a commit of SQLite or PostgreSQL survives. */
 enum segue_durability {
     SEGUE_DURABILITY_NORMAL = 0, /* a commit survives a crash of the process */
     SEGUE_DURABILITY_FULL = 1    /* a commit survives a crash of the machine: one sync per
@@ -938,10 +953,10 @@ enum segue_visibility {
 /* Says whether a call of the tool may become a task: an operation that outlives the
  * connection. */
 enum segue_task_policy {
-    SEGUE_TASK_NEVER = 0,
-    SEGUE_TASK_MAY = 1, /* a task for clients that support tasks, a plain call for
+    SEGUE_TASK_NEVER = 0, /* always a plain call */
+    SEGUE_TASK_MAY = 1,   /* a task for clients that support tasks, a plain call for
                            others */
-    SEGUE_TASK_MUST = 2 /* clients that do not support tasks are refused (-32021) */
+    SEGUE_TASK_MUST = 2   /* clients that do not support tasks are refused (-32021) */
 };
 
 /* Runs a tool, reads a resource, makes a prompt or completes an argument. The handler
@@ -1235,6 +1250,7 @@ typedef void (*segue_drain_fn)(void *user, segue_call *call);
  * so its checkpoints are reported at once. */
 typedef void (*segue_checkpoint_fn)(void *user, segue_call *call);
 
+/* What happens to a call while it runs (segue_call_watch). */
 typedef struct segue_call_events {
     size_t struct_size;
     void *user;
@@ -1542,6 +1558,7 @@ SEGUE_API void segue_call_free(segue_call *call);
 
 /* ---- 10 Session (client) ----------------------------------------------------------- */
 
+/* The revisions that a session may speak. */
 enum segue_era {
     SEGUE_ERA_AUTO = 0,   /* the session tries server/discover first, then initialize */
     SEGUE_ERA_MODERN = 1, /* the session uses 2026-07-28 only */
@@ -1959,13 +1976,14 @@ SEGUE_API void segue_request_free(segue_request *request);
 
 /* ---- 12 Task ----------------------------------------------------------------------- */
 
+/* The states of a task. The last three are final. */
 enum segue_task_state {
-    SEGUE_TASK_UNKNOWN = 0,
-    SEGUE_TASK_WORKING = 1,
-    SEGUE_TASK_INPUT_REQUIRED = 2,
-    SEGUE_TASK_COMPLETED = 3,
-    SEGUE_TASK_FAILED = 4,
-    SEGUE_TASK_CANCELLED = 5
+    SEGUE_TASK_UNKNOWN = 0,        /* a state that this version does not know */
+    SEGUE_TASK_WORKING = 1,        /* the tool runs */
+    SEGUE_TASK_INPUT_REQUIRED = 2, /* the tool waits for an answer of the client */
+    SEGUE_TASK_COMPLETED = 3,      /* there is a result, perhaps one with isError */
+    SEGUE_TASK_FAILED = 4,         /* there is an error of JSON-RPC */
+    SEGUE_TASK_CANCELLED = 5       /* the task was cancelled */
 };
 
 /* Makes a handle for a task whose id is known. Nothing is sent.

@@ -128,6 +128,7 @@ SEGUE_API segue_status segue_runtime_authorize(segue_runtime *runtime,
  * uses another token of the same principal. Event streams that can be resumed end when
  * the token expires. */
 
+/* One token that waits for its check. */
 typedef struct segue_bearer segue_bearer;
 
 /* Asks whether a token is valid. The application owns `bearer`: it decides by

@@ -17,7 +17,7 @@ extern "C" {
 struct segue_hooks {
     size_t struct_size;
     void *user;
-    int64_t (*monotonic_ms)(void *user);
+    int64_t (*monotonic_ms)(void *user); /* a clock that never goes back */
     int64_t (*wall_ms)(void *user); /* wall clock: milliseconds since 1970-01-01 UTC */
     /* Fills len bytes with random values; returns 0 for success. */
     int32_t (*random)(void *user, void *bytes, size_t len);
@@ -42,6 +42,7 @@ SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
 
 /* ---- 2.1 Timers -------------------------------------------------------------------- */
 
+/* A timer of the application in the loop of a runtime. */
 typedef struct segue_timer segue_timer;
 
 /* Runs when the time of a timer is over. */
@@ -382,6 +383,7 @@ SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
  *
  * The answer may come before the request is complete, for example a refusal. */
 
+/* One HTTP request and its answer, which the application carries. */
 typedef struct segue_exchange segue_exchange;
 
 /* Opens a listener without a socket.
@@ -401,16 +403,16 @@ SEGUE_API segue_status segue_listener_open(segue_server *server,
 
 /* A header of a request or an answer. Neither text has a line end. */
 typedef struct segue_http_field {
-    const char *name;
-    size_t name_len; /* SEGUE_TO_NUL in a request: name ends with a NUL */
-    const char *value;
+    const char *name;  /* in upper or lower case */
+    size_t name_len;   /* SEGUE_TO_NUL in a request: name ends with a NUL */
+    const char *value; /* without blanks at its ends */
     size_t value_len;
 } segue_http_field;
 
 /* The head of a request, and perhaps its body. */
 typedef struct segue_exchange_head {
     size_t struct_size;
-    const char *method;
+    const char *method; /* such as "POST" */
     /* the path below the place where the application has mounted the server, and the
      * query; percent-encoded as the client sent it. For a request to
      * /.well-known/oauth-protected-resource, the whole path */
@@ -526,8 +528,8 @@ SEGUE_API void segue_exchange_free(segue_exchange *exchange);
 
 /* ---- 7 Custom store ---------------------------------------------------------------- */
 
-#define SEGUE_STORE_ID_SIZE 16
-#define SEGUE_STORE_HASH_SIZE 32
+#define SEGUE_STORE_ID_SIZE 16   /* bytes of the id of an operation */
+#define SEGUE_STORE_HASH_SIZE 32 /* bytes of a key or a principal, as a hash */
 
 /* The record of an operation: its constant data and two values that change, ended and
  * purge_ms. The pointers are valid only during the call, so a store must copy their
@@ -538,9 +540,9 @@ typedef struct segue_store_record {
                                         NUL-terminated */
     int32_t has_key;                 /* 1 = the operation has an idempotency_key, which is
                                         unique; 0 = none */
-    uint8_t idempotency_key[SEGUE_STORE_HASH_SIZE];
-    uint8_t principal[SEGUE_STORE_HASH_SIZE];
-    int32_t ended;      /* a value of segue_store_ended */
+    uint8_t idempotency_key[SEGUE_STORE_HASH_SIZE]; /* a hash; has_key says whether */
+    uint8_t principal[SEGUE_STORE_HASH_SIZE];       /* a hash of the owner's name */
+    int32_t ended;                                  /* a value of segue_store_ended */
     int64_t created_ms; /* time at which the operation was made; wall clock */
     int64_t purge_ms;   /* time after which the operation may be deleted; wall clock;
                            INT64_MAX = never */
@@ -558,20 +560,22 @@ typedef struct segue_store_entry {
     uint64_t segment; /* number of the entry's segment, or of the last segment that the
                          entry voids; 0 = none */
     uint64_t event;   /* number of the entry's event + 1; 0 = the entry has no event */
-    int32_t kind;
-    int64_t at_ms; /* time at which the entry was made; wall clock */
-    const char *data;
+    int32_t kind;     /* a number that the store keeps and does not understand */
+    int64_t at_ms;    /* time at which the entry was made; wall clock */
+    const char *data; /* bytes whose meaning the store does not know */
     size_t data_len;
 } segue_store_entry;
 
+/* Whether an operation has ended. */
 enum segue_store_ended {
-    SEGUE_STORE_LIVE = 0,
+    SEGUE_STORE_LIVE = 0,  /* the operation has not ended */
     SEGUE_STORE_ENDED = 1, /* the operation has ended; its final entry is in the log */
     SEGUE_STORE_TORN = 2   /* in a claim: the operation has not ended, but the store may
                               have lost its newest entries, which clients may have seen.
                               The server ends the operation instead of running it again */
 };
 
+/* The kinds of writes. */
 enum segue_store_write_kind {
     SEGUE_STORE_CREATE = 1,  /* makes an operation from `record` */
     SEGUE_STORE_APPEND = 2,  /* adds `entry` to the log of operation `id` */
@@ -595,12 +599,13 @@ enum segue_store_write_kind {
                                 the operation */
 };
 
+/* One write of a commit. */
 typedef struct segue_store_write {
-    int32_t kind;
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    const segue_store_record *record;
-    segue_store_entry entry;
-    int64_t purge_ms;
+    int32_t kind; /* a segue_store_write_kind, which says what is used */
+    uint8_t id[SEGUE_STORE_ID_SIZE];  /* the operation */
+    const segue_store_record *record; /* CREATE: the new operation */
+    segue_store_entry entry; /* APPEND: the new entry; END, DROP, TAKEN: numbers */
+    int64_t purge_ms;        /* END: when the operation may be deleted; wall clock */
 } segue_store_write;
 
 /* Receives one record. Returns 0 to continue, 1 to stop. */
@@ -629,12 +634,13 @@ enum segue_store_news_kind {
                                 took over */
 };
 
+/* One item of news. */
 typedef struct segue_store_news {
-    int32_t kind;
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    uint64_t number; /* number of a letter (a forwarded command): higher than the
+    int32_t kind;                    /* a segue_store_news_kind */
+    uint8_t id[SEGUE_STORE_ID_SIZE]; /* the operation, if the kind has one */
+    uint64_t number;  /* number of a letter (a forwarded command): higher than the
                         numbers of all earlier letters for that operation */
-    const char *data;
+    const char *data; /* the letter */
     size_t data_len;
 } segue_store_news;
 

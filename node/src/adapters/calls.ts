@@ -11,8 +11,11 @@ import type { Segment } from "../segment.js";
 
 /** Where tokens of running calls are kept, by the id of the call; a `Map`, or a store. */
 export interface Tokens {
+    /** Returns the token that is kept for the call of this id. */
     get(id: string): string | undefined;
+    /** Keeps a token. */
     set(id: string, token: string): unknown;
+    /** Forgets the token of a call that has ended. */
     delete(id: string): unknown;
 }
 

@@ -90,6 +90,7 @@ export interface OAuthOptions {
      * program registers itself.
      */
     clientId?: string | undefined;
+    /** The secret of `clientId`. */
     clientSecret?: string | undefined;
     /**
      * A private key in PEM format. With this key the client signs instead of sending a

@@ -214,6 +214,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         await this.close();
     }
 
+    /** The object is its own iterator. */
     [Symbol.asyncIterator](): this {
         return this;
     }

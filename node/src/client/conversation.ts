@@ -53,9 +53,11 @@ export function checkLevel(level: LogLevel): void {
 
 /** A log message of a server. */
 export interface LogMessage {
+    /** How severe it is. */
     level: LogLevel;
     /** Any JSON value. */
     data: unknown;
+    /** Name of the logger of the server. */
     logger?: string;
 }
 

@@ -52,6 +52,7 @@ export interface Progress {
     progress: number;
     /** The amount of the whole work, if the server knows it. */
     total?: number;
+    /** What the tool says about it. */
     message?: string;
 }
 

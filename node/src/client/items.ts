@@ -13,27 +13,39 @@ import { isObject } from "./peer.js";
 
 /** The members that all items have. */
 export interface Item {
+    /** Name, unique in its list. */
     name: string;
+    /** Name for people. */
     title?: string;
+    /** Text for people and models. */
     description?: string;
+    /** Pictures, in several sizes. */
     icons?: JsonObject[];
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** A tool, as in the answer to `tools/list`. */
 export interface Tool extends Item {
+    /** JSON Schema of the arguments. */
     inputSchema: JsonObject;
+    /** JSON Schema of the structured result. */
     outputSchema?: JsonObject;
+    /** What the tool does to its surroundings. */
     annotations?: JsonObject;
+    /** Whether calls may become tasks. */
     execution?: JsonObject;
 }
 
 /** A resource, as in the answer to `resources/list`. */
 export interface Resource extends Item {
+    /** URI of the resource. */
     uri: string;
+    /** MIME type, such as `image/png`. */
     mimeType?: string;
     /** The size in bytes. */
     size?: number;
+    /** Hints on how to use it. */
     annotations?: JsonObject;
 }
 
@@ -41,32 +53,42 @@ export interface Resource extends Item {
 export interface ResourceTemplate extends Item {
     /** The template (RFC 6570). */
     uriTemplate: string;
+    /** MIME type, such as `image/png`. */
     mimeType?: string;
+    /** Hints on how to use it. */
     annotations?: JsonObject;
 }
 
 /** An argument of a prompt. Its value is a string. */
 export interface PromptArgument {
+    /** Name, unique in its list. */
     name: string;
+    /** Name for people. */
     title?: string;
+    /** Text for people and models. */
     description?: string;
+    /** Whether the argument must be given. */
     required?: boolean;
 }
 
 /** A prompt, as in the answer to `prompts/list`. */
 export interface Prompt extends Item {
+    /** The arguments that the prompt takes. */
     arguments?: PromptArgument[];
 }
 
 /** The answer to `resources/read`. */
 export class ReadResult {
+    /** The contents, one for each part. */
     readonly contents: ResourceContents[];
     /**
      * How long the result stays fresh, in milliseconds; undefined when the server does
      * not say.
      */
     readonly ttlMs: number | undefined;
+    /** For whom the contents may be cached. */
     readonly cacheScope: string | undefined;
+    /** Additional data, see `Meta`. */
     readonly _meta: JsonObject | undefined;
 
     /** @internal */
@@ -96,18 +118,23 @@ export class ReadResult {
 
 /** The answer to `prompts/get`. */
 export interface PromptResult {
+    /** The messages, in their order. */
     messages: PromptMessage[];
+    /** What the prompt is for. */
     description?: string;
+    /** Additional data, see `Meta`. */
     _meta?: JsonObject;
 }
 
 /** Suggested values of an argument, the best first. `values` has at most 100 values. */
 export interface Completion {
+    /** The suggested values. */
     values: string[];
     /**
      * The number of all suggestions; missing when the server does not know the number.
      */
     total?: number;
+    /** Whether there are more values than these. */
     hasMore: boolean;
 }
 

@@ -39,7 +39,9 @@ import { eraOf, type Task } from "./task.js";
  * standard input and output.
  */
 export interface Command {
+    /** The program. */
     command: string;
+    /** Its arguments. */
     args?: readonly string[] | undefined;
     /** Environment variables that are added to the environment of this process. */
     env?: { readonly [name: string]: string | undefined } | undefined;

@@ -42,7 +42,9 @@ export interface TlsOptions {
     caFile?: string | undefined;
     /** The client's certificate. */
     certFile?: string | undefined;
+    /** File of the key (PEM). */
     keyFile?: string | undefined;
+    /** Password of the key. */
     keyPassword?: string | undefined;
     /** false = certificates are not verified. */
     rejectUnauthorized?: boolean | undefined;
@@ -132,6 +134,7 @@ export interface ConnectOptions extends AnswerOptions {
      * 60,000.
      */
     reconnectTimeoutMs?: number | undefined;
+    /** Certificates and keys. */
     tls?: TlsOptions | undefined;
     /** The URL of a proxy; "" = no proxy. Default: the proxy of the environment
      * variables. */
@@ -177,6 +180,7 @@ export interface ConnectOptions extends AnswerOptions {
     era?: "auto" | "modern" | "legacy" | undefined;
     /** The name of this client. */
     name?: string | undefined;
+    /** Version of this client. */
     version?: string | undefined;
     /** More capabilities that the client declares, as a JSON object. */
     capabilities?: JsonObject | undefined;
@@ -254,9 +258,11 @@ const TYPES: OptionTypes<ConnectOptions> = {
     tasks: "boolean",
     throwOnError: "boolean",
     timeoutMs: "number",
+    /** Certificates and keys. */
     tls: undefined,
     unixSocket: "string",
     validate: "function",
+    /** Version of this client. */
     version: "string",
 };
 const TLS_TYPES: OptionTypes<TlsOptions> = {

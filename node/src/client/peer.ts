@@ -6,11 +6,17 @@ const MODERN = "2026-07-28";
 
 /** The name and version of a program, as the program itself reports them. */
 export interface Implementation {
+    /** Name of the program. */
     name: string;
+    /** Version of the program. */
     version: string;
+    /** Name for people. */
     title?: string;
+    /** Text for people and models. */
     description?: string;
+    /** URL of its web page. */
     websiteUrl?: string;
+    /** Pictures, in several sizes. */
     icons?: JsonObject[];
 }
 

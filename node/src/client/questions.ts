@@ -70,6 +70,7 @@ export interface QuestionContext {
 export interface Question extends QuestionContext {
     /** The method, such as `"elicitation/create"`. */
     method: string;
+    /** The params of the question. */
     params: JsonObject;
 }
 
@@ -104,9 +105,13 @@ export type OnInput = (question: Question) => MaybePromise<object | null | undef
  * own.
  */
 export interface AnswerOptions {
+    /** Answers a question to the user. */
     onElicit?: OnElicit | undefined;
+    /** Answers with the model of this client. */
     onSample?: OnSample | undefined;
+    /** The directories of this client, or a function that returns them. */
     roots?: Roots | undefined;
+    /** Answers any other question. */
     onInput?: OnInput | undefined;
 }
 

@@ -60,6 +60,7 @@ export interface CompleteOptions extends RawRequestOptions {
  * list sends new requests.
  */
 export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
+    /** The name of the class in messages. */
     readonly [Symbol.toStringTag] = "Listing";
     private readonly pages: () => AsyncGenerator<T[], void, undefined>;
 
@@ -68,6 +69,7 @@ export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
         this.pages = pages;
     }
 
+    /** Yields one item after the other, page by page. */
     async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
         for await (const page of this.pages()) yield* page;
     }

@@ -273,6 +273,7 @@ export abstract class Reader {
  * that wants to pause its reading uses `next()` instead of the loop.
  */
 export class Stream extends Reader implements AsyncIterableIterator<Segment> {
+    /** The object is its own iterator. */
     [Symbol.asyncIterator](): this {
         return this;
     }

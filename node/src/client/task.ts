@@ -39,7 +39,9 @@ export interface TaskStatus {
     isFinal: boolean;
     /** The server's description of the status, as text. */
     message?: string;
+    /** When the task was made. */
     createdAt?: string;
+    /** When the task last changed. */
     updatedAt?: string;
     /** How long the server keeps the task, from its creation, in milliseconds. */
     ttlMs?: number;

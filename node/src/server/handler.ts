@@ -430,6 +430,7 @@ export interface Handler {
      * `drainMs`. `Server.close` does the same.
      */
     close(options?: CloseOptions): Promise<void>;
+    /** Closes the handler, as `close` does. */
     [asyncDispose](): Promise<void>;
 }
 

@@ -108,6 +108,7 @@ export class Call {
         return this.#arguments;
     }
 
+    /** The handler gets these arguments in place of those of the caller. */
     set arguments(value: Record<string, unknown>) {
         this.#arguments = value;
     }

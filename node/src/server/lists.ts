@@ -40,6 +40,7 @@ export class Listed {
      * template, as clients see it.
      */
     readonly name: string;
+    /** What the item is: a tool, a prompt, a resource or a template. */
     readonly kind: "tool" | "resource" | "template" | "prompt";
     /** The item as clients see it in the list. Changes have no effect. */
     readonly told: Readonly<Record<string, unknown>>;

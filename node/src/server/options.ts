@@ -98,9 +98,13 @@ export interface ServerOptions<Life = unknown>
 
 /** The options that all items have. */
 export interface ItemOptions {
+    /** Name for people. */
     title?: string | undefined;
+    /** Text for people and models. */
     description?: string | undefined;
+    /** Pictures, in several sizes. */
     icons?: readonly Icon[] | undefined;
+    /** Additional data, see `Meta`. */
     _meta?: Meta | undefined;
     /**
      * The scopes that a call of the item needs. Over HTTP the caller's token must grant
@@ -113,10 +117,15 @@ export interface ItemOptions {
  * Hints for a client that decides whether to call a tool. Clients may distrust the hints.
  */
 export interface ToolAnnotations {
+    /** Name for people. */
     title?: string | undefined;
+    /** True: the tool changes nothing. */
     readOnlyHint?: boolean | undefined;
+    /** True: the tool may delete or overwrite. */
     destructiveHint?: boolean | undefined;
+    /** True: a second call with the same arguments changes nothing more. */
     idempotentHint?: boolean | undefined;
+    /** True: the tool deals with things outside, such as the web. */
     openWorldHint?: boolean | undefined;
 }
 
@@ -149,6 +158,7 @@ export interface ToolOptions<
      * does not fit, the call ends with an internal error.
      */
     output?: Out | undefined;
+    /** What the tool does to its surroundings. */
     annotations?: ToolAnnotations | undefined;
     /**
      * Whether a call becomes a task; "never" by default. "must" refuses callers that do
@@ -178,7 +188,15 @@ export interface ToolOptions<
      * come back is cancelled.
      */
     resumable?: boolean | undefined;
+    /**
+     * The time for which a client should wait before it comes back after a lost
+     * connection; 0 = the client gets no such time.
+     */
     resumeMinWaitMs?: number | undefined;
+    /**
+     * The call is cancelled when the client does not come back within this time; default
+     * 10 min, -1 = 10 min that are not reported to the client.
+     */
     resumeMaxWaitMs?: number | undefined;
     /**
      * true = cancelling a task of this tool has no effect. In 2025-11-25, every task can
@@ -282,9 +300,11 @@ export type Completer =
 export interface ResourceOptions extends ItemOptions {
     /** The resource's name; by default its URI. */
     name?: string | undefined;
+    /** MIME type, such as `image/png`. */
     mimeType?: string | undefined;
     /** The size in bytes. */
     size?: number | undefined;
+    /** Hints on how to use it. */
     annotations?: Annotations | undefined;
     /**
      * How long the result of a read stays fresh (2026-07-28), in milliseconds; 0 by

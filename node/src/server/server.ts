@@ -80,7 +80,9 @@ export interface Registered {
  */
 // biome-ignore lint/suspicious/noExplicitAny: the lifespan of any server
 export class Server<Life = any> {
+    /** Name that clients see. */
     readonly name: string;
+    /** Version that clients see. */
     readonly version: string;
     /** @internal */
     readonly maxCalls: number;

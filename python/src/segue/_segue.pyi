@@ -264,19 +264,26 @@ class Segment:
     """One segment of a streamed result (segue_segment_*). A segment never changes."""
 
     @property
-    def number(self) -> int: ...  # the number of the segment: 1, 2, 3, ...
+    def number(self) -> int:
+        """The number of the segment: 1, 2, 3, ...."""
     @property
-    def index(self) -> int: ...  # index of the block in the result's content, from 0
+    def index(self) -> int:
+        """Index of the block in the result's content, from 0."""
     @property
-    def replaces(self) -> bool: ...  # True = the segment discards all earlier segments
+    def replaces(self) -> bool:
+        """True = the segment discards all earlier segments."""
     @property
-    def type(self) -> str: ...  # type of the block, such as "text"; "" = no type
+    def type(self) -> str:
+        """Type of the block, such as "text"; "" = no type."""
     @property
-    def data(self) -> bytes: ...  # the content block as JSON
+    def data(self) -> bytes:
+        """The content block as JSON."""
     @property
-    def text(self) -> str | None: ...  # decoded text; None = the block is no text
+    def text(self) -> str | None:
+        """Decoded text; None = the block is no text."""
     @property
-    def content(self) -> Any: ...  # the block, decoded by set_block_decoder's function
+    def content(self) -> Any:
+        """The block, decoded by set_block_decoder's function."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __str__(self) -> str: ...  # the text, or ""

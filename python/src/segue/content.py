@@ -43,8 +43,10 @@ class Annotations(msgspec.Struct, omit_defaults=True, rename="camel"):
     """Hints on how to use a block. `priority` is from 0 to 1; times are ISO 8601."""
 
     audience: list[Role] | None = None
+    """Who should see the block."""
     priority: float | None = None
     last_modified: str | None = None
+    """When the content was last changed, as ISO 8601."""
 
 
 class Icon(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -52,8 +54,11 @@ class Icon(msgspec.Struct, omit_defaults=True, rename="camel"):
 
     src: str
     mime_type: str | None = None
+    """MIME type, such as `image/png`."""
     sizes: list[str] | None = None
+    """Sizes in pixels, such as `48x48`, or `any`."""
     theme: Literal["light", "dark"] | None = None
+    """The theme of the user interface that it was made for."""
 
 
 class Text(msgspec.Struct, tag_field="type", tag="text", omit_defaults=True):
@@ -61,7 +66,9 @@ class Text(msgspec.Struct, tag_field="type", tag="text", omit_defaults=True):
 
     text: str
     annotations: Annotations | None = None
+    """Hints on how to use it."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -114,9 +121,12 @@ class Image(
     "image/png" if they are unknown."""
 
     data: bytes
+    """The picture."""
     mime_type: str = msgspec.field(name="mimeType", default_factory=str)
     annotations: Annotations | None = None
+    """Hints on how to use it."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, _BYTES):
@@ -132,9 +142,12 @@ class Audio(
     "audio/wav" if they are unknown."""
 
     data: bytes
+    """The sound."""
     mime_type: str = msgspec.field(name="mimeType", default_factory=str)
     annotations: Annotations | None = None
+    """Hints on how to use it."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, _BYTES):
@@ -153,24 +166,35 @@ class ResourceLink(
     """A block that names a resource, which the reader may fetch. `size` is in bytes."""
 
     uri: str
+    """URI of the resource."""
     name: str
+    """Name, unique in its list."""
     title: str | None = None
+    """Name for people."""
     description: str | None = None
+    """Text for people and models."""
     mime_type: str | None = None
+    """MIME type, such as `image/png`."""
     size: int | None = None
     annotations: Annotations | None = None
+    """Hints on how to use it."""
     icons: list[Icon] | None = None
+    """Pictures, in several sizes."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class ResourceContents(msgspec.Struct, omit_defaults=True, rename="camel"):
     """The contents of a resource: `text`, or bytes in `blob`."""
 
     uri: str
+    """URI of the contents."""
     text: str | None = None
     blob: bytes | None = None
     mime_type: str | None = None
+    """MIME type, such as `image/png`."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class EmbeddedResource(
@@ -180,7 +204,9 @@ class EmbeddedResource(
 
     resource: ResourceContents
     annotations: Annotations | None = None
+    """Hints on how to use it."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class Unknown(dict[str, Any]):
@@ -188,6 +214,7 @@ class Unknown(dict[str, Any]):
 
     @property
     def type(self) -> str:
+        """The type of the block, or "" if it has none."""
         return str(self.get("type", ""))
 
 
@@ -232,7 +259,9 @@ class PromptMessage(msgspec.Struct):
     """A message of a prompt: its speaker and one block."""
 
     role: Role
+    """Who speaks."""
     content: Block
+    """The block."""
 
 
 def _block(value: str | Block) -> Block:

@@ -47,6 +47,8 @@ def log_calls(
     """Logs the end of each call, with its time.
 
     Args:
+        level: The level of the lines.
+        clock: A clock for tests, in seconds.
         logger: default: the logger "segue.calls".
         arguments: True = the arguments are logged, too.
     """
@@ -74,6 +76,7 @@ def time_calls(
     """Measures each call, until its handler has ended.
 
     Args:
+        clock: A clock for tests, in seconds.
         report: gets the call, its time in seconds, and the exception with which it
             ended; None if it did not fail.
     """
@@ -108,6 +111,7 @@ def limit_rate(
     The error says when the caller may try again.
 
     Args:
+        clock: A clock for tests, in seconds.
         per_second: how many calls a caller may begin per second, over time.
         burst: how many calls a caller may begin at once; default: `per_second`, at
             least 1.
@@ -207,6 +211,7 @@ def retry(
     """Runs a handler again that failed before it sent a segment.
 
     Args:
+        sleep: A function for tests that waits a number of seconds.
         times: how often the handler runs again at most.
         on: the exceptions after which the handler runs again.
         delay: the time before the second run, in seconds. It doubles with each run.

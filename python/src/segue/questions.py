@@ -42,6 +42,7 @@ class ElicitRequest(msgspec.Struct, omit_defaults=True):
     url: str | None = None
     id: str | None = msgspec.field(name="elicitationId", default=None)
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class ElicitResult(msgspec.Struct, Generic[T], omit_defaults=True):
@@ -52,6 +53,7 @@ class ElicitResult(msgspec.Struct, Generic[T], omit_defaults=True):
 
     @property
     def accepted(self) -> bool:
+        """Whether the user has accepted."""
         return self.action == "accept"
 
 
@@ -59,10 +61,13 @@ class SampleMessage(msgspec.Struct):
     """A message of a conversation with a model. `text` joins the texts of the message."""
 
     role: Literal["user", "assistant"]
+    """Who speaks."""
     content: Any
+    """The blocks."""
 
     @property
     def text(self) -> str:
+        """The texts of all blocks, joined."""
         return _text_of(self.content)
 
 
@@ -70,16 +75,26 @@ class SampleRequest(msgspec.Struct, omit_defaults=True, rename="camel"):
     """A question to a model. `max_tokens` is the maximum length of the answer."""
 
     messages: list[SampleMessage]
+    """The conversation so far."""
     max_tokens: int
     system_prompt: str | None = None
+    """A system prompt for the model."""
     temperature: float | None = None
+    """The temperature for the model."""
     stop_sequences: list[str] | None = None
+    """Texts at which the model stops."""
     model_preferences: dict[str, Any] | None = None
+    """Which model the server would like."""
     include_context: str | None = None
+    """Which context the client adds."""
     tools: list[dict[str, Any]] | None = None
+    """Tools that the model may use."""
     tool_choice: dict[str, Any] | None = None
+    """Whether the model must use a tool."""
     metadata: dict[str, Any] | None = None
+    """Data for the provider of the model."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -100,6 +115,7 @@ class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
 
     @property
     def text(self) -> str:
+        """The texts of all blocks, joined."""
         return _text_of(self.content)
 
     @classmethod
@@ -119,7 +135,9 @@ class Root(msgspec.Struct, omit_defaults=True):
     """A root: a directory or file that the client works in, as a `file://` URI."""
 
     uri: str
+    """A `file://` URI."""
     name: str | None = None
+    """Name for people."""
 
 
 def _text_of(content: Any) -> str:

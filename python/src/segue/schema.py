@@ -57,6 +57,7 @@ class Header:
     """
 
     name: str
+    """Name of the header."""
 
 
 # ---- pydantic, if a type needs it (readers.py)

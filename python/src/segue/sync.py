@@ -532,7 +532,13 @@ class _Resumed(Task):
 
 def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> _Resumed:
     """Connects and resumes a request of an earlier connection or process. See
-    `segue.resume`."""
+    `segue.resume`.
+
+    Args:
+        token: The token of the request.
+        target: The server: a URL, a command or a `Server`.
+        options: Those of `connect`.
+    """
 
     async def work() -> tuple[client.Task, client.Session]:
         session = await open_session(target, options)

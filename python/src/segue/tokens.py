@@ -139,6 +139,14 @@ class TokenFile:
     ) -> SavedTask:
         """Saves a task under a new id.
 
+        Args:
+            target: The URL or the command of the server.
+            tool: Name of the tool.
+            token: The token, a secret.
+            task_id: Id of the task.
+            era: The era of the protocol in which the task was made.
+            status: The state of the task.
+
         Returns:
             The saved task, with its id.
 
@@ -178,6 +186,12 @@ class TokenFile:
         status: str | None = None,
     ) -> SavedTask:
         """Updates a saved task. A value of None stays unchanged.
+
+        Args:
+            name: The name of the saved task.
+            token: The new token.
+            task_id: The new id of the task.
+            status: The new state.
 
         Raises:
             KeyError: There is no such task.

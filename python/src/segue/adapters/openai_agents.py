@@ -29,7 +29,11 @@ async def tools(
 ) -> list[FunctionTool]:
     """Returns the tools of the server. `on_segment`, plain or async, gets the name of the
     tool and each segment. With `tokens`, a call with the id of a kept token continues
-    that call."""
+    that call.
+
+    Args:
+        session: The session whose tools are wanted.
+    """
 
     def made(tool: Any) -> FunctionTool:
         async def run(context: ToolContext[Any], arguments: str) -> Any:

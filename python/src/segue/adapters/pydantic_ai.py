@@ -26,7 +26,11 @@ async def tools(
 ) -> list[Tool[Any]]:
     """Returns the tools of the server. `on_segment`, plain or async, gets the name of the
     tool and each segment. With `tokens`, a call with the id of a kept token continues
-    that call."""
+    that call.
+
+    Args:
+        session: The session whose tools are wanted.
+    """
 
     def made(tool: Any) -> Tool[Any]:
         async def run(context: RunContext[Any], /, **arguments: Any) -> Any:

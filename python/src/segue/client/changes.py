@@ -42,7 +42,9 @@ class Change(msgspec.Struct, frozen=True):
     """One change: of the list of tools, resources or prompts, or of one resource."""
 
     kind: Kind
+    """What changed: a resource or one of the lists."""
     uri: str | None = None
+    """URI of the resource, or None."""
 
 
 def read_change(method: str, params: dict[str, Any]) -> Change | None:

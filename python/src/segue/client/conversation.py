@@ -56,6 +56,7 @@ class LogMessage(msgspec.Struct, frozen=True):
     level: str = "info"
     data: Any = None
     logger: str | None = None
+    """Name of the logger of the server."""
 
 
 class Reconnect(msgspec.Struct, frozen=True):

@@ -48,9 +48,13 @@ class Tool(_Item, frozen=True):
     """A tool, as in the answer to `tools/list`."""
 
     input_schema: dict[str, Any] = {}
+    """JSON Schema of the arguments."""
     output_schema: dict[str, Any] | None = None
+    """JSON Schema of the structured result."""
     annotations: dict[str, Any] | None = None
+    """What the tool does to its surroundings."""
     execution: dict[str, Any] | None = None
+    """Whether calls may become tasks."""
 
     @property
     def label(self) -> str:
@@ -63,9 +67,12 @@ class Resource(_Item, frozen=True):
     """A resource, as in the answer to `resources/list`. `size` is in bytes."""
 
     uri: str
+    """URI of the resource."""
     mime_type: str | None = None
+    """MIME type, such as `image/png`."""
     size: int | None = None
     annotations: dict[str, Any] | None = None
+    """Hints on how to use it."""
 
 
 class ResourceTemplate(_Item, frozen=True):
@@ -73,7 +80,9 @@ class ResourceTemplate(_Item, frozen=True):
 
     uri_template: str
     mime_type: str | None = None
+    """MIME type, such as `image/png`."""
     annotations: dict[str, Any] | None = None
+    """Hints on how to use it."""
 
 
 class PromptArgument(
@@ -82,15 +91,20 @@ class PromptArgument(
     """An argument of a prompt. Its value is a string."""
 
     name: str
+    """Name, unique in its list."""
     title: str | None = None
+    """Name for people."""
     description: str | None = None
+    """Text for people and models."""
     required: bool = False
+    """Whether the argument must be given."""
 
 
 class Prompt(_Item, frozen=True):
     """A prompt, as in the answer to `prompts/list`."""
 
     arguments: list[PromptArgument] = []
+    """The arguments that the prompt takes."""
 
 
 class ReadResult(
@@ -99,9 +113,12 @@ class ReadResult(
     """The answer to `resources/read`, which stays fresh for `ttl_ms` milliseconds."""
 
     contents: list[ResourceContents]
+    """The contents, one for each part."""
     ttl_ms: int | None = None
     cache_scope: str | None = None
+    """For whom the contents may be cached."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
     @property
     def text(self) -> str:
@@ -121,8 +138,11 @@ class PromptResult(msgspec.Struct, omit_defaults=True, frozen=True, kw_only=True
     """The answer to `prompts/get`."""
 
     messages: list[PromptMessage]
+    """The messages, in their order."""
     description: str | None = None
+    """What the prompt is for."""
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    """Additional data (`_meta`)."""
 
 
 class Completion(
@@ -132,7 +152,9 @@ class Completion(
 
     values: list[str]
     total: int | None = None
+    """How many values there are in all, if the server says so."""
     has_more: bool = False
+    """Whether there are more values than these."""
 
 
 class ToolsPage(msgspec.Struct, rename="camel"):

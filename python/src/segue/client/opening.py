@@ -450,6 +450,11 @@ def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> 
     The session is closed at the end of `async with`. A task that is still running
     continues on the server. The token chooses `era`, unless the options have it: a task
     of 2025-11-25 can only be resumed by that revision.
+
+    Args:
+        token: The token of the request.
+        target: The server: a URL, a command or a `Server`.
+        options: Those of `connect`.
     """
     return Resuming(token, target, options)
 

@@ -21,9 +21,13 @@ class Implementation(
     name: str = ""
     version: str = ""
     title: str | None = None
+    """Name for people."""
     description: str | None = None
+    """Text about the program."""
     website_url: str | None = None
+    """URL of its web page."""
     icons: list[Icon] | None = None
+    """Pictures, in several sizes."""
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,6 +110,11 @@ class Answers:
     async def answer(self, key: str, method: str, params: bytes) -> bytes:
         """Answers a question. Returns the answer as JSON.
 
+        Args:
+            key: The key of the question within its call.
+            method: The method, such as "elicitation/create".
+            params: The params of the question, as JSON.
+
         Raises:
             Refused: The callback refused the question, or there is no callback for it.
             Exception: The callback failed.

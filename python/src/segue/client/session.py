@@ -87,6 +87,10 @@ class Session(Calls):
     ) -> items.ReadResult:
         """Reads a resource.
 
+        Args:
+            uri: URI of the resource.
+            meta: Members of `_meta`.
+
         Raises:
             RemoteError: The resource does not exist (-32002) or cannot be read.
         """
@@ -108,6 +112,8 @@ class Session(Calls):
         so 4 is sent as "4".
 
         Args:
+            name: Name of the prompt.
+            meta: Members of `_meta`.
             arguments: Further arguments, for names that cannot be keywords.
 
         Raises:
@@ -195,6 +201,10 @@ class Session(Calls):
         """Sends a notification, for example `notifications/roots/list_changed`.
 
         The server may miss it when the connection breaks.
+
+        Args:
+            method: The method.
+            params: The params, a JSON object.
 
         Raises:
             StateError: The connection is lost at present.

@@ -45,7 +45,9 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     message: str | None = None
     created_at: str | None = None
+    """When the task was made."""
     updated_at: str | None = None
+    """When the task last changed."""
     ttl_ms: int | None = None
     poll_ms: int | None = None
     raw: dict[str, Any] = {}

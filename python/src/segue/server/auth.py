@@ -101,13 +101,17 @@ class BearerAuth:
     scopes_supported: Sequence[str] = ()
     implied_scopes: Mapping[str, Sequence[str]] | None = None
     resource_name: str | None = None
+    """Name of this server for people, in its metadata."""
     documentation: str | None = None
+    """URL of documentation, in its metadata."""
     algorithms: Sequence[str] = ()
     jwks: str | None = None
     jwks_file: str | None = None
     jwks_url: str | None = None
     ca_file: str | None = None
+    """PEM file of certificates to trust when keys are fetched."""
     leeway: float | None = None
+    """How much clocks may differ, in seconds."""
     check_timeout: float | None = None
     options: _segue.BearerOptions | None = None
 
@@ -120,6 +124,7 @@ class BearerAuth:
             )
 
     def bearer_options(self) -> _segue.BearerOptions:
+        """Returns the options of the library."""
         implied = self.implied_scopes or {}
         lines = [" ".join([scope, *others]) for scope, others in implied.items()]
         made: dict[str, Any] = {

@@ -32,6 +32,12 @@ class Complete:
         self.source = source if callable(source) else [str(one) for one in source]
 
     async def suggest(self, typed: str, others: dict[str, str]) -> list[str]:
+        """Returns the values that fit what was typed.
+
+        Args:
+            typed: What the user has typed.
+            others: The other arguments that are known already.
+        """
         if not callable(self.source):
             begin = typed.casefold()
             return [one for one in self.source if one.casefold().startswith(begin)]

@@ -246,6 +246,7 @@ class Context:
         sent; the last one arrives before the answer.
 
         Args:
+            message: What is being done.
             progress: the amount of work that is done. Each report must have a larger
                 amount than the report before.
             total: the amount of the whole work; None = unknown.
@@ -371,7 +372,12 @@ class Context:
 
     async def set_field(self, name: str, value: Any) -> None:
         """Sets another member of the result, such as "structuredContent" of a tool,
-        "description" of a prompt, or "ttlMs" of a resource that is read."""
+        "description" of a prompt, or "ttlMs" of a resource that is read.
+
+        Args:
+            name: The member of the result.
+            value: Its value, any JSON.
+        """
         raw = schema.encode(value)
         await self._room.take(lambda: _segue.call_set_field(self._call, name, raw))
 
@@ -404,6 +410,7 @@ class Context:
         """Asks the client any question and returns its answer, decoded.
 
         Args:
+            params: Its params, as a JSON object.
             method: the method, such as "elicitation/create".
             key: the name of the question. A later run of the task that asks with the same
                 key gets the stored answer.
@@ -459,7 +466,12 @@ class Context:
     ) -> ElicitResult[Any]:
         """Asks the user as `ask` does, and returns a refusal as `action` instead of
         raising. If `type` is a JSON Schema, the answer is a dict. With None the form has
-        no fields, `[["a", "b"]]` is a choice of several strings."""
+        no fields, `[["a", "b"]]` is a choice of several strings.
+
+        Args:
+            message: The text for the user.
+            key: A name for the question that stays the same when the tool runs again.
+        """
         form, params = _form(message, type)
         return _elicited(await self._ask(forms.ELICIT, params, key), form)
 
@@ -468,6 +480,12 @@ class Context:
     ) -> ElicitResult[None]:
         """Sends the user to a URL, where the user enters data that must not pass through
         the client.
+
+        Args:
+            message: The text for the user.
+            url: The page to open.
+            elicitation_id: The id by which the page is known.
+            key: A name for the question that stays the same when the tool runs again.
         """
         params = forms.url_params(message, url, elicitation_id)
         return _elicited(await self._ask(forms.ELICIT, params, key), None)
@@ -478,6 +496,8 @@ class Context:
         """Asks the client's model.
 
         Args:
+            max_tokens: The longest answer of the model, in tokens.
+            key: A name for the question that stays the same when the tool runs again.
             messages: a string (a message of the user), a `PromptMessage`, or a list of
                 these.
             options: other members of the request, with the protocol's names:

@@ -208,6 +208,7 @@ async def _on_thread(
 
 
 Middleware = Callable[[Call, Proceed], Awaitable[Any]]
+"""An async function around calls: it gets the call, and a function that goes on."""
 
 
 def _shown(function: Any) -> str:

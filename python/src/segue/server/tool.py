@@ -33,10 +33,15 @@ class ToolAnnotations(msgspec.Struct, omit_defaults=True, rename="camel", kw_onl
     the hints."""
 
     title: str | None = None
+    """Name for people."""
     read_only_hint: bool | None = None
+    """True: the tool changes nothing."""
     destructive_hint: bool | None = None
+    """True: the tool may delete or overwrite."""
     idempotent_hint: bool | None = None
+    """True: a second call with the same arguments changes nothing more."""
     open_world_hint: bool | None = None
+    """True: the tool deals with things outside, such as the web."""
 
 
 def seconds(value: float | None) -> int | None:

@@ -1,0 +1,46 @@
+"""What the reference of the site says by hand is complete: each status and each reason has
+its cause and cure (core/docs/site/make/errors.json), and each key that the library puts on
+the wire has its meaning (core/docs/site/make/wire.json)."""
+
+import json
+import re
+
+import lint
+
+ERRORS = "core/docs/site/make/errors.json"
+WIRE = "core/docs/site/make/wire.json"
+REASON = re.compile(r'^SGI_REASON\(SEGUE_\w+, "(\w+)"', re.M)
+KEY = re.compile(r'"((?:dev\.segue|io\.modelcontextprotocol)/[A-Za-z-]+)(?:\\?")')
+# Names that are no keys of messages: domains of sealed texts, and names in stores.
+INSIDE = {"dev.segue/mailbox", "dev.segue/relay", "dev.segue/seal-key"}
+
+
+def differences(where, have, want):
+    return ([f"{where}: says nothing of {name}" for name in sorted(want - have)] +
+            [f"{where}: there is no {name}" for name in sorted(have - want)])
+
+
+def keys_in_code():
+    text = "".join(lint.read(path) for path in lint.files("core/**/*.[ch]"))
+    return set(KEY.findall(text)) - INSIDE
+
+
+def main():
+    lint.expect(differences("x", {"a"}, {"b"}), "a difference was let pass")
+    lint.expect(KEY.findall('"dev.segue/a" \\"dev.segue/b\\"'), "keys are not found")
+    told = json.loads(lint.read(ERRORS))
+    statuses = set(lint.error_table()) - {"SEGUE_OK"}
+    findings = differences(ERRORS, set(told["statuses"]), statuses)
+    reasons = set(REASON.findall(lint.read("core/api/reasons.def")))
+    findings += differences(ERRORS, set(told["reasons"]), reasons)
+    findings += [f"{ERRORS}: {name}: not a cause and a cure"
+                 for name, pair in told["statuses"].items()
+                 if len(pair) != 2 or not all(one.endswith(".") for one in pair)]
+    tables = json.loads(lint.read(WIRE))["tables"]
+    keys = {row[0] for name, rows in tables.items() if name != "Headers of HTTP"
+            for row in rows}
+    findings += differences(WIRE, keys, keys_in_code())
+    lint.finish(findings, f"{len(statuses) + len(reasons) + len(keys)} entries")
+
+
+main()
