@@ -35,7 +35,7 @@ CALLBACK = re.compile(r"\bsegue_\w+_fn \w+$")
 
 def file_of(place):
     """Returns the file of a module, given its path without a suffix."""
-    for path in (place / "__init__.py", place.with_suffix(".py"), place.with_suffix(".pyi")):
+    for path in (place / "__init__.py", *map(place.with_suffix, (".py", ".pyi"))):
         if path.exists():
             return path
     sys.exit(f"no module {place}")
@@ -52,8 +52,8 @@ def find(path, name):
     """Returns (file, body, node) of a name: its last definition, also in the module from
     which it is imported."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    own = [node for node in body
-           if isinstance(node, (ast.ClassDef, *FUNCTION, *VALUE)) and name_of(node) == name]
+    kinds = (ast.ClassDef, *FUNCTION, *VALUE)
+    own = [node for node in body if isinstance(node, kinds) and name_of(node) == name]
     if own:
         return path, body, own[-1]
     for node in body:
@@ -109,10 +109,9 @@ def check_python(name, body, node, is_twin=False):
             yield f"{name}({one})", "not named in the docstring"
         return
     for member in node.body:
-        whole = f"{name}.{name_of(member)}" if hasattr(member, "lineno") and isinstance(
-            member, (*FUNCTION, *VALUE)) else ""
-        if not whole or is_internal(member):
+        if not isinstance(member, (*FUNCTION, *VALUE)) or is_internal(member):
             continue
+        whole = f"{name}.{name_of(member)}"
         if isinstance(member, ast.AnnAssign):
             is_told = has_text_below(node.body, member) or named(name_of(member), text)
             yield whole, "" if is_told else "no text below it"
@@ -146,7 +145,7 @@ def python():
 # ---- C ----
 
 def is_explained(name, members, code):
-    """Returns whether the head of segue.h, or the type of a callback, explains a member."""
+    """Returns whether the head of segue.h or the type of a callback explains a member."""
     stem = re.sub(r"_(?:len|count)$|s?_(?:len|count)$", "", name)
     if name in c_members.PLAIN:
         return True
@@ -196,7 +195,8 @@ def self_check():
     lint.expect(not of('class x:\n    "X: a."\n    a: int\n    b: int\n    "B."\n'), "good")
 
     def of_c(code, *comment):
-        return [one for one, wrong in check_item(c_header.Item(list(comment), code)) if wrong]
+        item = c_header.Item(list(comment), code)
+        return [one for one, wrong in check_item(item) if wrong]
 
     lint.expect(of_c("typedef struct segue_x segue_x;") == ["segue_x"], "a type")
     lint.expect(of_c("enum segue_x {\n    SEGUE_A = 1, /* a */\n    SEGUE_B = 2\n};", "X.")
