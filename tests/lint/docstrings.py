@@ -192,17 +192,18 @@ def self_check():
     lint.expect(of('def x(a, b):\n    "Does a."') == ["x(b)"], "a parameter")
     lint.expect(of('class x:\n    "X."\n    a: int\n    def f(self): ...') ==
                 ["x.a", "x.f"], "members were let pass")
-    lint.expect(not of('class x:\n    "X: a."\n    a: int\n    b: int\n    "B."\n'), "good")
+    good = 'class x:\n    "X: a."\n    a: int\n    b: int\n    "B."\n'
+    lint.expect(not of(good), "a good class is refused")
 
     def of_c(code, *comment):
         item = c_header.Item(list(comment), code)
         return [one for one, wrong in check_item(item) if wrong]
 
     lint.expect(of_c("typedef struct segue_x segue_x;") == ["segue_x"], "a type")
-    lint.expect(of_c("enum segue_x {\n    SEGUE_A = 1, /* a */\n    SEGUE_B = 2\n};", "X.")
-                == ["segue_x.SEGUE_B"], "a constant")
-    good = ("typedef struct segue_x {\n    size_t struct_size;\n    const char *text; /* t */"
-            "\n    size_t text_len;\n    segue_x_fn on_x;\n} segue_x;")
+    wrong = "enum segue_x {\n    SEGUE_A = 1, /* a */\n    SEGUE_B = 2\n};"
+    lint.expect(of_c(wrong, "X.") == ["segue_x.SEGUE_B"], "a constant was let pass")
+    good = ("typedef struct segue_x {\n    size_t struct_size;\n"
+            "    const char *text; /* t */\n    size_t text_len;\n    segue_x_fn on_x;\n} segue_x;")
     lint.expect(not of_c(good), f"a good struct is refused: {of_c(good)}")
 
 

@@ -1,6 +1,7 @@
-"""What the reference of the site says by hand is complete: each status and each reason has
-its cause and cure (core/docs/site/make/errors.json), and each key that the library puts on
-the wire has its meaning (core/docs/site/make/wire.json)."""
+"""What the reference of the site says by hand is complete.
+
+Each status and each reason has its cause and cure (core/docs/site/make/errors.json). Each
+key that the library puts on the wire has its meaning (core/docs/site/make/wire.json)."""
 
 import json
 import re
