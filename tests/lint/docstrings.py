@@ -203,7 +203,8 @@ def self_check():
     wrong = "enum segue_x {\n    SEGUE_A = 1, /* a */\n    SEGUE_B = 2\n};"
     lint.expect(of_c(wrong, "X.") == ["segue_x.SEGUE_B"], "a constant was let pass")
     good = ("typedef struct segue_x {\n    size_t struct_size;\n"
-            "    const char *text; /* t */\n    size_t text_len;\n    segue_x_fn on_x;\n} segue_x;")
+            "    const char *text; /* t */\n    size_t text_len;\n"
+            "    segue_x_fn on_x;\n} segue_x;")
     lint.expect(not of_c(good), f"a good struct is refused: {of_c(good)}")
 
 

@@ -639,10 +639,9 @@ static void a_scan_has_turns(void **state)
         assert_int_equal(sgi_store_scan_turn(store, &place, take_scanned, &s), SEGUE_OK);
         /* operations come and go between the turns */
         must_create_of(store, 600 + turns, 7, 2000);
+        segue_store_write gone = test_write_simple(SEGUE_STORE_DELETE, 599 + turns);
         if (turns++)
-            assert_int_equal(
-                test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 598 + turns)),
-                SEGUE_OK);
+            assert_int_equal(test_commit_one(store, gone), SEGUE_OK);
     } while (place);
     sgi_thresholds = usual;
     for (uint32_t n = 0; n < 600; n++)
