@@ -59,7 +59,7 @@ function nativeFiles() {
 }
 
 function checkLibraries(directory) {
-    const files = ["segue.node", "libsegue.so.0.1", "segue-proxy", "segue-proxy-guard"];
+    const files = ["segue.node", "libsegue.so.0.2", "segue-proxy", "segue-proxy-guard"];
     for (const file of files) {
         const arguments_ = [path.join(directory, file)];
         const said = spawnSync("ldd", arguments_, { encoding: "utf8" });
