@@ -34,7 +34,7 @@ def copy_package(directory: Path, wants: dict[bytes, bytes]) -> None:
     for old, new in wants.items():
         assert len(old) == len(new) and library.count(old) == 1
         library = library.replace(old, new)
-    (directory / "segue" / "libsegue.so.0.2").write_bytes(library)
+    (directory / "segue" / loaded("libsegue.so").name).write_bytes(library)
 
 
 def run_import(directory: Path) -> str:
