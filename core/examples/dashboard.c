@@ -1,6 +1,6 @@
-/* What an operator sees of a server: its metrics for Prometheus at /metrics, and its tasks
- * as a web page at /board. The program uses the server over HTTP and prints a table of
- * the metrics. core/docs/recipes has a dashboard for Grafana and alerts for the same
+/* What an operator sees of a server: its metrics for Prometheus at /metrics, and its
+ * tasks as a web page at /board. The program uses the server over HTTP and prints a table
+ * of the metrics. core/docs/recipes has a dashboard for Grafana and alerts for the same
  * metrics.
  *
  *   dashboard          calls the server, prints the table, ends
