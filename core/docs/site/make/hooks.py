@@ -97,5 +97,10 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
     return html
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Names the dialog of the search, which the theme does not."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
+
+
 def on_post_build(config: MkDocsConfig) -> None:
     plain.write(Path(config.site_dir), config, site.markdown)

@@ -23,7 +23,7 @@ from typing import Any
 
 MARK = re.compile(r"^<!-- timeline ([\w-]+) -->$", re.M)
 DATA = Path(__file__).with_name("timelines.json")
-WIDTH, STEP, TOP, MARGIN = 620, 44, 64, 92
+WIDTH, STEP, TOP, MARGIN = 520, 42, 64, 84
 CHARACTER = 6.6  # width of a character of a label
 LINE = 15  # height of a line of a label
 SIGNS = {"cut": "✂", "killed": "✕", "store": "▤", "done": "✓"}
