@@ -1,6 +1,7 @@
 #include "base/timer.h"
 
 #define SPILLED SIZE_MAX
+#define CHILDREN 4 /* of a place in the heap: the four fill a line of the cache */
 
 void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem)
 {
@@ -10,43 +11,64 @@ void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem)
 void sgi_timers_free(sgi_timers *timers)
 {
     for (size_t i = 0; i < timers->count; i++)
-        timers->heap[i]->slot = 0;
+        timers->heap[i].timer->slot = 0;
     for (; timers->spilled; timers->spilled = timers->spilled->next)
         timers->spilled->slot = 0;
     sgi_free(timers->mem, timers->heap, timers->cap * sizeof *timers->heap);
     sgi_timers_init(timers, timers->mem);
 }
 
-static void place(sgi_timers *timers, size_t i, sgi_timer *timer)
+static void place(sgi_timers *timers, size_t i, sgi_timer_place what)
 {
-    timers->heap[i] = timer;
-    timer->slot = i + 1;
+    timers->heap[i] = what;
+    what.timer->slot = i + 1;
 }
 
 static void sift_up(sgi_timers *timers, size_t i)
 {
-    sgi_timer *timer = timers->heap[i];
-    for (; i > 0 && timers->heap[(i - 1) / 2]->at_ms > timer->at_ms; i = (i - 1) / 2)
-        place(timers, i, timers->heap[(i - 1) / 2]);
-    place(timers, i, timer);
+    sgi_timer_place what = timers->heap[i];
+    for (size_t above; i > 0; i = above) {
+        above = (i - 1) / CHILDREN;
+        if (timers->heap[above].at_ms <= what.at_ms)
+            break;
+        place(timers, i, timers->heap[above]);
+    }
+    place(timers, i, what);
+}
+
+/* Returns the earliest child of a place; 0 = it has none. */
+static size_t earliest_child(const sgi_timers *timers, size_t i)
+{
+    size_t first = i * CHILDREN + 1;
+    if (first >= timers->count)
+        return 0;
+    size_t end = first + CHILDREN < timers->count ? first + CHILDREN : timers->count;
+    size_t earliest = first;
+    for (size_t child = first + 1; child < end; child++)
+        if (timers->heap[child].at_ms < timers->heap[earliest].at_ms)
+            earliest = child;
+    return earliest;
 }
 
 static void sift_down(sgi_timers *timers, size_t i)
 {
-    sgi_timer *timer = timers->heap[i];
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child >= timers->count)
-            break;
-        if (child + 1 < timers->count &&
-            timers->heap[child + 1]->at_ms < timers->heap[child]->at_ms)
-            child++;
-        if (timers->heap[child]->at_ms >= timer->at_ms)
-            break;
+    sgi_timer_place what = timers->heap[i];
+    size_t child;
+    while ((child = earliest_child(timers, i)) &&
+           timers->heap[child].at_ms < what.at_ms) {
         place(timers, i, timers->heap[child]);
         i = child;
     }
-    place(timers, i, timer);
+    place(timers, i, what);
+}
+
+/* Moves a timer up or down to its place. */
+static void sift(sgi_timers *timers, size_t i)
+{
+    if (i > 0 && timers->heap[(i - 1) / CHILDREN].at_ms > timers->heap[i].at_ms)
+        sift_up(timers, i);
+    else
+        sift_down(timers, i);
 }
 
 static bool make_room(sgi_timers *timers)
@@ -54,8 +76,8 @@ static bool make_room(sgi_timers *timers)
     if (timers->count < timers->cap)
         return true;
     size_t cap = timers->cap ? timers->cap * 2 : 16;
-    sgi_timer **heap = sgi_realloc(timers->mem, timers->heap, timers->cap * sizeof *heap,
-                                   cap * sizeof *heap);
+    sgi_timer_place *heap = sgi_realloc(timers->mem, timers->heap,
+                                        timers->cap * sizeof *heap, cap * sizeof *heap);
     if (!heap)
         return false;
     timers->heap = heap;
@@ -66,24 +88,14 @@ static bool make_room(sgi_timers *timers)
 bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn)
 {
     timer->fn = fn;
-    if (timer->slot == SPILLED) {
-        timer->at_ms = at_ms;
-        return true;
-    }
-    if (!timer->slot) {
-        if (!make_room(timers))
-            return false;
-        timer->at_ms = at_ms;
-        place(timers, timers->count++, timer);
-        sift_up(timers, timers->count - 1);
-        return true;
-    }
-    int64_t before = timer->at_ms;
+    if (!timer->slot && !make_room(timers))
+        return false;
     timer->at_ms = at_ms;
-    if (at_ms < before)
-        sift_up(timers, timer->slot - 1);
-    else
-        sift_down(timers, timer->slot - 1);
+    if (timer->slot == SPILLED)
+        return true;
+    sgi_timer_place what = {at_ms, timer};
+    place(timers, timer->slot ? timer->slot - 1 : timers->count++, what);
+    sift(timers, timer->slot - 1);
     return true;
 }
 
@@ -117,17 +129,16 @@ void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer)
     }
     size_t i = timer->slot - 1;
     timer->slot = 0;
-    sgi_timer *last = timers->heap[--timers->count];
-    if (last == timer)
+    sgi_timer_place last = timers->heap[--timers->count];
+    if (last.timer == timer)
         return;
     place(timers, i, last);
-    sift_up(timers, i);
-    sift_down(timers, last->slot - 1);
+    sift(timers, i);
 }
 
-static sgi_timer *first(const sgi_timers *timers)
+sgi_timer *sgi_timers_first(const sgi_timers *timers)
 {
-    sgi_timer *earliest = timers->count ? timers->heap[0] : NULL;
+    sgi_timer *earliest = timers->count ? timers->heap[0].timer : NULL;
     for (sgi_timer *timer = timers->spilled; timer; timer = timer->next)
         if (!earliest || timer->at_ms < earliest->at_ms)
             earliest = timer;
@@ -136,14 +147,14 @@ static sgi_timer *first(const sgi_timers *timers)
 
 int64_t sgi_timers_next_due_ms(const sgi_timers *timers)
 {
-    const sgi_timer *timer = first(timers);
+    const sgi_timer *timer = sgi_timers_first(timers);
     return timer ? timer->at_ms : INT64_MAX;
 }
 
 void sgi_timers_run_due(sgi_timers *timers, int64_t now)
 {
     sgi_timer *timer;
-    while ((timer = first(timers)) && timer->at_ms <= now) {
+    while ((timer = sgi_timers_first(timers)) && timer->at_ms <= now) {
         sgi_timer_clear(timers, timer);
         timer->fn(timer);
     }

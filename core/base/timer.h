@@ -1,7 +1,10 @@
-/* Deadlines in a binary heap. A timer is a member of the object that it belongs to. The
- * heap's array grows when a timer is set, so sgi_timer_set fails when out of memory.
+/* Deadlines in a heap. A timer is a member of the object that it belongs to. The heap's
+ * array grows when a timer is set, so sgi_timer_set fails when out of memory.
  * sgi_timer_must_set never fails. When the heap cannot grow, it puts the timer into a
- * linked list, which needs no memory but is slower to search. */
+ * linked list, which needs no memory but is slower to search.
+ *
+ * The array has the times beside the pointers, so that a search does not touch the
+ * objects of thousands of idle timers. */
 #ifndef SGI_TIMER_H
 #define SGI_TIMER_H
 
@@ -21,9 +24,14 @@ struct sgi_timer {
     sgi_timer *next;
 };
 
+typedef struct sgi_timer_place {
+    int64_t at_ms;
+    sgi_timer *timer;
+} sgi_timer_place;
+
 typedef struct sgi_timers {
     const sgi_mem *mem;
-    sgi_timer **heap;
+    sgi_timer_place *heap;
     size_t count;
     size_t cap;
     /* the list of the timers that did not fit into the heap when memory had run out */
@@ -39,6 +47,8 @@ bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_time
 void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
                         sgi_timer_fn fn);
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer);
+/* Returns the timer that is due next, or NULL when no timer is set. */
+sgi_timer *sgi_timers_first(const sgi_timers *timers);
 /* Returns the time at which the next timer is due, or INT64_MAX when no timer is set. */
 int64_t sgi_timers_next_due_ms(const sgi_timers *timers);
 /* Runs all timers that are due at `now`. */

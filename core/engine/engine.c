@@ -143,7 +143,7 @@ void sgi_engine_set_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms
     int64_t at = sgi_time_add(now, delay_ms);
     int64_t before = sgi_timers_next_due_ms(&engine->timers);
     sgi_timer_must_set(&engine->timers, timer, at, fn);
-    if (sgi_timers_next_due_ms(&engine->timers) < before)
+    if (at < before)
         engine->host.wake(engine->host.user);
 }
 

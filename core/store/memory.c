@@ -220,18 +220,17 @@ static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     sgi_memory_store *store = self;
-    int64_t next;
-    for (uint64_t rows = 0;
-         (next = sgi_timers_next_due_ms(&store->purges)) != INT64_MAX;) {
-        if (next > now_ms || rows >= PURGE_STEP)
-            break;
-        sgi_memory_operation *op =
-            SGI_OWNER(store->purges.heap[0], sgi_memory_operation, purge);
+    uint64_t rows = 0;
+    sgi_timer *next;
+    while ((next = sgi_timers_first(&store->purges)) && next->at_ms <= now_ms &&
+           rows < PURGE_STEP) {
+        sgi_memory_operation *op = SGI_OWNER(next, sgi_memory_operation, purge);
         rows += op->log.last_seq + 1;
         sgi_memory_op_delete(store, op);
         store->purged++;
     }
-    *next_ms = next < now_ms ? now_ms : next;
+    int64_t due_ms = sgi_timers_next_due_ms(&store->purges);
+    *next_ms = due_ms < now_ms ? now_ms : due_ms;
     return SEGUE_OK;
 }
 

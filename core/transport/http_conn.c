@@ -131,18 +131,6 @@ void sgi_http_conn_set_deadline(sgi_http_conn *conn, sgi_http_wait wait, int64_t
         set_timer(conn, ms);
 }
 
-/* Frees what only requests need, if the connection waits for its next request. Where a
- * listener has many connections, most of them are idle most of the time. */
-static void rest(sgi_http_conn *conn)
-{
-    if (conn->listener->acceptor.count <= SGI_THRESHOLD(ready_conns) ||
-        sgi_http1_has_begun(&conn->parser))
-        return;
-    sgi_http1_free(&conn->parser);
-    sgi_serve_free_spare_conn(conn->spare);
-    conn->spare = NULL;
-}
-
 /* Returns the rest of idle_drain_ms, for a listener that closes. */
 static int64_t lingering_ms(const sgi_http_conn *conn)
 {
@@ -164,7 +152,8 @@ static int64_t idle_ms(const sgi_http_conn *conn)
  * arrived is used up. */
 static void wait_for_input(sgi_http_conn *conn)
 {
-    rest(conn);
+    if (!sgi_http1_has_begun(&conn->parser) && !sgi_http_ready_mark(&conn->ready))
+        sgi_http_ready_add(conn);
     const segue_listen_options *options = &conn->listener->options;
     sgi_http_wait wait = !sgi_link_is_ready(conn->link)       ? SGI_HTTP_WAIT_HANDSHAKE
                          : conn->in_body                      ? SGI_HTTP_WAIT_BODY

@@ -72,6 +72,7 @@ struct sgi_http_conn {
     /* the endpoint that the last request asked; the first one until then */
     sgi_http_endpoint *endpoint;
     TAILQ_ENTRY(sgi_http_conn) in_listener;
+    sgi_http_ready ready;
     sgi_link *link; /* the byte stream; NULL = the stream has ended */
     /* what the application says about its exchange; NULL = the connection of a socket.
      * Not to be used when `link` is NULL */

@@ -343,6 +343,7 @@ static segue_listener *make(segue_runtime *rt, segue_server *server,
     listener->limits = (sgi_http1_limits){.max_head = (size_t)options->max_header_bytes,
                                           .max_body = sgi_engine_max_message(engine)};
     TAILQ_INIT(&listener->conns);
+    sgi_http_ready_init(&listener->ready);
     sgi_buf_init(&listener->room, mem);
     sgi_buf_init(&listener->text, mem);
     if (copy_texts(listener) && sgi_http_endpoint_make(listener, server, options->path))

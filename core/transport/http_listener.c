@@ -369,6 +369,7 @@ const sgi_carrier_ops sgi_http_listener_carrier_ops = {
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn)
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
+    sgi_http_ready_forget(conn);
     sgi_http_endpoint_leave(conn->endpoint);
     if (listener->by_hand)
         listener->exchanges--;

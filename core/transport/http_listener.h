@@ -16,6 +16,7 @@
 
 #include "transport/bearer.h"
 #include "transport/http_answer.h"
+#include "transport/http_ready.h"
 #include "transport/http_route.h"
 #include "transport/link.h"
 #include "transport/listen_socket.h"
@@ -84,6 +85,7 @@ struct segue_listener {
      * uses */
     sgi_buf text;
     TAILQ_HEAD(, sgi_http_conn) conns;
+    sgi_http_ready_list ready;
     sgi_timer deadline; /* fires when closing must be finished */
     /* the time until which idle connections of the closing listener stay open */
     int64_t idle_until_ms;

@@ -2,14 +2,21 @@
  * a proxy, which breaks every connection again and again, alternately with an end and
  * with a reset.
  *
- *   bench_cut [--cpu N] CUTS COMMAND...      the command is bench_http_server
+ *   bench_cut [--cpu N] CUTS COMMAND...         the command is bench_http_server
+ *   bench_cut [--cpu N] --bare CUTS COMMAND...  the command is bench_raw
  *
+ * --bare: the baseline, in blocking calls. It waits for the cut, connects, sends a
+ * request and reads the answer of a server that checks nothing.
  * The clock runs from the cut to the first segment over a new connection. Numbers are
  * checked: a missing or repeated one ends the program. The tool sends a segment every 100
  * microseconds, so one is always due. */
 #include <segue/segue.h>
 
+#include <stdbool.h>
+#include <sys/socket.h>
+
 #include "child.h"
+#include "http_line.h"
 #include "support/cutting_proxy.h"
 
 #define BETWEEN_CUTS 100 /* number of segments */
@@ -39,6 +46,32 @@ static void cut(cutter *c)
     if (!cutting_proxy_cut_all(c->proxy, how))
         bench_fail("there is nothing to cut");
 }
+
+/* ---- the baseline ---- */
+
+static void run_bare(cutter *c)
+{
+    char answer[HTTP_TEXT_SIZE];
+    http_text request;
+    int port = cutting_proxy_port(c->proxy);
+    http_write_request(&request, port, "ping", NULL, "", NULL);
+    int fd = http_connect(port);
+    http_send(fd, &request);
+    http_read_answer(fd, answer, sizeof answer);
+    while (c->cuts < c->wanted) {
+        cut(c);
+        if (recv(fd, answer, sizeof answer, 0) > 0)
+            bench_fail("a connection that was cut brings bytes");
+        close(fd);
+        fd = http_connect(port);
+        http_send(fd, &request);
+        http_read_answer(fd, answer, sizeof answer);
+        c->spent_ns[c->cuts++] = bench_now_ns() - c->cut_ns;
+    }
+    close(fd);
+}
+
+/* ---- the library ---- */
 
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
@@ -102,6 +135,14 @@ static void run(cutter *c)
             SEGUE_OK)
         bench_fail("the client cannot be made");
     segue_runtime_run(c->runtime);
+    if (c->cuts < c->wanted)
+        bench_fail("the session ended before its time");
+}
+
+static void end(cutter *c)
+{
+    segue_session_free(c->session);
+    segue_runtime_free(c->runtime);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -116,22 +157,23 @@ int main(int argc, char **argv)
     static cutter c;
     cutting_options options = {0};
     bench_pin(&argc, &argv);
+    bool bare = argc > 1 && strcmp(argv[1], "--bare") == 0;
+    argc -= bare;
+    argv += bare;
     c.wanted = (size_t)bench_number(argc, argv, 1, 0);
     if (argc < 3 || c.wanted < 1 || c.wanted > MAX_CUTS)
-        bench_fail("CUTS (1 to 10000) and a command");
+        bench_fail("[--bare] CUTS (1 to 10000) and a command");
     bench_child_start(&c.server, argv + 2);
     options.target_port = (uint16_t)c.server.port;
     if (!cutting_proxy_start(&options, &c.proxy))
         bench_fail("no proxy");
-    run(&c);
-    if (c.cuts < c.wanted)
-        bench_fail("the session ended before its time");
+    (bare ? run_bare : run)(&c);
     qsort(c.spent_ns, c.cuts, sizeof *c.spent_ns, compare_times);
     bench_say("resume_p50_ms", (double)c.spent_ns[c.cuts / 2] / 1e6);
     bench_say("resume_p99_ms", (double)c.spent_ns[c.cuts * 99 / 100] / 1e6);
-    segue_session_free(c.session);
+    if (!bare)
+        end(&c);
     cutting_proxy_stop(c.proxy);
-    segue_runtime_free(c.runtime);
     bench_child_end(&c.server);
     return 0;
 }

@@ -130,10 +130,22 @@ def read_answer(line):
     return body
 
 
-def echo_over_http(command, count, connections, how=""):
-    """Sends a call on each connection, reads all answers, and begins again."""
+def open_stream(server):
+    """Returns a connection with a stream that stays open and idle."""
+    line = server.connect()
+    server.call(line, "subscriptions/listen", "", body_of(
+        1, "subscriptions/listen", notifications={"toolsListChanged": True}))
+    got = line.recv(1 << 16)
+    check(b"text/event-stream" in got, got)
+    return line
+
+
+def echo_over_http(command, count, connections, how="", streams=0):
+    """Sends a call on each connection, reads all answers, and begins again. streams:
+    number of idle streams that are open beside them."""
     numbers = itertools.count(1)
     server = Listening(command)
+    idle = [open_stream(server) for _ in range(streams)]
     lines = [server.connect() for _ in range(connections)]
     for _ in range(count // connections):
         for line in lines:
@@ -142,6 +154,8 @@ def echo_over_http(command, count, connections, how=""):
             body = read_answer(line)
             check(b'"text":"The quick' in body, body)
     server.end()
+    for line in idle:
+        line.close()
 
 
 def stream_over_http(command, count, size):

@@ -20,6 +20,7 @@ TABLE = os.path.join(ROOT, "tests", "bench", "instructions.def")
 SEGMENT_BYTES = 150
 CALLS = (320, 1600)
 SEGMENTS = (2000, 12000)
+STREAMS = 400  # idle ones beside the calls: more than ready_conns
 
 
 def works(programs):
@@ -39,6 +40,8 @@ def works(programs):
             [*prefix, http], count, 64, "varied"), *CALLS),
         "http_echo_keyed": (lambda prefix, count: load.echo_over_http(
             [*prefix, http], count, 64, "keyed"), *CALLS),
+        "http_echo_beside": (lambda prefix, count: load.echo_over_http(
+            [*prefix, http], count, 16, streams=STREAMS), *CALLS),
         "stdio_echo": (lambda prefix, count: load.echo_in_pipes(
             [*prefix, pipes], count, 32), *CALLS),
         "http_segment": (lambda prefix, count: load.stream_over_http(

@@ -145,9 +145,9 @@ TRANSPORTS = {
     "custom": {"custom"},
     "spawn": {"spawn", "child", "stderr_relay"},
     "http_server": {
-        "http_listen", "http_listener", "http_conn", "http_serve", "http_send",
-        "http_answer", "http_route", "http_metrics", "http_board", "http_exchange",
-        "http_exchange_answer",
+        "http_listen", "http_listener", "http_ready", "http_conn", "http_serve",
+        "http_send", "http_answer", "http_route", "http_metrics", "http_board",
+        "http_exchange", "http_exchange_answer",
         "http_exchange_link", "http_exchange_state", "http_exchange_text",
         "link", "link_peer", "tls", "socket_guest",
         "listen_socket", "acceptor",

@@ -377,6 +377,7 @@ static void a_checkpoint_without_room_does_not_end_it(world *w)
     wire *c = world_connect(w, NULL);
     ask(c, "1");
     segue_call *task = held;
+    world_advance(w, 1); /* so that the first call becomes a task first */
     ask(c, "2");
     take_id(c, "1", id, sizeof id);
     assert_int_equal(segue_call_checkpoint(held, large, sizeof large, NULL),

@@ -17,7 +17,7 @@ static uint64_t add_timers(uint64_t hash, const sgi_engine *engine)
 {
     uint64_t sum = engine->timers.count; /* the order inside a heap has no meaning */
     for (size_t i = 0; i < engine->timers.count; i++)
-        sum += add(3, (uint64_t)engine->timers.heap[i]->at_ms);
+        sum += add(3, (uint64_t)engine->timers.heap[i].timer->at_ms);
     return add(hash, sum);
 }
 

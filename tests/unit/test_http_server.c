@@ -374,35 +374,93 @@ static void a_caller_leaves_while_it_is_asked_for(void **state)
 #ifdef SGI_KNOBS
 enum { CALLERS = 8 };
 
-/* Returns the bytes in use after each of several connections has made a call. */
+typedef struct idle_stage {
+    http_stage stage;
+    http_caller callers[CALLERS];
+    sgi_threshold_values usual;
+} idle_stage;
+
+static void ask_idle(idle_stage *s, int caller)
+{
+    http_reply reply;
+    http_caller_ask(&s->callers[caller], http_call("1", "greet", GREET), &reply);
+    assert_int_equal(reply.status, 200);
+    http_reply_free(&reply);
+}
+
+/* Makes two calls on each of several connections, so that each can be used again. */
+static void idle_begin(idle_stage *s, int32_t ready)
+{
+    *s = (idle_stage){.usual = sgi_thresholds};
+    sgi_thresholds.ready_conns = ready;
+    http_stage_begin(&s->stage);
+    for (int i = 0; i < CALLERS; i++)
+        http_caller_open(&s->stage, &s->callers[i]);
+    for (int i = 0; i < 2 * CALLERS; i++)
+        ask_idle(s, i % CALLERS);
+}
+
+static void idle_end(idle_stage *s)
+{
+    for (int i = 0; i < CALLERS; i++)
+        http_caller_close(&s->callers[i]);
+    http_stage_end(&s->stage);
+    sgi_thresholds = s->usual;
+}
+
 static size_t bytes_of_idle(int32_t ready)
 {
-    http_stage s = {.port = 0};
-    http_caller c[CALLERS];
-    http_reply reply;
-    sgi_threshold_values usual = sgi_thresholds;
-    sgi_thresholds.ready_conns = ready;
-    http_stage_begin(&s);
-    for (int i = 0; i < CALLERS; i++)
-        http_caller_open(&s, &c[i]);
-    for (int i = 0; i < 2 * CALLERS; i++) { /* each connection can be used again */
-        http_caller_ask(&c[i % CALLERS], http_call("1", "greet", GREET), &reply);
-        assert_int_equal(reply.status, 200);
-        http_reply_free(&reply);
-    }
-    size_t live = s.mem.live;
-    for (int i = 0; i < CALLERS; i++)
-        http_caller_close(&c[i]);
-    http_stage_end(&s);
-    sgi_thresholds = usual;
+    idle_stage s;
+    idle_begin(&s, ready);
+    size_t live = s.stage.mem.live;
+    idle_end(&s);
     return live;
 }
 
 static void many_idle_connections_need_less_memory(void **state)
 {
     (void)state;
-    size_t few = bytes_of_idle(CALLERS), many = bytes_of_idle(CALLERS - 1);
-    assert_true(few >= many + (size_t)CALLERS * 1024);
+    size_t all = bytes_of_idle(CALLERS), one = bytes_of_idle(1);
+    assert_true(all >= one + (size_t)(CALLERS - 1) * 1024);
+}
+
+/* Returns how often calls on one connection ask for memory, while the others are idle. */
+static size_t allocations_of_busy(int32_t ready)
+{
+    idle_stage s;
+    idle_begin(&s, ready);
+    ask_idle(&s, 0);
+    size_t before = s.stage.mem.calls;
+    for (int i = 0; i < 3; i++)
+        ask_idle(&s, 0);
+    size_t calls = s.stage.mem.calls - before;
+    idle_end(&s);
+    return calls;
+}
+
+static void a_busy_connection_beside_idle_ones_keeps_its_buffers(void **state)
+{
+    (void)state;
+    assert_int_equal(allocations_of_busy(1), allocations_of_busy(CALLERS));
+    assert_true(allocations_of_busy(0) > allocations_of_busy(1));
+}
+
+static void a_connection_that_is_used_again_outlasts_the_others(void **state)
+{
+    idle_stage s;
+    (void)state;
+    idle_begin(&s, 2);
+    for (int i = 0; i < CALLERS; i++) {
+        ask_idle(&s, 0);
+        ask_idle(&s, i);
+    }
+    size_t before = s.stage.mem.calls;
+    ask_idle(&s, 0);
+    size_t busy = s.stage.mem.calls - before;
+    before = s.stage.mem.calls;
+    ask_idle(&s, 1);
+    assert_true(s.stage.mem.calls - before > busy);
+    idle_end(&s);
 }
 #endif
 
@@ -462,6 +520,8 @@ int main(void)
         cmocka_unit_test(a_caller_leaves_while_it_is_asked_for),
 #ifdef SGI_KNOBS
         cmocka_unit_test(many_idle_connections_need_less_memory),
+        cmocka_unit_test(a_busy_connection_beside_idle_ones_keeps_its_buffers),
+        cmocka_unit_test(a_connection_that_is_used_again_outlasts_the_others),
 #endif
         cmocka_unit_test(a_browser_of_an_allowed_origin_may_call),
     };
