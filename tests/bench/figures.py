@@ -15,14 +15,18 @@ LIMIT_S = 120  # seconds for one run of one program
 
 
 class Plan:
-    """How long to measure: medians of at least five runs in either case."""
+    """How long to measure: medians of at least five runs, full or short. once: each program
+    runs once and as short as can be. That shows that it works, and measures nothing."""
+    most_rounds = None
 
-    def __init__(self, short):
+    def __init__(self, short=False, once=False):
+        short = short or once
         self.rounds = 5 if short else 7
-        self.run_ms = 250 if short else 1500
-        self.segments = 100000 if short else 400000
-        self.cuts = 50 if short else 200
-        self.parked = 20000 if short else 100000
+        self.run_ms = 100 if once else 250 if short else 1500
+        self.segments = 20000 if once else 100000 if short else 400000
+        self.cuts = 10 if once else 50 if short else 200
+        self.parked = 4000 if once else 20000 if short else 100000
+        Plan.most_rounds = 1 if once else None
 
 
 class Programs:
@@ -69,7 +73,7 @@ def run(command):
 def alternate(rounds, *runs):
     """Runs A B A B ...; returns the results of A, those of B, ..."""
     results = [[] for _ in runs]
-    for _ in range(rounds):
+    for _ in range(Plan.most_rounds or rounds):
         for one, into in zip(runs, results):
             into.append(one())
     return results
