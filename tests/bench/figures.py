@@ -15,8 +15,8 @@ LIMIT_S = 120  # seconds for one run of one program
 
 
 class Plan:
-    """How long to measure: medians of at least five runs, full or short. once: each program
-    runs once and as short as can be. That shows that it works, and measures nothing."""
+    """How long to measure: medians of at least five runs, full or short. once: each
+    program runs once and for a short time. That shows that it works, no more."""
     most_rounds = None
 
     def __init__(self, short=False, once=False):
