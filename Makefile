@@ -33,6 +33,11 @@ demo:
 demo-proxy:
 	@.ci/demo-proxy --minute $(or $(MINUTE),60)
 
+# The task board on streams, in a page with buttons that cut its connection and kill the
+# server. Prints the URL of the page.
+demo-board:
+	@.ci/demo-board
+
 # The Python package: a wheel in build/python/dist, and an environment that has it,
 # build/python/venv.
 python:
@@ -156,4 +161,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo demo-proxy python node packages packages-test deb deb-test release-check docs bench bench-peers fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo demo-proxy demo-board python node packages packages-test deb deb-test release-check docs bench bench-peers fuzz seeds soak interop next kill-matrix chaos simulate simulate-defects conformance lint format abi debug release setup clean

@@ -22,10 +22,22 @@ void sgi_board_drop_store(segue_store *store)
     (void)store;
 }
 
-bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
-                            const sgi_board_item *item, segue_store *store, sgi_str query,
-                            sgi_str body)
+struct sgi_summary_cache *sgi_board_cache_new(const sgi_mem *mem)
 {
+    (void)mem;
+    return NULL;
+}
+
+void sgi_board_cache_unref(struct sgi_summary_cache *cache)
+{
+    (void)cache;
+}
+
+bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
+                            const sgi_board_item *item, segue_store *store,
+                            struct sgi_summary_cache *cache, sgi_str query, sgi_str body)
+{
+    (void)cache;
     (void)request;
     (void)mem;
     (void)item;

@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "inspect/inspect.h"
 #include "inspect/rerun.h"
+#include "inspect/summary_cache.h"
 
 #define ID_SIZE ((size_t)512)   /* of a decoded task id; longer ones are not found */
 #define IDS_SIZE ((size_t)8192) /* of the decoded ids of one request */
@@ -106,6 +107,7 @@ static void begin(sgi_board_request *request, sgi_inspection *inspection)
 {
     sgi_inspection_begin(inspection, request->store, add_json, request);
     inspection->is_redacted = request->is_redacted;
+    inspection->cache = request->cache;
     inspection->only = sgi_board_principal(request);
 }
 
@@ -276,12 +278,24 @@ void sgi_board_drop_store(segue_store *store)
         sgi_store_unref(store);
 }
 
-bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
-                            const sgi_board_item *item, segue_store *store, sgi_str query,
-                            sgi_str body)
+sgi_summary_cache *sgi_board_cache_new(const sgi_mem *mem)
 {
-    *request = (sgi_board_request){.item = item, .store = store, .status = 200};
+    return sgi_summary_cache_new(mem);
+}
+
+void sgi_board_cache_unref(sgi_summary_cache *cache)
+{
+    sgi_summary_cache_unref(cache);
+}
+
+bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
+                            const sgi_board_item *item, segue_store *store,
+                            sgi_summary_cache *cache, sgi_str query, sgi_str body)
+{
+    *request =
+        (sgi_board_request){.item = item, .store = store, .cache = cache, .status = 200};
     sgi_board_keep_store(store);
+    sgi_summary_cache_ref(cache);
     sgi_buf_init(&request->query, mem);
     sgi_buf_init(&request->body, mem);
     sgi_buf_init(&request->json, mem);
@@ -299,6 +313,7 @@ static void drop_store(sgi_board_request *request)
 void sgi_board_request_free(sgi_board_request *request)
 {
     drop_store(request);
+    sgi_summary_cache_unref(request->cache);
     sgi_buf_free(&request->query);
     sgi_buf_free(&request->body);
     sgi_buf_free(&request->json);

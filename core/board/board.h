@@ -31,8 +31,9 @@ typedef struct sgi_board_item {
 /* A request about a store, and its answer. */
 struct sgi_board_request {
     const sgi_board_item *item;
-    segue_store *store; /* a counted reference */
-    sgi_buf query;      /* the query of the URL */
+    segue_store *store;              /* a counted reference */
+    struct sgi_summary_cache *cache; /* the same; may be NULL */
+    sgi_buf query;                   /* the query of the URL */
     sgi_buf body;
     /* the answer is about the operations of this principal, given by its digest, alone */
     bool is_personal;
@@ -51,11 +52,17 @@ const sgi_board_item *sgi_board_find(sgi_str name);
 void sgi_board_keep_store(segue_store *store);
 void sgi_board_drop_store(segue_store *store);
 
-/* Fills a request. Returns false when out of memory; the request is to be freed in either
- * case. Memory of the request comes from `mem`, which any thread may use. */
+/* What a listener keeps of its stores between requests; NULL when out of memory, which a
+ * request does without. Any thread may use mem. */
+struct sgi_summary_cache *sgi_board_cache_new(const sgi_mem *mem);
+void sgi_board_cache_unref(struct sgi_summary_cache *cache);
+
+/* Fills a request. Returns false when out of memory; the request is to be freed in
+ * either case. A lock of the caller protects the cache's count of references: requests are made
+ * and freed under it. Memory of the request comes from `mem`, which any thread may use. */
 bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
-                            const sgi_board_item *item, segue_store *store, sgi_str query,
-                            sgi_str body);
+                            const sgi_board_item *item, segue_store *store,
+                            struct sgi_summary_cache *cache, sgi_str query, sgi_str body);
 void sgi_board_request_free(sgi_board_request *request);
 /* Answers the request; drops its reference to the store. May block. Any thread may call
  * the function. */

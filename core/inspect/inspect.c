@@ -6,7 +6,7 @@
 #include "engine/conversation/sending.h"
 #include "engine/log/op.h"
 #include "inspect/places.h"
-#include "inspect/summary.h"
+#include "inspect/summary_cache.h"
 
 static int64_t wall_ms(void *user)
 {
@@ -132,49 +132,91 @@ sgi_json sgi_inspection_data(sgi_inspection *inspection, const segue_store_recor
 typedef struct folding {
     sgi_inspection *inspection;
     sgi_summary *summary;
+    uint64_t last;  /* number of the last entry that was read */
+    uint64_t until; /* the number of bytes at which other users of the store get a turn */
+    bool is_over;
 } folding;
 
 static int32_t fold_entry(void *user, const segue_store_entry *entry)
 {
     folding *f = user;
     sgi_summary_add(f->summary, f->inspection, entry);
-    return 0;
+    f->last = entry->seq;
+    f->is_over = f->summary->bytes < f->until;
+    return !f->is_over;
+}
+
+/* Adds the entries behind *last to a summary. */
+static segue_status fold(sgi_inspection *inspection, const segue_store_record *record,
+                         sgi_summary *summary, uint64_t *last)
+{
+    folding f = {.inspection = inspection, .summary = summary, .last = *last};
+    segue_status status = SEGUE_OK;
+    uint64_t before = summary->bytes;
+    while (status == SEGUE_OK && !f.is_over) {
+        f.until = summary->bytes + SGI_INSPECT_PAGE;
+        f.is_over = true;
+        status = sgi_store_read(inspection->store, record->id, f.last, fold_entry, &f);
+    }
+    *last = f.last;
+    inspection->folded += summary->bytes - before;
+    inspection->failed = inspection->failed || sgi_summary_has_failed(summary);
+    return status;
 }
 
 /* Makes the summary of an operation, which the caller frees. */
 static segue_status make_summary(sgi_inspection *inspection,
                                  const segue_store_record *record, sgi_summary *summary)
 {
-    folding f = {inspection, summary};
+    uint64_t last = 0;
     sgi_summary_init(summary, inspection->env.mem);
-    segue_status status =
-        sgi_store_read(inspection->store, record->id, 0, fold_entry, &f);
-    inspection->folded += summary->bytes;
-    inspection->failed = inspection->failed || sgi_summary_has_failed(summary);
-    return status;
+    return fold(inspection, record, summary, &last);
 }
 
 /* params: true = the summary has the parameters of the call, too. */
+static segue_status write_summary(sgi_inspection *inspection,
+                                  const segue_store_record *record, sgi_summary *summary,
+                                  segue_status status, bool params)
+{
+    sgi_jw w = sgi_jw_to(&inspection->json);
+    sgi_json data = sgi_inspection_data(inspection, record);
+    if (status == SEGUE_E_STORE_CORRUPT)
+        summary->unreadable = true;
+    else if (status != SEGUE_OK)
+        return status;
+    sgi_jw_open(&w, '{');
+    summary->is_redacted = inspection->is_redacted;
+    sgi_summary_write(summary, &w, record, data);
+    if (params && !inspection->is_redacted && sgi_json_get(data, "params").n)
+        sgi_jw_member_raw(&w, "params", sgi_json_get(data, "params"));
+    sgi_jw_close(&w, '}');
+    return sgi_inspection_pass(inspection);
+}
+
+static segue_status pass_cached(sgi_inspection *inspection,
+                                const segue_store_record *record,
+                                sgi_cached_summary *cached, bool params)
+{
+    segue_status status = fold(inspection, record, &cached->summary, &cached->last);
+    bool is_whole = status == SEGUE_OK && !inspection->failed;
+    status = write_summary(inspection, record, &cached->summary, status, params);
+    if (!is_whole)
+        sgi_cached_summary_reset(inspection->cache, cached);
+    return status;
+}
+
 static segue_status pass_summary(sgi_inspection *inspection,
                                  const segue_store_record *record, bool params)
 {
     sgi_summary summary;
-    sgi_jw w = sgi_jw_to(&inspection->json);
-    sgi_json data = sgi_inspection_data(inspection, record);
+    sgi_cached_summary *cached =
+        inspection->cache && record->ended == SEGUE_STORE_LIVE
+            ? sgi_summary_cache_find(inspection->cache, inspection->store, record->id)
+            : NULL;
+    if (cached)
+        return pass_cached(inspection, record, cached, params);
     segue_status status = make_summary(inspection, record, &summary);
-    if (status == SEGUE_E_STORE_CORRUPT) {
-        summary.unreadable = true;
-        status = SEGUE_OK;
-    }
-    if (status == SEGUE_OK) {
-        sgi_jw_open(&w, '{');
-        summary.is_redacted = inspection->is_redacted;
-        sgi_summary_write(&summary, &w, record, data);
-        if (params && !inspection->is_redacted && sgi_json_get(data, "params").n)
-            sgi_jw_member_raw(&w, "params", sgi_json_get(data, "params"));
-        sgi_jw_close(&w, '}');
-        status = sgi_inspection_pass(inspection);
-    }
+    status = write_summary(inspection, record, &summary, status, params);
     sgi_summary_free(&summary);
     return status;
 }

@@ -26,10 +26,11 @@ typedef struct sgi_inspection {
     void *user;
     /* the digest of the only principal whose operations are seen; NULL = all are */
     const uint8_t *only;
-    bool is_redacted; /* texts lack what clients and tools have said */
-    uint64_t folded;  /* number of bytes of entries that summaries have read */
-    bool stop;        /* the callback has asked for no more */
-    bool failed;      /* memory ran out, so a text may lack a part */
+    struct sgi_summary_cache *cache; /* NULL = each summary reads the whole log */
+    bool is_redacted;                /* texts lack what clients and tools have said */
+    uint64_t folded; /* number of bytes of entries that summaries have read */
+    bool stop;       /* the callback has asked for no more */
+    bool failed;     /* memory ran out, so a text may lack a part */
 } sgi_inspection;
 
 void sgi_inspection_begin(sgi_inspection *inspection, segue_store *store,

@@ -169,10 +169,11 @@ static bool queue(sgi_http_conn *conn, segue_store *store, bool is_personal)
     if (!job)
         return false;
     *job = (board_job){.job = {.run = run, .done = done}, .conn = conn, .mem = mem};
-    bool is_queued = sgi_board_request_init(&job->request, mem, conn->route.board, store,
-                                            conn->parser.head.query,
-                                            sgi_buf_str(&conn->parser.body)) &&
-                     sgi_runtime_help(listener->carrier.runtime, &job->job);
+    bool is_queued =
+        sgi_board_request_init(&job->request, mem, conn->route.board, store,
+                               listener->board_cache, conn->parser.head.query,
+                               sgi_buf_str(&conn->parser.body)) &&
+        sgi_runtime_help(listener->carrier.runtime, &job->job);
     job->request.is_personal = is_personal;
     if (is_personal)
         memcpy(job->request.principal, sgi_serve_principal_digest(conn->who),

@@ -336,6 +336,7 @@ static segue_listener *make(segue_runtime *rt, segue_server *server,
     STAILQ_INIT(&listener->endpoints);
     listener->options = *options;
     sgi_board_keep_store(options->board_store);
+    listener->board_cache = options->board_path ? sgi_board_cache_new(mem) : NULL;
     listener->trusted = options->unauthenticated_tasks != 0;
     listener->by_hand = by_hand;
     listener->policy.endpoint_at = endpoint_at;

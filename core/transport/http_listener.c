@@ -175,6 +175,7 @@ void sgi_http_listener_free_memory(segue_listener *listener)
     sgi_listen_close(&listener->socket);
     sgi_link_gate_free(listener->gate);
     sgi_board_drop_store(listener->options.board_store);
+    sgi_board_cache_unref(listener->board_cache);
     for (size_t i = 0; i < SGI_LISTEN_TEXTS; i++)
         sgi_text_free(mem, listener->texts[i]);
     sgi_text_free(mem, listener->url);

@@ -74,6 +74,7 @@ struct segue_listener {
     segue_listen_options options;
     char *texts[SGI_LISTEN_TEXTS];
     char *url;
+    struct sgi_summary_cache *board_cache; /* of the task board; may be NULL */
     sgi_http_policy policy;
     /* the gate that checks tokens; NULL = callers need no token */
     sgi_bearer_gate *bearer;

@@ -1,11 +1,13 @@
 /* The server under load over HTTP, as a user would write it: inline runtimes, public API,
  * all checks of heads on. Its tools are those of tools.h.
  *
- *   bench_http_server [--cpu N] [--runtimes N | --sqlite FILE PORT | --queue BYTES]
+ *   bench_http_server [--cpu N]
+ *       [--runtimes N | --sqlite FILE PORT | --queue BYTES | --board PORT]
  *
  * It prints its port, and on a second line the time in ns (CLOCK_MONOTONIC) at which it
  * listened. --runtimes: this many runtimes share the port, each on a thread with its own
  * server and store. --sqlite: the store is a file, and the port is given; 0 = a free one.
+ * --board: there is a task board at /board, and the port is given.
  * --queue: BYTES may wait for a client. With enough room no report replaces another.
  * It ends when it is killed. */
 #include "bench.h"
@@ -75,6 +77,10 @@ int main(int argc, char **argv)
         count = (size_t)atoi(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--queue") == 0)
         queue = atoll(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--board") == 0) {
+        listen.board_path = "/board";
+        listen.port = atoi(argv[2]);
+    }
     if (argc == 4 && strcmp(argv[1], "--sqlite") == 0) {
         path = argv[2];
         listen.port = atoi(argv[3]);

@@ -1,6 +1,8 @@
 """The figures of Streamable HTTP. The baseline is a bare server on libwebsockets' raw
 role that checks nothing and writes the same number of bytes."""
 import os
+import socket
+import sys
 import tempfile
 
 from figures import ROOT, alternate, column
@@ -11,6 +13,8 @@ BUSY = 64
 WORK_US = 200
 IDLE = 1000
 STREAMS = 5000
+VIEWERS = os.path.join(ROOT, "tests", "bench", "viewers.py")
+VIEWED = 5 # times the segments of a stream, so that the viewers look several times
 SEGMENT_BYTES = 150
 PEER_WARM_MS = 4000  # until V8 has compiled the hot code
 PEER_ROUNDS = 5
@@ -108,6 +112,22 @@ def measure_stream(programs, report, plan, segue):
                goal=("value", "<=", 0.35))
 
 
+def measure_viewers(programs, report, plan):
+    """A stream while twenty pages of the task board show the list. The processor time of
+    the server counts, because on few processors the viewers take a part of the rest."""
+    def drain(viewers):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        server = programs.server("bench_http_server", "--board", port)
+        return programs.load("bench_http_load", "drain", VIEWED * plan.segments,
+                             SEGMENT_BYTES, sys.executable, "-B", VIEWERS, viewers, port,
+                             *server)
+
+    viewed, alone = alternate(plan.rounds, lambda: drain(20), lambda: drain(0))
+    report.add("http_stream_viewers_cpu", column(viewed, "server_cpu_us"), "us/segment",
+               column(alone, "server_cpu_us"), ("ratio", "<=", 1.05))
+
+
 def measure_cut(programs, report, plan, segue):
     bare = programs.server("bench_raw", "--bytes", 300)
     cut, again = alternate(plan.rounds,
@@ -174,6 +194,7 @@ def measure(programs, report, plan, build):
     measure_keyed(programs, report, plan, segue)
     measure_runtimes(programs, report, plan)
     measure_stream(programs, report, plan, segue)
+    measure_viewers(programs, report, plan)
     measure_cut(programs, report, plan, segue)
     measure_outage(programs, report, build, "http", lambda path: programs.server(
         "bench_http_server", "--sqlite", path))

@@ -4,9 +4,12 @@
  * print no error, except those of connections that the tests cut.
  */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import readline from "node:readline";
 import { Chromium } from "./chromium.mjs";
 import { Cutter, fill, openBoard, Place, Program, program, startTask } from "./programs.mjs";
 
@@ -357,6 +360,36 @@ test("a killed server with thirty streams goes on before the eyes of the page", 
     for (const id of ids) assert.deepEqual(await segmentsOf(id, walk.token), all);
     await leave(walk);
     await walker.end();
+});
+
+test("the demo cuts the page's connection and kills its server", async () => {
+    const demo = spawn("python3", ["-B", "tests/demo/board.py"], {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: { ...process.env, SEGUE_DEMO_TASK_MS: "15000" },
+    });
+    const [line] = await once(readline.createInterface({ input: demo.stdout }), "line");
+    await show(line);
+    await browser.until(`${ROWS} >= 1`);
+    await browser.evaluate("document.querySelector('.row a').click()");
+    await browser.until("document.querySelector('[aria-posinset=\"3\"]')");
+    isCut = true;
+    await click("Cut this connection");
+    await browser.until(`document.querySelector(".banner.lost")?.innerText
+        .includes("Connection lost behind segment")`);
+    await browser.until(`document.querySelector(".banner:not(.lost)")?.innerText
+        .includes("Nothing is missing")`);
+    isCut = false;
+    await click("Kill the server");
+    await browser.until(`document.querySelector("#notice").innerText.includes("killed")`);
+    await badgeIs("Completed");
+    const lines = readFileSync("LICENSE", "utf8").trimEnd().split("\n").length;
+    await browser.until(`Number(document.querySelector("[data-mode=segments] .number")
+        .innerText) === ${lines}`);
+    await check("the page of the demo");
+    await browser.evaluate("sessionStorage.clear()");
+    await browser.go("about:blank");
+    demo.kill();
+    await once(demo, "exit");
 });
 
 test("a board shows and does only what it may", async () => {

@@ -350,6 +350,33 @@ static void tasks_are_shown(void **state)
     http_stage_end(&s);
 }
 
+/* Each look reads only what is new, and says the same as a look at the whole log. */
+static void a_growing_task_is_summed_up(void **state)
+{
+    http_stage s = {0};
+    char id[64], path[96], part[64];
+    (void)state;
+    begin(&s);
+    http_stage_start_task(&s, "story", "{\"n\":60,\"delayMs\":100}", id);
+    snprintf(path, sizeof path, "/api/summaries?ids=%s", id);
+    for (int i = 0; i < 5; i++) {
+        http_stage_advance(&s, 1000);
+        char *body = get(&s, path_of("entries", id, ""));
+        int segments = 0;
+        for (const char *at = body; (at = strstr(at, "\"kind\":\"segment\"")); at++)
+            segments++;
+        free(body);
+        assert_true(segments > 5 * i);
+        snprintf(part, sizeof part, "\"segments\":%d,", segments);
+        expect_text(&s, path, part);
+        expect_text(&s, path, part);
+    }
+    http_stage_advance(&s, 60000);
+    expect_text(&s, path, "\"status\":\"completed\"");
+    expect_text(&s, path, "\"segments\":60,");
+    http_stage_end(&s);
+}
+
 static void an_unchanged_list_is_not_sent_again(void **state)
 {
     http_stage s = {0};
@@ -616,6 +643,26 @@ static void each_answer_is_bounded(void **state)
     http_stage_end(&s);
 }
 
+/* Two tasks take turns in the only place for a summary. */
+static void summaries_that_have_no_place_are_made_anew(void **state)
+{
+    http_stage s = {0};
+    char ids[2][64], path[96];
+    sgi_threshold_values usual = sgi_thresholds;
+    (void)state;
+    sgi_thresholds.board_cached = 1;
+    begin(&s);
+    for (size_t i = 0; i < 2; i++)
+        http_stage_start_task(&s, "story", "{\"n\":60,\"delayMs\":1000}", ids[i]);
+    http_stage_advance(&s, 5500);
+    for (size_t i = 0; i < 6; i++) {
+        snprintf(path, sizeof path, "/api/summaries?ids=%s", ids[i % 2]);
+        expect_text(&s, path, "\"segments\":6,");
+    }
+    sgi_thresholds = usual;
+    http_stage_end(&s);
+}
+
 static void a_full_queue_is_said(void **state)
 {
     http_stage s = {0};
@@ -643,6 +690,7 @@ int main(void)
         cmocka_unit_test(a_listener_with_tokens_wants_one),
         cmocka_unit_test(a_board_with_a_token_wants_it),
         cmocka_unit_test(tasks_are_shown),
+        cmocka_unit_test(a_growing_task_is_summed_up),
         cmocka_unit_test(an_unchanged_list_is_not_sent_again),
         cmocka_unit_test(what_is_redacted_is_not_shown),
         cmocka_unit_test(a_task_is_cancelled_and_removed),
@@ -655,6 +703,7 @@ int main(void)
         cmocka_unit_test(without_memory_a_request_is_refused),
 #ifdef SGI_KNOBS
         cmocka_unit_test(each_answer_is_bounded),
+        cmocka_unit_test(summaries_that_have_no_place_are_made_anew),
         cmocka_unit_test(a_full_queue_is_said),
 #endif
     };

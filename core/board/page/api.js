@@ -1,6 +1,7 @@
 // Requests to the server of this page.
 
 const TOKEN = "segue-board-token";
+const DEMO = "segue-board-demo";
 
 export class Refusal extends Error {
     constructor(status, message) {
@@ -22,11 +23,13 @@ class Api {
     }
 
     // Takes the token out of a URL that ends with #token=..., so that the address bar, the
-    // history and links do not have it.
+    // history and links do not have it. With "&demo" behind it, the page has buttons that
+    // break things (tests/demo/board.py).
     takeToken() {
-        const given = /^#token=([\w.~+/=-]+)$/.exec(location.hash);
+        const given = /^#token=([\w.~+/=-]+)(&demo)?$/.exec(location.hash);
         if (!given) return;
         this.token = given[1];
+        if (given[2]) sessionStorage.setItem(DEMO, "1");
         history.replaceState(null, "", "#/");
     }
 
@@ -98,6 +101,15 @@ class Api {
     // Makes a new task that begins behind the segment with the number `after`.
     rerun(id, after) {
         return this.#change("rerun", { id, after }, {});
+    }
+
+    get isDemo() {
+        return sessionStorage.getItem(DEMO) !== null;
+    }
+
+    // Lets the demo cut the connections of this page, or kill the server.
+    async breakIt(what) {
+        await fetch(`demo/${what}`, { method: "POST" });
     }
 
     remove(id) {

@@ -76,7 +76,10 @@ class Task extends HTMLElement {
         this.cancelButton = button("Cancel task", () => this.#cancel(), "danger");
         this.rerunButton = button("Run again", () => this.#rerun());
         this.removeButton = button("Remove", () => this.#remove(), "danger");
-        return el("div", { class: "actions" },
+        const demo = api.isDemo && [
+            button("Cut this connection", () => this.#break("cut"), "demo"),
+            button("Kill the server", () => this.#break("kill"), "demo")];
+        return el("div", { class: "actions" }, demo || [],
             button("Copy link", () => copy(this.#link(), "the link")),
             button("Copy curl", () => copy(this.#curl(), "a curl line")),
             this.rerunButton, this.cancelButton, this.removeButton);
@@ -312,6 +315,16 @@ class Task extends HTMLElement {
         const path = api.url("entries", { id: this.taskId, after: this.log.last });
         const token = api.token ? " -H 'Authorization: Bearer TOKEN'" : "";
         return `curl -sS${token} '${new URL(path, location.href).href}'`;
+    }
+
+    async #break(what) {
+        try {
+            await api.breakIt(what);
+        } catch {
+            // the answer was cut, too
+        }
+        notice(what === "cut" ? "The connections of this page were cut."
+            : "The server was killed, and started again.");
     }
 
     async #cancel() {

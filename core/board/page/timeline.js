@@ -1,8 +1,9 @@
 // The life of a task in steps, as its log tells it.
 
-import { plural, preview } from "./parts.js";
+import { duration, plural, preview } from "./parts.js";
 
 const MOST = 300; // steps; of a longer life, the middle is left out
+const PAUSE_MS = 1000; // shorter ones are not shown
 
 const TEXTS = {
     replace: () => "Began its output anew",
@@ -36,15 +37,27 @@ export class Timeline {
 
     add(entry) {
         if (entry.kind === "segment") {
+            if (this.#run) this.#notePause(Date.parse(entry.at));
             if (!this.#run)
                 this.#push(this.#run = { kind: "segment", ...momentOf(entry), sum: 0 });
             this.#run.text = plural(++this.#run.sum, "segment");
+            this.#run.last = Date.parse(entry.at);
             return;
         }
         const step = stepOf(entry);
         if (!step) return;
         this.#run = null;
         this.#push(step);
+    }
+
+    // Parts a run of segments where it paused for much longer than between its others, as
+    // while its server was gone.
+    #notePause(at) {
+        const { last, sum } = this.#run;
+        const usual = (last - this.#run.at) / Math.max(1, sum - 1);
+        if (at - last < Math.max(PAUSE_MS, 10 * usual)) return;
+        this.#push({ text: `Nothing for ${duration(at - last)}`, kind: "pause", at: last });
+        this.#run = null;
     }
 
     #push(step) {
