@@ -157,6 +157,7 @@ static segue_status fold(sgi_inspection *inspection, const segue_store_record *r
         f.until = summary->bytes + SGI_INSPECT_PAGE;
         f.is_over = true;
         status = sgi_store_read(inspection->store, record->id, f.last, fold_entry, &f);
+        sgi_store_let_others_in(inspection->store);
     }
     *last = f.last;
     inspection->folded += summary->bytes - before;

@@ -51,7 +51,7 @@ static void leave(segue_store *store)
 
 /* Lets the threads that wait for the mutex have it first: a thread that takes it again
  * at once would be faster than they are. */
-static void let_others_in(const segue_store *store)
+void sgi_store_let_others_in(segue_store *store)
 {
     for (int i = 0;
          i < YIELDS && atomic_load_explicit(&store->waiting, memory_order_relaxed); i++)
@@ -304,7 +304,7 @@ segue_status sgi_store_scan(segue_store *store, segue_store_record_fn fn, void *
             return status;
         if (s.stop || !place)
             return all;
-        let_others_in(store);
+        sgi_store_let_others_in(store);
     }
 }
 

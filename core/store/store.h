@@ -50,6 +50,8 @@ segue_status sgi_store_find(segue_store *store, const char *task_id,
  * SEGUE_E_NOT_FOUND when the operation does not exist. */
 segue_status sgi_store_read(segue_store *store, const uint8_t *id, uint64_t after,
                             segue_store_entry_fn fn, void *user);
+/* Lets threads that wait for the mutex have it, between two reads of a long log. */
+void sgi_store_let_others_in(segue_store *store);
 /* Claims operations whose owner is gone, and calls fn for each. When fn returns 1, the
  * claim stops; operations that were not passed to fn can be claimed again. */
 segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void *user);
