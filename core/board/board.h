@@ -57,9 +57,10 @@ void sgi_board_drop_store(segue_store *store);
 struct sgi_summary_cache *sgi_board_cache_new(const sgi_mem *mem);
 void sgi_board_cache_unref(struct sgi_summary_cache *cache);
 
-/* Fills a request. Returns false when out of memory; the request is to be freed in either
- * case. A lock of the caller protects the cache's count of references: requests are made
- * and freed under it. Memory of the request comes from `mem`, which any thread may use. */
+/* Fills a request. Returns false when out of memory; the request is to be freed in
+ * either case. A lock of the caller protects the count of references of the cache:
+ * requests are made and freed under it. Memory of the request comes from `mem`, which any
+ * thread may use. */
 bool sgi_board_request_init(sgi_board_request *request, const sgi_mem *mem,
                             const sgi_board_item *item, segue_store *store,
                             struct sgi_summary_cache *cache, sgi_str query, sgi_str body);
