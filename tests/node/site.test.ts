@@ -26,3 +26,17 @@ for (const page of pages) {
         assert.equal(done.status, 0, done.stdout + done.stderr);
     });
 }
+
+test("the page of the command", () => {
+    const done = spawnSync(
+        "python3",
+        [
+            "-B",
+            path.join(TREE, "tests/site/help_pages.py"),
+            "node",
+            path.join(ENV, "node_modules/.bin/segue-mcp"),
+        ],
+        { encoding: "utf8", timeout: 300_000 },
+    );
+    assert.equal(done.status, 0, done.stdout + done.stderr);
+});

@@ -40,3 +40,15 @@ def test_blocks_that_cannot_run_are_python(page: Path) -> None:
     for _, language, code in blocks(page.read_text(encoding="utf-8")):
         if language == "py":
             compile(code, str(page), "exec")
+
+
+def test_the_page_of_the_command() -> None:
+    pytest.importorskip("typer")
+    tool = ROOT / "tests/site/help_pages.py"
+    command = Path(sys.executable).with_name("segue")
+    done = subprocess.run(
+        [sys.executable, "-B", str(tool), "python", str(command)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

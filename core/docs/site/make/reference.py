@@ -16,7 +16,13 @@ NAVIGATION: list[object] = [
     {"Python": _PYTHON_NAVIGATION},
     {"Node": _NODE_NAVIGATION},
     {"C": _C_NAVIGATION},
-    {"Commands": ["reference/segue-proxy.md"]},
+    {
+        "Commands": [
+            {"segue-proxy": "reference/segue-proxy.md"},
+            {"segue": "reference/segue.md"},
+            {"segue-mcp": "reference/segue-mcp.md"},
+        ]
+    },
     "reference/errors.md",
     "reference/limits.md",
     "reference/wire.md",
@@ -32,6 +38,7 @@ All of these pages are made of the sources when the site is built.
 | [Node](node/index.md) | the types of the package |
 | [C](c/index.md) | the four headers |
 | [segue-proxy](segue-proxy.md) | its table of options |
+| [segue](segue.md), [segue-mcp](segue-mcp.md) | what the commands print for `--help` |
 | [Errors](errors.md) | the tables of statuses and reasons, each with its cause and cure |
 | [Limits](limits.md) | the options with defaults, and the table of fixed limits |
 | [Keys of the wire](wire.md) | the members that Segue adds to messages |

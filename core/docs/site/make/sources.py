@@ -56,7 +56,7 @@ def add(found: dict[str, str], path: str, places: dict[str, str]) -> None:
     elif is_picture(path) and there.is_file():
         found[path] = f"source/{path}"
     elif there.is_file():
-        found[path] = f"source/{path}.md"
+        found[path] = f"source/{path}.md".replace("/.", "/")  # MkDocs hides dot files
 
 
 def page(path: str, place_of: Callable[[str], str | None]) -> str:

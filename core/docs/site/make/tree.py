@@ -25,6 +25,8 @@ INCLUDED = {
     "core/docs/promises.md": "understand/promises.md",
     "SECURITY.md": "understand/security.md",
     "core/docs/man/segue-proxy.1.md": "reference/segue-proxy.md",
+    "core/docs/man/segue.md": "reference/segue.md",
+    "core/docs/man/segue-mcp.md": "reference/segue-mcp.md",
     "core/docs/benchmarks.md": "benchmarks/index.md",
     "core/docs/comparison.md": "benchmarks/comparison.md",
     "core/docs/side-by-side.md": "benchmarks/side-by-side.md",
