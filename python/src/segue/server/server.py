@@ -621,7 +621,8 @@ class Server:
             path: the path of the endpoint below the place where the app is mounted;
                 default: every path.
             store, health_path, metrics_path, board_path, board_read_only, board_redact,
-                board_token, auth, tokens_file, hosts, origins, cors, drain, options: as in `serving`.
+                board_token, auth, tokens_file, hosts, origins, cors, drain, options: as
+                in `serving`.
                 With `auth`, name its `resource`, and mount the application also at
                 "/.well-known/oauth-protected-resource".
         """
