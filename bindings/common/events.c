@@ -35,4 +35,5 @@ const char *const sgb_event_names[SGB_EVENTS] = {
     [SGB_ANSWER_END] = "ANSWER_END",
     [SGB_CLIENT_OPEN] = "CLIENT_OPEN",
     [SGB_CLIENT_CLOSED] = "CLIENT_CLOSED",
+    [SGB_RUNTIME_EVENT] = "RUNTIME_EVENT",
 };

@@ -38,6 +38,7 @@ enum sgb_event {
     SGB_ANSWER_END,
     SGB_CLIENT_OPEN,
     SGB_CLIENT_CLOSED,
+    SGB_RUNTIME_EVENT,
     SGB_EVENTS
 };
 

@@ -5,6 +5,7 @@
 
 typedef enum option_shape {
     OPTIONS_RUNTIME,
+    OPTIONS_OBSERVER,
     OPTIONS_SPAWN,
     OPTIONS_STORE,
     OPTIONS_SERVER,

@@ -2,8 +2,8 @@
  * of custom transports), because other threads must not touch the binding's language. The
  * language's own thread takes the events from the queue.
  *
- * Log lines beyond SGB_LINES_MAX are dropped. A custom transport limits its unwritten
- * bytes, which also limits its entries in the queue (custom_transport.h). */
+ * Log lines and events beyond SGB_LINES_MAX are dropped. A custom transport limits its
+ * unwritten bytes, which also limits its entries in the queue (custom_transport.h). */
 #ifndef SGB_SIDE_QUEUE_H
 #define SGB_SIDE_QUEUE_H
 
@@ -13,11 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <segue/segue_ext.h>
+
 #define SGB_LINES_MAX 1024
 
 typedef struct sgb_side {
     struct sgb_side *next;
-    void *user; /* the `user` of the custom transport; NULL for a log line */
+    void *user; /* the `user` of the custom transport; NULL for a log line or an event */
     int64_t number;
     int kind;
     size_t len;
@@ -27,7 +29,8 @@ typedef struct sgb_side {
 typedef struct sgb_side_queue {
     pthread_mutex_t mutex;
     sgb_side *first, **last;
-    size_t lines; /* number of log lines in the queue */
+    size_t lines;     /* number of log lines and events in the queue */
+    uint64_t dropped; /* number of events that were dropped and not reported yet */
     /* true = the queue has entries, or the owner was woken and has not taken the entries
      * yet */
     _Atomic bool due;
@@ -44,6 +47,9 @@ void sgb_side_free(sgb_side_queue *queue);
  * memory. */
 bool sgb_side_put(sgb_side_queue *queue, int kind, void *user, int64_t number,
                   const char *text, size_t len);
+/* Appends an event of the library as a line of JSON (SGB_RUNTIME_EVENT). If earlier
+ * events were dropped, an event that says so comes first. May be called on any thread. */
+void sgb_side_put_event(sgb_side_queue *queue, const segue_event *event);
 /* Wakes the owner of the queue, even if the queue is empty. May be called on any
  * thread. */
 void sgb_side_wake(sgb_side_queue *queue);

@@ -149,8 +149,9 @@ struct sgnode_host {
     /* true = Node frees the bell (the function that wakes JavaScript); false = the host
      * frees the bell */
     bool leaves_bell;
-    pthread_t owner; /* the thread of the environment */
-    napi_ref log;    /* handler of the library's log lines; NULL = no handler */
+    pthread_t owner;   /* the thread of the environment */
+    napi_ref log;      /* handler of the library's log lines; NULL = no handler */
+    napi_ref observer; /* handler of events; NULL = nobody observes the runtime */
     napi_threadsafe_function bell;
     /* watches the wake-up descriptor; NULL = the runtime wakes JavaScript with the bell
      * instead */
@@ -225,6 +226,7 @@ void sgnode_push_exception(sgnode_host *host, const char *where);
 bool sgnode_side_put(sgnode_host *host, int kind, sgnode_user *user, int64_t number,
                      const char *text, size_t len);
 void sgnode_on_log(void *host, int32_t level, const char *text); /* any thread */
+void sgnode_on_event(void *host, const segue_event *event);      /* any thread */
 
 /* ---- user: the `user` pointer of a callback table ---- */
 

@@ -211,11 +211,11 @@ bool sgnode_host_open(sgnode_host *host, napi_value on_wake)
 
 /* ---- ending a host ---- */
 
-static void forget_log(sgnode_host *host)
+static void forget(const sgnode_host *host, napi_ref *handler)
 {
-    if (host->log && host->self->env)
-        napi_delete_reference(host->self->env, host->log);
-    host->log = NULL;
+    if (*handler && host->self->env)
+        napi_delete_reference(host->self->env, *handler);
+    *handler = NULL;
 }
 
 static void drain_side(sgnode_host *host);
@@ -236,7 +236,8 @@ void sgnode_host_end(sgnode_host *host)
     host->runtime = NULL;
     host->is_ended = true;
     drain_side(host);
-    forget_log(host);
+    forget(host, &host->log);
+    forget(host, &host->observer);
     if (had_hook)
         napi_remove_env_cleanup_hook(env, end_with_environment, host);
     if (host->bell && !host->leaves_bell)
@@ -377,7 +378,8 @@ static void push_side(sgnode_host *host, const sgb_side *side)
     const sgnode_user *user = side->user;
     napi_env env = host->self->env;
     napi_value a = NULL, b = NULL;
-    if (side->kind == SGB_RUNTIME_LOG) {
+    napi_ref handler = side->kind == SGB_RUNTIME_EVENT ? host->observer : host->log;
+    if (side->kind == SGB_RUNTIME_LOG || side->kind == SGB_RUNTIME_EVENT) {
         a = sgnode_number(env, (double)side->number);
         b = sgnode_text(env, side->text, side->len);
     } else if (side->kind == SGB_TRANSPORT_SEND) {
@@ -387,7 +389,7 @@ static void push_side(sgnode_host *host, const sgb_side *side)
     } else if (side->kind == SGB_TRANSPORT_START) {
         a = sgnode_wire_show(user);
     }
-    sgnode_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
+    sgnode_push(host, user ? user->handler : handler, side->kind, a, b, NULL);
 }
 
 static void drain_side(sgnode_host *host)
@@ -409,4 +411,11 @@ static void drain_side(sgnode_host *host)
 void sgnode_on_log(void *host, int32_t level, const char *text)
 {
     sgnode_side_put(host, SGB_RUNTIME_LOG, NULL, level, text, strlen(text));
+}
+
+void sgnode_on_event(void *opaque, const segue_event *event)
+{
+    sgnode_host *host = opaque;
+    if (!host->is_ended)
+        sgb_side_put_event(&host->side, event);
 }

@@ -72,6 +72,34 @@ static napi_value runtime_new(sgnode_frame *frame)
     return value;
 }
 
+static napi_value runtime_observe(sgnode_frame *frame)
+{
+    segue_observer full;
+    sgnode_host *host;
+    napi_ref handler = NULL;
+    bool is_off = sgnode_is_none(frame, frame->arg[1]);
+    segue_runtime *runtime =
+        sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
+    if (!runtime || !sgnode_options(frame, frame->arg[2], OPTIONS_OBSERVER, &full))
+        return NULL;
+    if (!is_off && sgnode_typeof(frame, frame->arg[1]) != napi_function)
+        return sgnode_type_error(frame, "a function", "onEvent");
+    if (!is_off &&
+        napi_create_reference(frame->env, frame->arg[1], 1, &handler) != napi_ok)
+        return sgnode_throw(frame, SEGUE_E_NOMEM);
+    full.user = host;
+    full.on_event = sgnode_on_event;
+    segue_status status = segue_runtime_observe(runtime, is_off ? NULL : &full);
+    napi_ref unused = handler;
+    if (status == SEGUE_OK) {
+        unused = host->observer;
+        host->observer = handler;
+    }
+    if (unused)
+        napi_delete_reference(frame->env, unused);
+    return sgnode_done(frame, status);
+}
+
 static napi_value runtime_run(sgnode_frame *frame)
 {
     sgnode_host *host;
@@ -184,6 +212,7 @@ static napi_value runtime_authorize(sgnode_frame *frame)
 
 const sgnode_row sgnode_runtime_rows[] = {
     {"runtimeNew", runtime_new},
+    {"runtimeObserve", runtime_observe},
     {"runtimeRun", runtime_run},
     {"runtimeStart", runtime_start},
     {"runtimeFd", runtime_fd},

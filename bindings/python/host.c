@@ -157,7 +157,10 @@ static bool push_side(sgpy_host *host, const sgb_side *side)
     PyObject *a = NULL, *b = NULL;
     if (!host->batch)
         return true;
-    if (side->kind == SGB_RUNTIME_LOG) {
+    PyObject *handler = side->kind == SGB_RUNTIME_EVENT ? host->observer : host->log;
+    if (side->kind == SGB_RUNTIME_EVENT && !handler)
+        return true;
+    if (side->kind == SGB_RUNTIME_LOG || side->kind == SGB_RUNTIME_EVENT) {
         a = PyLong_FromLongLong(side->number);
         b = sgpy_text(side->text, side->len);
     } else if (side->kind == SGB_TRANSPORT_SEND) {
@@ -167,7 +170,7 @@ static bool push_side(sgpy_host *host, const sgb_side *side)
     } else if (side->kind == SGB_TRANSPORT_START) {
         a = sgpy_wire_show(user);
     }
-    return sgpy_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
+    return sgpy_push(host, user ? user->handler : handler, side->kind, a, b, NULL);
 }
 
 /* Moves the entries of the side queue into the batch. The descriptor is read before the
@@ -200,6 +203,12 @@ void sgpy_on_log(void *opaque, int32_t level, const char *text)
 {
     sgpy_host *host = opaque;
     sgb_side_put(&host->side, SGB_RUNTIME_LOG, NULL, level, text, strlen(text));
+}
+
+void sgpy_on_event(void *opaque, const segue_event *event)
+{
+    sgpy_host *host = opaque;
+    sgb_side_put_event(&host->side, event);
 }
 
 /* ---- users ---- */
@@ -342,5 +351,6 @@ void sgpy_host_end(sgpy_host *host)
     while (host->owing)
         forgive(host);
     Py_CLEAR(host->log);
+    Py_CLEAR(host->observer);
     Py_CLEAR(host->spare);
 }

@@ -44,6 +44,26 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     return object;
 }
 
+PyObject *sgpy_runtime_observe(PyObject *runtime, PyObject *handler, PyObject *options)
+{
+    segue_observer full;
+    sgpy_options kept;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    if (!ptr || !sgpy_options_fill(&kept, OPTIONS_OBSERVER, &full, options))
+        return NULL;
+    sgpy_host *host = sgpy_host_of(runtime);
+    full.user = host;
+    full.on_event = sgpy_on_event;
+    segue_status status = segue_runtime_observe(ptr, handler == Py_None ? NULL : &full);
+    sgpy_options_free(&kept);
+    if (status != SEGUE_OK)
+        return sgpy_raise(status);
+    PyObject *earlier = host->observer;
+    host->observer = handler == Py_None ? NULL : Py_NewRef(handler);
+    Py_XDECREF(earlier);
+    return Py_NewRef(Py_None);
+}
+
 /* Begins runtime_dispatch, runtime_run or runtime_free, with a new batch for its events.
  * Returns NULL with an exception on failure. */
 static sgpy_host *begin_batch(PyObject *runtime)

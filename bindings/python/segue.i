@@ -215,6 +215,7 @@ SGPY_SENDS(segue_call_checkpoint)
 %enddef
 
 SGPY_SHIM(runtime_new)
+SGPY_SHIM(runtime_observe)
 SGPY_SHIM(runtime_run)
 SGPY_SHIM(runtime_free)
 SGPY_SHIM(transport_pair)
@@ -267,6 +268,8 @@ SGPY_SHIM(task_cancel)
 
 PyObject *sgpy_runtime_new(PyObject *options = Py_None, PyObject *log = Py_None,
                            bool track = false);
+PyObject *sgpy_runtime_observe(PyObject *runtime, PyObject *handler,
+                               PyObject *options = Py_None);
 PyObject *sgpy_runtime_run(PyObject *runtime);
 PyObject *sgpy_runtime_side_fd(PyObject *runtime);
 PyObject *sgpy_runtime_free(PyObject *runtime);
@@ -339,6 +342,7 @@ PyObject *sgpy_option_names(void);
 /* ---- functions of fast.c, values, and types ---- */
 
 %ignore segue_runtime_dispatch;
+%ignore segue_event_json; /* events come as lines of JSON */
 %ignore segue_runtime_cork;
 %ignore segue_runtime_uncork;
 %ignore segue_call_hold_turn; /* only the shim calls this function */

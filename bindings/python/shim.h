@@ -65,7 +65,8 @@ typedef struct sgpy_host {
     bool lost; /* true = an event was lost, and the loss is not reported yet */
     /* true = the host is busy, and the GIL is released during the call of the library */
     bool apart;
-    PyObject *log; /* handler of the library's log lines; NULL = no handler */
+    PyObject *log;      /* handler of the library's log lines; NULL = no handler */
+    PyObject *observer; /* handler of events; NULL = nobody observes the runtime */
     /* the event that reports lost events; made in advance, because events are lost when
      * memory is short */
     PyObject *spare;
@@ -282,6 +283,7 @@ void sgpy_on_stderr_end(void *user);
 void sgpy_on_authorize(void *user, const char *url, const char *state);
 /* May be called on any thread. */
 void sgpy_on_log(void *host, int32_t level, const char *text);
+void sgpy_on_event(void *host, const segue_event *event);
 
 /* The indexes in sgpy_user.hooks. The callback table decides which hook an index means.
  * 0: principal, on_headers, on_bearer or on_assertion. 1: validate or on_load. 2:
@@ -302,6 +304,7 @@ void sgpy_ask_save(void *user, const char *key, const char *json, size_t len);
 /* ---- functions with callbacks or options, which segue.i wraps ---- */
 
 PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track);
+PyObject *sgpy_runtime_observe(PyObject *runtime, PyObject *handler, PyObject *options);
 PyObject *sgpy_runtime_run(PyObject *runtime);
 PyObject *sgpy_dispatch(PyObject *runtime, long long timeout_ms, int max_events);
 PyObject *sgpy_runtime_side_fd(PyObject *runtime);

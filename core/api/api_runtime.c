@@ -1,6 +1,7 @@
 /* Functions of runtimes, transports and stores. */
 #include "api/guard.h"
 #include "engine/error.h"
+#include "engine/event.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -58,6 +59,42 @@ segue_status segue_runtime_cork(segue_runtime *runtime)
 segue_status segue_runtime_uncork(segue_runtime *runtime)
 {
     return guarded(SGI_FN_segue_runtime_uncork, runtime, sgi_runtime_uncork);
+}
+
+segue_status segue_runtime_observe(segue_runtime *runtime, const segue_observer *observer)
+{
+    segue_observer full;
+    segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_observe, runtime);
+    if (status == SEGUE_OK)
+        status = sgi_copy_struct_in(&full, sizeof full, observer);
+    if (status != SEGUE_OK)
+        return status;
+    if (observer && (!full.on_event || full.level < SEGUE_LOG_DEBUG ||
+                     full.level > SEGUE_LOG_ERROR || full.max_argument_bytes < 0))
+        return SEGUE_E_INVALID;
+    sgi_runtime_lock(runtime);
+    sgi_engine_observe(sgi_runtime_engine(runtime), observer ? &full : NULL);
+    sgi_runtime_unlock(runtime);
+    return SEGUE_OK;
+}
+
+segue_status segue_event_json(const segue_event *event, char *buf, size_t *len)
+{
+    segue_event full;
+    sgi_buf text;
+    if (!event || !len)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_copy_struct_in(&full, sizeof full, event);
+    if (status == SEGUE_OK && !full.name)
+        status = SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf_init(&text, &sgi_mem_libc);
+    sgi_event_write_json(&text, &full);
+    status =
+        text.failed ? SEGUE_E_NOMEM : sgi_copy_text_out(sgi_buf_str(&text), buf, len);
+    sgi_buf_free(&text);
+    return status;
 }
 
 segue_status segue_runtime_stop(segue_runtime *runtime)

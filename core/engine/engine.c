@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include "engine/event.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -56,11 +58,21 @@ sgi_json_shapes *sgi_engine_shapes_of(sgi_engine *engine, const void *whose)
     return &engine->shapes[(mixed >> 32) % SGI_SHAPE_MEMORIES];
 }
 
+static void report_limit(sgi_engine *engine, sgi_limit limit)
+{
+    if (!sgi_event_is_wanted(engine, SGI_EVENT_limit_reached))
+        return;
+    segue_event event = sgi_event_new(engine, SGI_EVENT_limit_reached);
+    event.limit = sgi_limit_name(limit.id);
+    sgi_event_report(engine, SGI_EVENT_limit_reached, &event);
+}
+
 sgi_limit_text sgi_engine_describe_limit(sgi_engine *engine, const char *what,
                                          sgi_limit limit, const char *reason,
                                          const char *advice)
 {
     engine->limit_hits[limit.id]++;
+    report_limit(engine, limit);
     return sgi_limit_describe(engine->is_camel, what, limit, reason, advice);
 }
 
@@ -171,9 +183,19 @@ void sgi_engine_count_violation(sgi_engine *engine)
     engine->warnings++;
 }
 
+static void report_message(sgi_engine *engine, int32_t level, const char *text)
+{
+    segue_event event = sgi_event_new(engine, SGI_EVENT_message);
+    event.level = level;
+    event.message = text;
+    sgi_event_report(engine, SGI_EVENT_message, &event);
+}
+
 void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
 {
-    if (!engine->host.log || level < engine->log_level)
+    bool is_logged = engine->host.log && level >= engine->log_level;
+    bool is_event = sgi_engine_is_observed(engine, level);
+    if (!is_logged && !is_event)
         return;
     char text[512];
     va_list args;
@@ -181,7 +203,10 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     sgi_text_vformat(text, sizeof text, format, args);
     va_end(args);
     take_controls_out(text);
-    engine->host.log(engine->host.user, level, text);
+    if (is_logged)
+        engine->host.log(engine->host.user, level, text);
+    if (is_event)
+        report_message(engine, level, text);
 }
 
 segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *format, ...)

@@ -1,9 +1,11 @@
-/* The log of the proxy: lines on standard error, as text for people or as JSON. */
+/* The log of the proxy: lines on standard error, as text for people or as JSON. JSON has
+ * the events of the library, too. */
 #include "proxy.h"
 
+#include <segue/segue_ext.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
 static struct {
@@ -11,58 +13,59 @@ static struct {
     int32_t level;
 } form = {false, SEGUE_LOG_WARNING};
 
-static const char *const levels[] = {"debug", "info", "warning", "error"};
-
 void log_begin(bool is_json, int32_t level)
 {
     form.is_json = is_json;
     form.level = level;
 }
 
-static void add_time(text *line)
+/* Writes a whole line at once, so that lines of several processes do not mix. */
+static void write_out(const text *line)
 {
-    struct timespec now;
-    struct tm parts;
-    char stamp[40];
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &parts);
-    text_add_format(line, "\"time\":\"%s.%03ldZ\"", stamp, now.tv_nsec / 1000000);
+    if (!line->failed)
+        fwrite(line->p, 1, line->len, stderr);
 }
 
-static void add_member(text *line, const char *name, const char *value)
-{
-    text_add_key(line, name);
-    text_add_quoted(line, value, strlen(value));
-}
-
-static void write_line(int32_t level, const char *event, const char *upstream_name,
-                       const char *message)
+static void write_json(const segue_event *event)
 {
     text line = {.p = NULL};
-    if (form.is_json) {
-        text_add_str(&line, "{");
-        add_time(&line);
-        add_member(&line, "level", levels[level]);
-        add_member(&line, "event", event);
-        if (upstream_name)
-            add_member(&line, "upstream", upstream_name);
-        add_member(&line, "message", message);
-        text_add_str(&line, "}\n");
-    } else {
-        text_add_str(&line, "segue-proxy: ");
-        text_add_str(&line, upstream_name ? upstream_name : "");
-        text_add_str(&line, upstream_name ? ": " : "");
-        text_add_str(&line, message);
-        text_add_str(&line, "\n");
+    char room[4096];
+    size_t len = sizeof room;
+    segue_status status = segue_event_json(event, room, &len);
+    char *more = status == SEGUE_E_TOO_SMALL ? malloc(++len) : NULL;
+    if (more)
+        status = segue_event_json(event, more, &len);
+    if (status != SEGUE_OK) {
+        free(more);
+        return;
     }
-    if (!line.failed)
-        /* one write for the whole line, so that lines of several processes do not mix */
-        fwrite(line.p, 1, line.len, stderr);
+    text_add(&line, more ? more : room, len);
+    text_add_str(&line, "\n");
+    write_out(&line);
+    text_free(&line);
+    free(more);
+}
+
+static void write_text(const char *upstream_name, const char *message)
+{
+    text line = {.p = NULL};
+    text_add_str(&line, "segue-proxy: ");
+    text_add_str(&line, upstream_name ? upstream_name : "");
+    text_add_str(&line, upstream_name ? ": " : "");
+    text_add_str(&line, message);
+    text_add_str(&line, "\n");
+    write_out(&line);
     text_free(&line);
 }
 
-void log_event(int32_t level, const char *event, const char *upstream_name,
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void log_event(int32_t level, const char *name, const char *upstream_name,
                const char *format, ...)
 {
     char message[2048];
@@ -72,12 +75,43 @@ void log_event(int32_t level, const char *event, const char *upstream_name,
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    write_line(level, event, upstream_name, message);
+    if (!form.is_json) {
+        write_text(upstream_name, message);
+        return;
+    }
+    segue_event event = {.struct_size = sizeof event,
+                         .name = name,
+                         .level = level,
+                         .time_ms = wall_ms(),
+                         .upstream = upstream_name,
+                         .message = message,
+                         .duration_us = -1,
+                         .count = -1};
+    write_json(&event);
 }
 
-void log_library(void *user, int32_t level, const char *line)
+static void write_line(void *user, int32_t level, const char *line)
 {
     (void)user;
     if (level >= form.level && level >= SEGUE_LOG_DEBUG && level <= SEGUE_LOG_ERROR)
-        write_line(level, "library", NULL, line);
+        write_text(NULL, line);
+}
+
+static void write_event(void *user, const segue_event *event)
+{
+    (void)user;
+    write_json(event);
+}
+
+segue_log_fn log_of_library(void)
+{
+    return form.is_json ? NULL : write_line;
+}
+
+segue_status log_observe(segue_runtime *runtime)
+{
+    segue_observer observer = SEGUE_OBSERVER_INIT;
+    observer.on_event = write_event;
+    observer.level = form.level;
+    return form.is_json ? segue_runtime_observe(runtime, &observer) : SEGUE_OK;
 }

@@ -125,10 +125,11 @@ static int run_proxy(int argc, char **argv, const program_hooks *hooks)
     segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     int status = options_read(&p.config, argc, argv);
     log_begin(p.config.log_json, p.config.log_level);
-    options.log = log_library;
+    options.log = log_of_library();
     options.log_level = p.config.log_level;
     options.hooks = hooks ? hooks->clock : NULL;
-    if (status < 0 && segue_runtime_new(&options, &p.runtime, NULL) != SEGUE_OK)
+    if (status < 0 && (segue_runtime_new(&options, &p.runtime, NULL) != SEGUE_OK ||
+                       log_observe(p.runtime) != SEGUE_OK))
         status = 1;
     if (status < 0 && p.config.file &&
         !config_read_file(&p.config, p.runtime, p.config.file))

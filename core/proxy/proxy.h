@@ -308,11 +308,13 @@ void relay_completion(void *user, segue_call *call);
 
 /* Sets the form and the lowest level of the log for the whole process. */
 void log_begin(bool is_json, int32_t level);
-/* Writes one line to the log. event: one word that names the event. upstream_name: may be
+/* Writes one line to the log. name: of the event, in events.def. upstream_name: may be
  * NULL. */
-void log_event(int32_t level, const char *event, const char *upstream_name,
+void log_event(int32_t level, const char *name, const char *upstream_name,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Writes a line of the library to the log. The function is a segue_log_fn. */
-void log_library(void *user, int32_t level, const char *line);
+/* Returns the function that takes the library's lines of text; NULL = the log is JSON,
+ * and log_observe makes it get the library's events. */
+segue_log_fn log_of_library(void);
+segue_status log_observe(segue_runtime *runtime);
 
 #endif

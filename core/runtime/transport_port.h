@@ -6,6 +6,7 @@
 
 #include "engine/client/exchange_port.h"
 #include "engine/conversation/conn_port.h"
+#include "engine/event.h"
 #include "engine/handle.h"
 #include "engine/oauth/flow.h"
 #include "engine/server/server_port.h"

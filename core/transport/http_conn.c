@@ -491,6 +491,7 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
     }
     init(conn, listener);
     start(conn, listener, link);
+    sgi_http_listener_report(listener, SGI_EVENT_connection_opened);
     wait_for_input(conn);
     return true;
 }

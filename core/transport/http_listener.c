@@ -198,6 +198,7 @@ static void accepted(void *user, int fd)
     segue_listener *listener = user;
     if (!sgi_http_conn_open(listener, fd))
         sgi_acceptor_on_conn_closed(&listener->acceptor);
+    sgi_http_listener_report(listener, SGI_EVENT_connection_closed);
 }
 
 /* Lets the exchanges go on that came before the servers had recovered. */
@@ -209,16 +210,29 @@ static void open_exchanges(segue_listener *listener)
         sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
+void sgi_http_listener_report(const segue_listener *listener, sgi_event_id id)
+{
+    sgi_engine *engine = engine_of(listener);
+    if (listener->by_hand || !sgi_event_is_wanted(engine, id))
+        return;
+    segue_event event = sgi_event_new(engine, id);
+    event.address = listener->url;
+    sgi_event_report(engine, id, &event);
+}
+
 static void open_socket(segue_listener *listener)
 {
-    if (!listener->acceptor.running)
-        sgi_acceptor_start(&listener->acceptor, listener->carrier.runtime,
-                           &listener->socket, listener->options.max_connections, accepted,
-                           listener);
+    if (listener->acceptor.running)
+        return;
+    sgi_acceptor_start(&listener->acceptor, listener->carrier.runtime, &listener->socket,
+                       listener->options.max_connections, accepted, listener);
+    sgi_http_listener_report(listener, SGI_EVENT_listener_opened);
 }
 
 static void close_socket(segue_listener *listener)
 {
+    if (listener->acceptor.running)
+        sgi_http_listener_report(listener, SGI_EVENT_listener_closed);
     sgi_acceptor_stop(&listener->acceptor);
     sgi_listen_close(&listener->socket);
 }

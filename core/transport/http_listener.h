@@ -117,6 +117,8 @@ void sgi_http_listener_close(segue_listener *listener);
  * application frees the handle. */
 void sgi_http_listener_release_handle(segue_listener *listener);
 
+/* Reports an event of a listener that has a socket. */
+void sgi_http_listener_report(const segue_listener *listener, sgi_event_id id);
 /* Removes an ended connection from its listener. */
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn);
 

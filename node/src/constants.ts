@@ -134,6 +134,8 @@ export const Kind = {
     CLIENT_OPEN: 32,
     /** The last event of a client. a: number. */
     CLIENT_CLOSED: 33,
+    /** For the handler of runtimeObserve: an event. a: level, b: a line of JSON. */
+    RUNTIME_EVENT: 34,
 } as const;
 
 /** The values of the C enum `segue_status_value`. */

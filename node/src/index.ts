@@ -56,6 +56,7 @@ export {
     VersionError,
     WouldBlockError,
 } from "./errors.js";
+export { type Event, logEvents, type ObserveOptions, observe } from "./events.js";
 export * from "./failures.js";
 export type {
     ElicitRequest,

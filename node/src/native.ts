@@ -33,6 +33,7 @@ import type {
     ListenOptions,
     OauthOptions,
     RequestOptions,
+    ObserverOptions,
     RuntimeOptions,
     ServerOptions,
     SessionOptions,
@@ -178,6 +179,12 @@ export interface Native {
         log?: Handler | null,
         track?: boolean,
     ): Runtime;
+    /** Gives the events of the runtime to a handler (RUNTIME_EVENT); null = to nobody. */
+    runtimeObserve(
+        runtime: Runtime,
+        handler: Handler | null,
+        options?: ObserverOptions | null,
+    ): void;
     /**
      * Runs the runtime on the calling thread until a hook calls `runtimeStop`. Returns
      * events as `runtimeDispatch` does.

@@ -21,6 +21,12 @@ export type RuntimeOptions = Members<{
     camelCase: boolean;
 }>;
 
+/** The members of the C struct `segue_observer`. */
+export type ObserverOptions = Members<{
+    level: number;
+    maxArgumentBytes: number;
+}>;
+
 /** The members of the C struct `segue_spawn_options`. */
 export type SpawnOptions = Members<{
     argv: readonly string[];

@@ -31,6 +31,7 @@ import {
     LogLevel,
     native,
 } from "./native.js";
+import type { ObserverOptions } from "./native_options.js";
 import { readSegments } from "./segment.js";
 import { performance, setImmediate } from "./timers.js";
 
@@ -49,13 +50,13 @@ const STRIDE = 5;
 /** The number of events between two readings of the clock. */
 const CLOCK_EVERY = 16;
 
-/** The levels of the library's log. */
+/** The levels of the library's log and events. */
 export type Level = "debug" | "info" | "warning" | "error";
 
 /** Receives the lines of the library's log. */
 export type Logger = (level: Level, text: string) => void;
 
-const LEVELS: readonly Level[] = ["debug", "info", "warning", "error"];
+export const LEVELS: readonly Level[] = ["debug", "info", "warning", "error"];
 
 let logger: Logger = (level, text) => {
     if (level === "warning" || level === "error")
@@ -134,6 +135,20 @@ const logLine: Handler = (_kind, level: number, text: string) => {
 };
 
 let open: Runtime | null = null;
+/** The handler of events, with its options; undefined = nobody observes. */
+let observer: { handler: Handler; options: ObserverOptions } | undefined;
+
+/**
+ * Gives the events of the runtime of this environment, also of a later one, to a handler.
+ */
+export function observeRuntime(
+    handler: Handler | undefined,
+    options: ObserverOptions = {},
+): void {
+    observer = handler && { handler, options };
+    if (open && !open.isClosed)
+        native.runtimeObserve(open.handle, handler ?? null, options);
+}
 
 /**
  * The runtime of this environment. {@link Runtime.current} returns the runtime.
@@ -181,6 +196,8 @@ export class Runtime {
         );
         this.#cork = new Cork(this.handle);
         native.runtimeStart(this.handle);
+        if (observer)
+            native.runtimeObserve(this.handle, observer.handler, observer.options);
         // process.exit() does not run the addon's clean-up hook of the main thread. So
         // the runtime also ends at the event 'exit'.
         process.on("exit", this.#exit);

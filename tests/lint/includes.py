@@ -52,7 +52,8 @@ EXCEPTIONS = "tests/lint/room_exceptions.txt"
 # The headers of the engine that a transport may include, directly or through other
 # headers.
 SEEN_BY_TRANSPORTS = {
-    "engine/port.h", "engine/handle.h", "engine/conversation/conn_port.h",
+    "engine/port.h", "engine/event.h", "engine/events.def", "engine/handle.h",
+    "engine/conversation/conn_port.h",
     "engine/server/server_port.h", "engine/client/exchange_port.h",
     "engine/client/loss.h", "engine/oauth/flow.h",
 }

@@ -147,6 +147,8 @@ PROBE(segue_runtime_fd, int32_t fd; return segue_runtime_fd(h, &fd);)
 STATUS(segue_runtime_dispatch, segue_runtime_dispatch(h, 0, 1, NULL))
 STATUS(segue_runtime_cork, segue_runtime_cork(h))
 STATUS(segue_runtime_uncork, segue_runtime_uncork(h))
+STATUS(segue_runtime_observe, segue_runtime_observe(h, NULL))
+PROBE(segue_event_json, size_t len = 0; return segue_event_json(h, NULL, &len);)
 PROBE(segue_timer_start, segue_timer *out = NULL;
       segue_status status = segue_timer_start(h, 0, ignore_time, NULL, NULL, &out);
       segue_timer_free(out); return status;)

@@ -7,6 +7,7 @@
 #include "engine/client/dialects.h"
 
 #include "base/thresholds.h"
+#include "engine/client/request_event.h"
 #include "engine/response_modes.h"
 
 #define INBOX_HIGH SGI_THRESHOLD(inbox_bytes)
@@ -400,6 +401,7 @@ static void give_completion(segue_request *request)
     sgi_request_validate_result(request);
     sgi_str json = sgi_buf_str(&request->result);
     sgi_request_set_phase(request, SGI_PHASE_REPORTED);
+    sgi_request_event_report_end(request);
     sgi_user_code_begin(engine);
     if (request->events.on_complete)
         request->events.on_complete(request->events.user, request, request->status,

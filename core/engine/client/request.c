@@ -1,6 +1,7 @@
 #include "engine/client/exchange_start.h"
 
 #include "base/rare.h"
+#include "engine/client/request_event.h"
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 #include "engine/client/withdrawal.h"
@@ -100,6 +101,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->delivery.segment = request->numbering.next - 1;
     request->numbering.voided = request->delivery.voided = spec->void_segments;
     request->ready.run = sgi_deliver_run_callbacks;
+    request->began_ms = sgi_now(&request->engine->env);
     TAILQ_INIT(&request->questions.list);
     TAILQ_INIT(&request->questions.from_server);
     init_fold(request);
@@ -382,6 +384,7 @@ static void send_call(segue_request *request)
     if (sent) {
         request->calling = emitter;
         request->sent++;
+        sgi_request_event_report_sent(request);
     } else {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
     }

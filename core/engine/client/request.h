@@ -148,6 +148,7 @@ struct segue_request {
     sgi_delivery delivery;
 
     /* The following members hold the outcome of the request. */
+    int64_t began_ms; /* monotonic time at which the request was made */
     segue_status status;
     sgi_buf result;
     bool says_error; /* the result has "isError": true */

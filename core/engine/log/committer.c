@@ -18,6 +18,8 @@
 
 #include "base/rare.h"
 #include "base/thresholds.h"
+#include "engine/error.h"
+#include "engine/event.h"
 #include "engine/log/dropping.h"
 #include "engine/log/record.h"
 #include "engine/log/observer.h"
@@ -261,11 +263,25 @@ static void link_records(sgi_commit *batch)
     }
 }
 
+static void report_retry(const sgi_committer *committer)
+{
+    int64_t count = 0;
+    const sgi_op *op;
+    if (!sgi_event_is_wanted(committer->engine, SGI_EVENT_commit_retried))
+        return;
+    segue_event event = sgi_event_new(committer->engine, SGI_EVENT_commit_retried);
+    TAILQ_FOREACH(op, &committer->broken, dirty_link)
+        count++;
+    event.count = count;
+    sgi_event_report(committer->engine, SGI_EVENT_commit_retried, &event);
+}
+
 static void retry_now(sgi_timer *timer)
 {
     sgi_committer *committer = SGI_OWNER(timer, sgi_committer, retry);
     committer->starved = false;
     committer->counts.retries++;
+    report_retry(committer);
     TAILQ_CONCAT(&committer->dirty, &committer->broken, dirty_link);
     call_host(committer);
 }
@@ -345,7 +361,8 @@ static void settle_doubt(const struct sgi_commit_op *row)
         row->op->doubts.settled = row->doubt;
 }
 
-static void write_done(sgi_committer *committer, const struct sgi_commit_op *row)
+static void write_done(sgi_committer *committer, const struct sgi_commit_op *row,
+                       uint64_t took_us)
 {
     sgi_op *op = row->op;
     if (!sgi_op_is_created(op)) {
@@ -361,6 +378,9 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
     bool more = op->commands_taken > op->commands_taken_stored && !sgi_op_has_ended(op);
     for (int what = 0; what < SGI_DROPS; what++)
         sgi_op_on_drop_written(op, (sgi_drop)what, row->dropped[what]);
+    if (row->upto > op->durable &&
+        sgi_event_is_wanted(committer->engine, SGI_EVENT_entries_stored))
+        committer->observer->stored(op, row->upto - op->durable, took_us);
     sgi_op_on_entries_durable(op, row->upto);
     for (int what = 0; what < SGI_DROPS; what++)
         more |= sgi_op_next_drop(op, (sgi_drop)what) > 0;
@@ -451,6 +471,20 @@ static void try_each(sgi_committer *committer, const sgi_commit *batch)
     committer->solo = batch->op_count;
 }
 
+static void report(sgi_committer *committer, const sgi_commit *batch, segue_status status)
+{
+    sgi_engine *engine = committer->engine;
+    sgi_event_id id =
+        status == SEGUE_OK ? SGI_EVENT_commit_done : SGI_EVENT_commit_failed;
+    if (!sgi_event_is_wanted(engine, id))
+        return;
+    segue_event event = sgi_event_new(engine, id);
+    event.status = status == SEGUE_OK ? NULL : sgi_status_name(status);
+    event.count = (int64_t)batch->count;
+    event.duration_us = (int64_t)batch->took_us;
+    sgi_event_report(engine, id, &event);
+}
+
 static void count(sgi_committer *committer, const sgi_commit *batch, segue_status status)
 {
     committer->counts.commits++;
@@ -466,6 +500,7 @@ void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
                                   segue_status status)
 {
     count(committer, batch, status);
+    report(committer, batch, status);
     sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
     if (first)
         /* this operation can hold the last reference to the committer, so it must stay in
@@ -482,7 +517,7 @@ void sgi_committer_on_commit_done(sgi_committer *committer, sgi_commit *batch,
         sgi_op *op = batch->ops[i].op;
         sgi_op_set_writing(op, SGI_WRITING_NOTHING);
         if (status == SEGUE_OK)
-            write_done(committer, &batch->ops[i]);
+            write_done(committer, &batch->ops[i], batch->took_us);
         else
             write_lost(committer, &batch->ops[i], status);
         sgi_op_unref(op);

@@ -26,6 +26,9 @@ struct sgi_log_observer {
     /* Called when the store could not create the operation. The function cancels the
      * handler and removes the operation from the maps. */
     void (*lost)(sgi_op *op, segue_status status);
+    /* Called before entries become durable by a commit of this duration, if an observer
+     * of the runtime wants the event entries_stored. */
+    void (*stored)(sgi_op *op, uint64_t entries, uint64_t took_us);
     /* Called when a commit was refused, because another server has taken over the
      * operation. */
     void (*fenced)(sgi_op *op);

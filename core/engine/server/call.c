@@ -5,6 +5,7 @@
  * and one of the ready queue while events are due. */
 #include "engine/server/call.h"
 
+#include "engine/server/call_event.h"
 #include "engine/server/dialects.h"
 #include "engine/server/metrics.h"
 #include "engine/server/origin.h"
@@ -81,6 +82,8 @@ static void free_parts(segue_call *call)
         call->decoded = decoded->next;
         sgi_free(mem, decoded, sizeof *decoded + decoded->len + 1);
     }
+    if (call->batch)
+        sgi_free(mem, call->batch, sizeof *call->batch);
     if (call->earlier)
         sgi_free(mem, call->earlier, sizeof *call->earlier + call->earlier->len);
     stop_holding_turn(call);
@@ -229,7 +232,9 @@ void sgi_call_on_room(segue_call *call)
 
 void sgi_call_release_by_op(segue_call *call)
 {
-    sgi_metrics_count_end(call->op, sgi_now(&call->handle.engine->env) - call->began_ms);
+    int64_t took_ms = sgi_now(&call->handle.engine->env) - call->began_ms;
+    sgi_metrics_count_end(call->op, took_ms);
+    sgi_call_event_report_end(call, took_ms);
     call->op->served->call = NULL;
     if (call->turn)
         sgi_call_queue_events(call);

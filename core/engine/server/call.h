@@ -23,6 +23,14 @@ typedef struct sgi_earlier_run {
     char checkpoint[]; /* the checkpoint that the earlier run stored */
 } sgi_earlier_run;
 
+/* The segments of a call that the event segments_sent has not reported yet. */
+typedef struct sgi_segment_batch {
+    uint64_t reported; /* number of the last segment that was reported */
+    uint64_t last;     /* number of the last segment */
+    int64_t began_ms;  /* monotonic times of the first and last segment of the batch */
+    int64_t last_ms;
+} sgi_segment_batch;
+
 /* A first turn that the handler holds. The timer ends a turn that lasts too long after
  * on_call has returned. */
 typedef struct sgi_held_turn {
@@ -76,6 +84,7 @@ struct segue_call {
     sgi_origin *origin;
     segue_call_events events;
     sgi_decoded_argument *decoded;
+    sgi_segment_batch *batch; /* NULL while nobody observes segments */
 };
 
 /* Makes the call of an operation and queues its handler. again = true: an earlier run of

@@ -5,6 +5,7 @@
 #include "engine/server/call.h"
 
 #include "engine/cluster/following.h"
+#include "engine/server/call_event.h"
 #include "engine/server/rounds.h"
 #include "engine/server/tool_check.h"
 #include "wire/ending.h"
@@ -19,6 +20,7 @@ static void run_handler(segue_call *call)
     call->invoke_due = false;
     if (!sgi_tool_check_arguments(call))
         return;
+    sgi_call_event_report_start(call);
     call->held = true;
     call->refs++;
     engine->host.retain(engine->host.user);
@@ -75,6 +77,10 @@ static void run_answer(segue_call *call, sgi_op_question *input)
     segue_free_fn free_user = input->free_user;
     void *user = input->user;
     input->delivered = true;
+    sgi_call_event_report_question(call->op, input->method,
+                                   !ok             ? "cancelled"
+                                   : input->failed ? "refused"
+                                                   : "ok");
     if (!call->lost)
         /* the question has its outcome, so the client need not answer requests that still
          * ask the question */

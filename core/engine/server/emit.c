@@ -2,6 +2,7 @@
  * to the log, or sends a notification while the request is open. When a limit is reached,
  * the operation ends with an error that names the limit (R-C-10). */
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 
 #include "engine/server/dialects.h"
 #include "engine/server/emit.h"
@@ -35,6 +36,8 @@ segue_status sgi_call_check_text(const segue_call *call, const char *what,
 static segue_status after_append(segue_call *call, segue_status status)
 {
     sgi_op *op = call->op;
+    if (status == SEGUE_OK)
+        sgi_call_event_note_segments(call);
     if (status != SEGUE_E_LIMIT)
         return status;
     sgi_limit_text told = sgi_emit_describe_limit(op);

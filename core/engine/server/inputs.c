@@ -4,6 +4,7 @@
 #include "engine/cluster/forwarding.h"
 #include "engine/input/answer_form.h"
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/question_wire.h"
 #include "engine/server/rounds.h"
@@ -246,6 +247,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
+    sgi_call_event_report_question(op, method, NULL);
     /* a call that asks a question cannot be answered in its first turn (before on_call
      * returns), so the turn ends here */
     sgi_call_end_turn(call);

@@ -8,6 +8,7 @@
 #include "engine/cluster/recovery.h"
 #include "engine/server/question_requests.h"
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 #include "engine/server/clients.h"
 #include "engine/server/commands.h"
 #include "engine/server/grant.h"
@@ -94,6 +95,7 @@ static void fenced(sgi_op *op)
         sgi_mailbox_replace(op);
         return;
     }
+    sgi_call_event_report(op, SGI_EVENT_call_fenced);
     uncount(op);
     sgi_server_stop_waiting_to_run(op);
     sgi_server_end_lingering(op);
@@ -176,6 +178,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .waiters_fired = waiters_were_fired,
     .failing = sgi_call_on_failing,
     .lost = not_created,
+    .stored = sgi_call_event_report_stored,
     .fenced = sgi_op_give_up_to_new_owner,
     .moved_on = sgi_op_may_have_moved_on,
     .freed = freed,

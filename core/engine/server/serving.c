@@ -4,6 +4,7 @@
 #include "engine/server/serving.h"
 
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 #include "engine/server/clients.h"
 #include "engine/server/dialects.h"
 #include "engine/server/identify.h"
@@ -68,6 +69,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
         sgi_ready_queue_add(server->engine, &peer->ready);
     sgi_server_start_recovery(server);
     peer->reading = server->stage == SGI_SERVER_OPEN && who;
+    sgi_session_event_report(server, SGI_EVENT_session_opened);
     *out = peer->conn;
     return SEGUE_OK;
 }
@@ -258,6 +260,7 @@ static void lost(void *self, const char *why)
     peer->own_handshake.client = NULL;
     while ((reply = LIST_FIRST(&peer->replies))) {
         reply->lost = true;
+        sgi_call_event_report_left(reply);
         sgi_reply_cancel(reply);
     }
     sgi_question_requests_abandon(&peer->own_questions);
@@ -280,8 +283,10 @@ static void detached(void *self)
     sgi_ready_queue_remove(peer->server->engine, &peer->ready);
     sgi_output_source_remove(peer->conn, &peer->updates);
     TAILQ_REMOVE(&peer->server->peers, peer, link);
-    if (!peer->is_exchange)
+    if (!peer->is_exchange) {
+        sgi_session_event_report(peer->server, SGI_EVENT_session_closed);
         sgi_server_note_peer_gone(peer->server);
+    }
     sgi_peer_free(peer);
 }
 

@@ -4,6 +4,7 @@
 #include "base/thresholds.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
@@ -145,6 +146,7 @@ void sgi_server_on_op_taken_over(sgi_op *op)
         }
         if (op->torn)
             sgi_op_skip_lost_entries(op);
+        sgi_call_event_report(op, SGI_EVENT_call_taken_over);
         if (expired)
             sgi_server_expire(op);
         else if (may_await_tool(op))

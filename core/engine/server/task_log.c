@@ -1,5 +1,6 @@
 /* Logs, at level info, that a task has begun and how it has ended, with its owner
  * (R-2557-54). Look-ups of a task are not logged, because clients poll. */
+#include "engine/server/call_event.h"
 #include "engine/server/principal.h"
 #include "engine/server/server.h"
 #include "engine/server/task.h"
@@ -21,6 +22,7 @@ static void tell(const sgi_op *op, const char *what)
 void sgi_task_log_begin(const sgi_op *op)
 {
     tell(op, "is created");
+    sgi_call_event_report(op, SGI_EVENT_task_created);
 }
 
 void sgi_task_log_end(const sgi_op *op)
@@ -34,4 +36,5 @@ void sgi_task_log_end(const sgi_op *op)
         [SGI_FINAL_EXPIRED] = "has expired",
     };
     tell(op, ends[op->head.final]);
+    sgi_call_event_report_status(op, SGI_EVENT_task_ended);
 }

@@ -11,6 +11,7 @@
 #include "engine/server/wire_session.h"
 
 #include "base/thresholds.h"
+#include "engine/server/call_event.h"
 #include "engine/server/clients.h"
 #include "engine/server/task_creator.h"
 #include "engine/conversation/replay.h"
@@ -110,6 +111,7 @@ static void end_session(sgi_wire_session *session, bool drains)
     sgi_subscribed_uris_free(session->uris);
     sgi_principal_unref(session->who);
     sgi_free(sgi_engine_mem(server->engine), session, sizeof *session);
+    sgi_session_event_report(server, SGI_EVENT_session_closed);
 }
 
 void sgi_wire_session_end(sgi_wire_session *session)
@@ -232,6 +234,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     sgi_map_put(&server->sessions.by_id, &session->node, sgi_str_of(session->id));
     session->used_ms = sgi_now(&engine->env);
     sgi_engine_set_timer(engine, &session->expiry, idle_ms, maybe_expire);
+    sgi_session_event_report(server, SGI_EVENT_session_opened);
     *out = session;
     return SEGUE_OK;
 }

@@ -69,6 +69,67 @@ SEGUE_API segue_status segue_timer_cancel(segue_timer *timer);
 /* Frees the handle. The timer continues. */
 SEGUE_API void segue_timer_free(segue_timer *timer);
 
+/* ---- 2.2 Events -------------------------------------------------------------------- */
+
+/* One event: a call has ended, a commit has failed, and so on. All events and their
+ * fields are in core/docs/logs-and-traces.md. No event has a result, a token, a header, a
+ * whole id of a task or, unless the observer asks for them, arguments. A text is NULL,
+ * and a number is -1, when the event does not have the field. Texts are valid until the
+ * callback returns. */
+typedef struct segue_event {
+    size_t struct_size;
+    const char *name; /* a static string, such as "call_ended" */
+    int32_t level;    /* a segue_log_level */
+    int64_t time_ms;  /* wall clock: milliseconds since 1970-01-01 UTC */
+    const char *server;
+    const char *upstream;
+    const char *address;
+    const char *method;
+    const char *item;
+    const char *question;
+    const char *era;
+    const char *status;
+    const char *task;
+    const char *trace_parent;
+    const char *limit;
+    const char *arguments;
+    const char *message;
+    int64_t duration_us;
+    int64_t count;
+} segue_event;
+#define SEGUE_EVENT_INIT SEGUE_INIT(segue_event)
+
+/* Receives an event. Any thread may call the callback, one at a time for each runtime and
+ * while the library holds the lock of the runtime. So the callback must return soon and
+ * must not call the library, except segue_event_json. */
+typedef void (*segue_event_fn)(void *user, const segue_event *event);
+
+typedef struct segue_observer {
+    size_t struct_size;
+    void *user;
+    segue_event_fn on_event; /* required */
+    int32_t level;           /* the lowest level that is reported: a segue_log_level */
+    /* the number of bytes of a call's arguments that call_started has; 0 = no event has
+     * arguments. Arguments can be secret */
+    int32_t max_argument_bytes;
+} segue_observer;
+#define SEGUE_OBSERVER_INIT SEGUE_INIT(segue_observer)
+
+/* Sets the observer of the runtime: it receives the events of all servers and sessions
+ * from now on, in place of an earlier observer. Without an observer, events cost nothing.
+ *
+ * observer  copied; NULL = nobody observes. No event reaches the earlier observer after
+ *           the function has returned.
+ * Returns   SEGUE_OK. */
+SEGUE_API segue_status segue_runtime_observe(segue_runtime *runtime,
+                                             const segue_observer *observer);
+
+/* Gives an event as one line of JSON, without its end:
+ * {"time":"2026-07-28T12:00:00.000Z","level":"info","event":"call_ended",...}. Texts are
+ * cut off after 2048 bytes. The application may give events of its own. It may call this
+ * function in a segue_event_fn, too. */
+SEGUE_API segue_status segue_event_json(const segue_event *event, char *buf, size_t *len);
+
 /* ---- 3 Calls ----------------------------------------------------------------------- */
 
 /* Extends the first turn of the handler, which otherwise ends when on_call returns. For

@@ -37,6 +37,7 @@ ${SERVED}\
   --origin ORIGIN    Web page that may call; may be repeated.
   --cert FILE        Certificate for TLS (PEM).
   --key FILE         Key of the certificate.
+  --log json         Log events to standard error, as lines of JSON.
 `;
 
 const DEV = `\

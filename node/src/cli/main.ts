@@ -25,6 +25,7 @@ const OPTIONS: { readonly [command: string]: NonNullable<ParseArgsConfig["option
         origin: many,
         cert: text,
         key: text,
+        log: text,
     },
     dev: { ...SERVED, http: text, stdio: flag },
     install: {
@@ -50,6 +51,7 @@ interface Given {
     readonly origin?: string[];
     readonly cert?: string;
     readonly key?: string;
+    readonly log?: string;
     readonly stdio?: boolean;
     readonly name?: string;
     readonly env?: string[];
@@ -79,6 +81,8 @@ function wishOf(given: Given, http: string | undefined): Wish {
     const drain = Number(given.drain ?? 10);
     if (!(drain >= 0))
         throw new UsageError(`--drain: '${given.drain}' is no number of seconds`);
+    if (given.log !== undefined && given.log !== "json")
+        throw new UsageError(`--log: '${given.log}' is no form of a log: use json`);
     const options = {
         store: given.store,
         path: given.path,
@@ -92,7 +96,11 @@ function wishOf(given: Given, http: string | undefined): Wish {
         drainMs: given.drain === undefined ? undefined : drain * 1000,
     };
     const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-    return { http, options: Object.fromEntries(entries) as ListenOptions };
+    return {
+        http,
+        logs: given.log !== undefined,
+        options: Object.fromEntries(entries) as ListenOptions,
+    };
 }
 
 function parse(command: string, args: readonly string[]): [Given, string[], string[]] {

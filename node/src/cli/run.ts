@@ -1,6 +1,7 @@
 /** `segue-mcp run`: serves the server of a file, over stdio or HTTP. */
 
 import { SegueError } from "../errors.js";
+import { logEvents } from "../events.js";
 import type { ListenOptions } from "../server/options.js";
 import { guardOutput } from "../server/stdio.js";
 import { Exit, note, showError, UsageError } from "./codes.js";
@@ -10,6 +11,8 @@ import { LoadError, load, ownStack, type Source, showFailure } from "./loading.j
 export interface Wish {
     /** The address, or undefined for standard input and output. */
     readonly http: string | undefined;
+    /** Whether events are logged to standard error, as lines of JSON. */
+    readonly logs: boolean;
     readonly options: ListenOptions;
 }
 
@@ -40,6 +43,7 @@ export async function run(source: Source, words: string[], wish: Wish): Promise<
         const address = wish.http === undefined ? undefined : addressOf(wish.http);
         const restore = address ? () => undefined : guardOutput();
         const server = await load(source, words).finally(restore);
+        if (wish.logs) logEvents();
         const { drainMs } = wish.options;
         server.closeOnSignals({ drainMs });
         if (!address) {

@@ -126,6 +126,7 @@ if TYPE_CHECKING:
         decode_block,
         user,
     )
+    from .events import Event, log_events, observe
     from .failures import (
         Declined,
         McpError,
@@ -178,6 +179,7 @@ _LAZY = {
         ".content": "Annotations Audio EmbeddedResource Icon Image PromptMessage "
         "ResourceContents ResourceLink Result Text Unknown assistant "
         "decode_block user",
+        ".events": "Event log_events observe",
         ".failures": "Declined McpError ToolError",
         ".questions": "ElicitRequest ElicitResult Root SampleMessage SampleRequest "
         "SampleResult",
@@ -214,6 +216,7 @@ __all__ = [
     "EmbeddedResource",
     "EndedError",
     "Error",
+    "Event",
     "ExistsError",
     "FatalError",
     "FileStorage",
@@ -308,7 +311,9 @@ __all__ = [
     "connect",
     "decode_block",
     "errors",
+    "log_events",
     "middleware",
+    "observe",
     "resume",
     "sync",
     "tokens",

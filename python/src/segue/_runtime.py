@@ -55,6 +55,8 @@ _lock = threading.Lock()
 _open: dict[int, Runtime] = {}  # the open runtimes, by the id of their loop
 # the limits for all runtimes that are made from now on; `configure` sets them
 _limits: _segue.RuntimeOptions = {}
+# the handler of events, with its options; None = nobody observes
+_observer: tuple[_segue.Handler, _segue.ObserverOptions] | None = None
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
 
@@ -359,6 +361,17 @@ def _log_level() -> int:
     return len(_LEVELS) - 1
 
 
+def observe(
+    handler: _segue.Handler | None, options: _segue.ObserverOptions
+) -> None:
+    """Gives the events of all runtimes, also of later ones, to a handler."""
+    global _observer
+    with _lock:
+        _observer = (handler, options) if handler is not None else None
+        for runtime in _open.values():
+            _segue.runtime_observe(runtime.handle, handler, options)
+
+
 def configure(
     *,
     max_message_bytes: int | None = None,
@@ -425,6 +438,8 @@ def current() -> Runtime:
     runtime = Runtime(loop, _limits)
     with _lock:
         _open[id(loop)] = runtime
+        if _observer is not None:
+            _segue.runtime_observe(runtime.handle, *_observer)
     runtime._end = _close_with_loop(runtime)
     _first_step(runtime._end)
     return runtime

@@ -103,6 +103,8 @@ ANSWER_END: Final = 31
 # b: principal (str), c: what the client has declared (JSON, bytes)
 CLIENT_OPEN: Final = 32
 CLIENT_CLOSED: Final = 33  # the last event of a client. a: number (int)
+# for the handler of runtime_observe: an event. a: level (int), b: a line of JSON (str)
+RUNTIME_EVENT: Final = 34
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]
@@ -297,6 +299,10 @@ class RuntimeOptions(TypedDict, total=False):
     max_queue_bytes: int | None
     lend_input: bool | None
     camel_case: bool | None
+
+class ObserverOptions(TypedDict, total=False):
+    level: int | None
+    max_argument_bytes: int | None
 
 class SpawnOptions(TypedDict, total=False):
     argv: Sequence[str]
@@ -574,6 +580,11 @@ def runtime_new(
     log: Handler | None = None,
     track: bool = False,
 ) -> Runtime: ...
+def runtime_observe(
+    runtime: Runtime, handler: Handler | None, options: ObserverOptions | None = None
+) -> None:
+    """Gives the events of the runtime to a handler (RUNTIME_EVENT); None = to nobody."""
+
 def runtime_run(runtime: Runtime) -> list[Event]:
     """Runs the runtime on the calling thread, without the GIL, until runtime_stop. A
     Python program normally uses runtime_start instead.

@@ -6,6 +6,7 @@
 #include "engine/conversation/batch.h"
 #include "engine/error.h"
 #include "engine/response_modes.h"
+#include "engine/server/call_event.h"
 #include "engine/server/pieces.h"
 #include "engine/dialect/resumable/resumable_clock.h"
 #include "engine/server/serving.h"
@@ -200,7 +201,7 @@ static void go_on(const looking *look, sgi_op *op)
 static void resume_known(looking *look, sgi_op *op)
 {
     sgi_resumable *r = sgi_resumable_of(op);
-    sgi_op_server(op)->counts.resumes++;
+    sgi_call_event_report_resumed(op);
     sgi_reply *reply = look->reply;
     bool is_cancelled = reply->state == SGI_REPLY_CANCELLED_OUT_OF_TABLE;
     bool is_here =

@@ -4,6 +4,7 @@
  * source of its conversation. The conversation asks the source for events only when there
  * is room, so the stream sends no faster than its client reads. */
 #include "engine/dialect/rows.h"
+#include "engine/server/call_event.h"
 #include "engine/server/task_form.h"
 #include "engine/log/dropping.h"
 #include "engine/log/reader.h"
@@ -255,7 +256,8 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
         end_stream(stream);
         return;
     }
-    sgi_op_server(op)->counts.resumes += expect > 0;
+    if (expect > 0)
+        sgi_call_event_report_resumed(op);
     reply->user = stream;
     reply->cancelled = withdrawn;
     more_to_read(&stream->reader);

@@ -12,6 +12,7 @@
 #include "engine/server/gather.h"
 #include "engine/response_modes.h"
 #include "engine/server/call.h"
+#include "engine/server/call_event.h"
 #include "engine/server/lasting.h"
 #include "engine/server/parked_exchange.h"
 #include "engine/log/refusal.h"
@@ -400,7 +401,8 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
         !(op->served->item && op->served->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_segment_reader_init(&push->cursor, op, more_to_read);
     push->cursor.from = from;
-    sgi_op_server(op)->counts.resumes += from > 0;
+    if (from > 0)
+        sgi_call_event_report_resumed(op);
     push->begun = from > 0;
     /* of `sent`, later code uses only whether it is 0 */
     push->sent = from > 0;

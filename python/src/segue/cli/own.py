@@ -4,7 +4,7 @@ options."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -94,6 +94,11 @@ Drain = Annotated[
     ),
 ]
 
+Log = Annotated[
+    Literal["json"] | None,
+    typer.Option("--log", help="Log events to standard error, as lines of JSON."),
+]
+
 
 def _source(screen: Screen, text: str) -> Source:
     try:
@@ -128,6 +133,7 @@ def run_command(
     cert: Cert = None,
     key: Key = None,
     drain: Drain = None,
+    log: Log = None,
     or_program: Annotated[bool, typer.Option("--or-program", hidden=True)] = False,
 ) -> None:
     """Serve the server of a file, over stdio or HTTP."""
@@ -144,6 +150,7 @@ def run_command(
         cert_file=_text(cert),
         key_file=_text(key),
         drain=drain,
+        log=log,
     )
     serving.serve(screen, _source(screen, file), words or [], wish, or_program=or_program)
 

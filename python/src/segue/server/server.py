@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -638,16 +639,33 @@ class Server:
         async with self.serving(http, **options) as serving:
             await serving.wait_closed()
 
-    def run(self, http: str | int | None = None, **options: Unpack[ServeOptions]) -> None:
+    def run(
+        self,
+        http: str | int | None = None,
+        *,
+        log: Literal["json"] | logging.Logger | None = None,
+        **options: Unpack[ServeOptions],
+    ) -> None:
         """Serves, in an event loop of its own, until SIGINT or SIGTERM. After the signal,
         running calls may end within `drain` seconds. A second signal ends the server at
-        once. Takes the arguments of `serving`.
+        once. Takes the arguments of `serving`. `log` is the first argument of
+        `segue.log_events`: "json" logs the events of the process to standard error.
 
         Over standard input and output the server also ends when the input ends. While the
         server runs, print() writes to standard error, because it would damage the
         messages. Over HTTP the URL is printed to standard error.
         """
-        run(self, self.serving(http, **options))
+        serving = self.serving(http, **options)
+        if log is None:
+            run(self, serving)
+            return
+        from ..events import log_events
+
+        stop = log_events(log)
+        try:
+            run(self, serving)
+        finally:
+            stop()
 
     def metrics(self) -> str:
         """Returns the metrics of this server in the text format of Prometheus, version

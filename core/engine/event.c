@@ -1,0 +1,183 @@
+#include "engine/event.h"
+
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef enum field_kind { TEXT, NUMBER } field_kind;
+
+static const struct {
+    const char *name;
+    field_kind kind;
+    size_t offset;
+} fields[SGI_EVENT_FIELDS] = {
+#define EVENT_FIELD(name, kind, sentence) {#name, kind, offsetof(segue_event, name)},
+#define EVENT(name, level, has, sentence)
+#include "engine/events.def"
+#undef EVENT_FIELD
+#undef EVENT
+};
+
+/* The fields of an event as bits. */
+enum {
+#define EVENT_FIELD(name, kind, sentence) SGI_HAS_##name = 1 << SGI_FIELD_##name,
+#define EVENT(name, level, has, sentence)
+#include "engine/events.def"
+#undef EVENT_FIELD
+#undef EVENT
+};
+
+static const struct {
+    const char *name;
+    int32_t level;
+    uint32_t fields;
+} events[SGI_EVENTS] = {
+#define EVENT_FIELD(name, kind, sentence)
+#define EVENT(name, level, has, sentence) {#name, SEGUE_LOG_##level, has},
+#include "engine/events.def"
+#undef EVENT_FIELD
+#undef EVENT
+};
+
+static const char *text_of(const segue_event *event, size_t field)
+{
+    const char *text;
+    memcpy(&text, (const char *)event + fields[field].offset, sizeof text);
+    return text;
+}
+
+static int64_t number_of(const segue_event *event, size_t field)
+{
+    int64_t number;
+    memcpy(&number, (const char *)event + fields[field].offset, sizeof number);
+    return number;
+}
+
+/* ---- reporting ---- */
+
+void sgi_engine_observe(sgi_engine *engine, const segue_observer *observer)
+{
+    engine->observer = observer ? *observer : (segue_observer){.on_event = NULL};
+}
+
+bool sgi_engine_is_observed(const sgi_engine *engine, int32_t level)
+{
+    return engine->observer.on_event && level >= engine->observer.level;
+}
+
+bool sgi_event_is_wanted(const sgi_engine *engine, sgi_event_id id)
+{
+    return sgi_engine_is_observed(engine, events[id].level);
+}
+
+segue_event sgi_event_new(const sgi_engine *engine, sgi_event_id id)
+{
+    return (segue_event){.struct_size = sizeof(segue_event),
+                         .name = events[id].name,
+                         .level = events[id].level,
+                         .time_ms = sgi_wall_now(&engine->env),
+                         .duration_us = -1,
+                         .count = -1};
+}
+
+void sgi_event_report(sgi_engine *engine, sgi_event_id id, const segue_event *event)
+{
+    assert(!(sgi_event_present_fields(event) & ~events[id].fields));
+    (void)id;
+    engine->observer.on_event(engine->observer.user, event);
+}
+
+/* ---- the vocabulary ---- */
+
+sgi_event_id sgi_event_find(const char *name)
+{
+    int id = 0;
+    while (id < SGI_EVENTS && strcmp(events[id].name, name) != 0)
+        id++;
+    return (sgi_event_id)id;
+}
+
+uint32_t sgi_event_allowed_fields(sgi_event_id id)
+{
+    return events[id].fields;
+}
+
+uint32_t sgi_event_present_fields(const segue_event *event)
+{
+    uint32_t present = 0;
+    for (size_t i = 0; i < SGI_EVENT_FIELDS; i++)
+        if (fields[i].kind == TEXT ? text_of(event, i) != NULL : number_of(event, i) >= 0)
+            present |= UINT32_C(1) << i;
+    return present;
+}
+
+const char *sgi_event_era(bool is_stateless)
+{
+    return is_stateless ? "modern" : "legacy";
+}
+
+/* ---- traces ---- */
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* True for "00-" and 32, 16 and 2 hexadecimal digits with hyphens between them. */
+static bool is_trace_parent(sgi_str text)
+{
+    static const char form[] = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+    if (text.n != SGI_TRACE_PARENT)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (form[i] == 'x' ? !is_hex(text.p[i]) : text.p[i] != form[i])
+            return false;
+    return true;
+}
+
+const char *sgi_event_copy_trace(char out[SGI_TRACE_PARENT + 1], sgi_json meta)
+{
+    sgi_str text;
+    if (!sgi_json_plain_string(sgi_json_get(meta, "traceparent"), &text) ||
+        !is_trace_parent(text))
+        return NULL;
+    memcpy(out, text.p, text.n);
+    out[text.n] = 0;
+    return out;
+}
+
+/* ---- a line of JSON ---- */
+
+/* Returns the beginning of a text that is valid UTF-8 and not longer than
+ * SGI_EVENT_TEXT. */
+static sgi_str shortened(const char *text)
+{
+    sgi_str str = {text, strnlen(text, SGI_EVENT_TEXT)};
+    size_t at = 0;
+    if (!sgi_utf8_valid(str, &at))
+        str.n = at;
+    return str;
+}
+
+void sgi_event_write_json(sgi_buf *out, const segue_event *event)
+{
+    static const char *const levels[] = {"debug", "info", "warning", "error"};
+    char stamp[SGI_STAMP_SIZE];
+    sgi_jw w = sgi_jw_to(out);
+    int32_t level = event->level < SEGUE_LOG_DEBUG   ? SEGUE_LOG_DEBUG
+                    : event->level > SEGUE_LOG_ERROR ? SEGUE_LOG_ERROR
+                                                     : event->level;
+    sgi_timestamp_write(event->time_ms, stamp);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "time", sgi_str_of(stamp));
+    sgi_jw_member_string(&w, "level", sgi_str_of(levels[level]));
+    sgi_jw_member_string(&w, "event", shortened(event->name));
+    for (size_t i = 0; i < SGI_EVENT_FIELDS; i++) {
+        if (fields[i].kind == NUMBER && number_of(event, i) >= 0)
+            sgi_jw_member_int(&w, fields[i].name, number_of(event, i));
+        else if (fields[i].kind == TEXT && text_of(event, i))
+            sgi_jw_member_string(&w, fields[i].name, shortened(text_of(event, i)));
+    }
+    sgi_jw_close(&w, '}');
+}
