@@ -52,7 +52,7 @@ static const option runtime_members[] = {M(T, log_level, INT32),
                                          END};
 #undef T
 
-#define T segue_observer
+#define T segue_observer_options
 static const option observer_members[] = {M(T, level, INT32),
                                           M(T, max_argument_bytes, INT32), END};
 #undef T
@@ -272,7 +272,7 @@ typedef struct option_struct {
 
 static const option_struct shapes[] = {
     S(OPTIONS_RUNTIME, segue_runtime_options, runtime_members),
-    S(OPTIONS_OBSERVER, segue_observer, observer_members),
+    S(OPTIONS_OBSERVER, segue_observer_options, observer_members),
     S(OPTIONS_SPAWN, segue_spawn_options, spawn_members),
     S(OPTIONS_STORE, segue_store_options, store_members),
     S(OPTIONS_SERVER, segue_server_options, server_members),

@@ -314,6 +314,31 @@ static napi_value call_log_level(sgnode_frame *frame)
     return level ? sgnode_string(frame->env, level) : sgnode_null(frame->env);
 }
 
+static napi_value call_set_trace_parent(sgnode_frame *frame)
+{
+    const char *trace_parent;
+    CALL(call);
+    if (!sgnode_name(frame, frame->arg[1], false, &trace_parent))
+        return NULL;
+    return sgnode_done(frame,
+                       segue_call_set_trace_parent(call, trace_parent, &frame->error));
+}
+
+static segue_status read_trace(void *handle, char *buf, size_t *len)
+{
+    return segue_call_trace_parent(handle, buf, len);
+}
+
+static napi_value call_trace_parent(sgnode_frame *frame)
+{
+    napi_value text;
+    CALL(call);
+    segue_status status = sgnode_read_text(frame->env, call, read_trace, &text);
+    if (status == SEGUE_E_NOT_FOUND)
+        return sgnode_null(frame->env);
+    return status == SEGUE_OK ? text : sgnode_throw(frame, status);
+}
+
 static napi_value call_complete_json(sgnode_frame *frame)
 {
     const char *json;
@@ -535,6 +560,8 @@ const sgnode_row sgnode_call_rows[] = {
     {"callLog", call_log},
     {"callLogJson", call_log_json},
     {"callLogLevel", call_log_level},
+    {"callSetTraceParent", call_set_trace_parent},
+    {"callTraceParent", call_trace_parent},
     {"callCompleteJson", call_complete_json},
     {"callSetStatus", call_set_status},
     {"callRequireInput", call_require_input},

@@ -74,7 +74,7 @@ static napi_value runtime_new(sgnode_frame *frame)
 
 static napi_value runtime_observe(sgnode_frame *frame)
 {
-    segue_observer full;
+    segue_observer_options full;
     sgnode_host *host;
     napi_ref handler = NULL;
     bool is_off = sgnode_is_none(frame, frame->arg[1]);

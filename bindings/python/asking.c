@@ -101,6 +101,20 @@ PyObject *sgpy_server_metrics(PyObject *server)
     return read_text(sgpy_unwrap(server, SGPY_SERVER), read_metrics, true);
 }
 
+static segue_status read_trace(void *handle, char *buf, size_t *len)
+{
+    return segue_call_trace_parent(handle, buf, len);
+}
+
+PyObject *sgpy_call_trace_parent(PyObject *call)
+{
+    size_t len = 0;
+    segue_call *ptr = sgpy_unwrap(call, SGPY_CALL);
+    if (ptr && read_trace(ptr, NULL, &len) == SEGUE_E_NOT_FOUND)
+        return Py_NewRef(Py_None);
+    return read_text(ptr, read_trace, true);
+}
+
 /* ---- requests ---- */
 
 PyObject *sgpy_request_token(PyObject *request)

@@ -46,7 +46,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
 
 PyObject *sgpy_runtime_observe(PyObject *runtime, PyObject *handler, PyObject *options)
 {
-    segue_observer full;
+    segue_observer_options full;
     sgpy_options kept;
     segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
     if (!ptr || !sgpy_options_fill(&kept, OPTIONS_OBSERVER, &full, options))

@@ -92,6 +92,7 @@ SGPY_NAME(uri, false)
 SGPY_NAME(type, false)
 SGPY_NAME(scope, false)
 SGPY_NAME(level, false)
+SGPY_NAME(trace_parent, false)
 SGPY_NAME(method, false)
 SGPY_NAME(task_id, false)
 SGPY_NAME(token, false)
@@ -243,6 +244,7 @@ SGPY_SHIM(exchange_feed)
 SGPY_SHIM(server_stats)
 SGPY_SHIM(server_metrics)
 SGPY_SHIM(call_context)
+SGPY_SHIM(call_trace_parent)
 SGPY_SHIM(call_watch)
 SGPY_SHIM(call_set_completion)
 SGPY_SHIM(call_require_input)
@@ -314,6 +316,7 @@ PyObject *sgpy_exchange_feed(PyObject *exchange, PyObject *data);
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_server_metrics(PyObject *server);
 PyObject *sgpy_call_context(PyObject *call);
+PyObject *sgpy_call_trace_parent(PyObject *call);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -349,6 +349,7 @@ PyObject *sgpy_listener_open(PyObject *server, PyObject *options, PyObject *bear
 PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_server_check(PyObject *options);
 PyObject *sgpy_server_metrics(PyObject *server);
+PyObject *sgpy_call_trace_parent(PyObject *call);
 PyObject *sgpy_item_check(int item, PyObject *json, PyObject *options);
 PyObject *sgpy_server_watch_clients(PyObject *server, PyObject *handler);
 PyObject *sgpy_call_context(PyObject *call);

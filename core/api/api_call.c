@@ -1,7 +1,8 @@
 /* Functions of segue_call, the handler's handle of a call. */
 #include "api/guard.h"
 #include "engine/error.h"
-#include "engine/server/call.h"
+#include "engine/event.h"
+#include "engine/server/call_trace.h"
 #include "engine/server/grant.h"
 #include "wire/log_level.h"
 
@@ -296,6 +297,34 @@ segue_status segue_call_hold_turn(segue_call *call)
     if (status != SEGUE_OK)
         return status;
     status = sgi_call_hold_turn(call);
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_set_trace_parent(segue_call *call, const char *trace_parent,
+                                         segue_error **error)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_call_set_trace_parent, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = trace_parent ? sgi_call_set_trace_parent(call, sgi_str_of(trace_parent))
+                          : SEGUE_E_INVALID;
+    return sgi_leave_with_error(call, status, error);
+}
+
+segue_status segue_call_trace_parent(segue_call *call, char *buf, size_t *len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_trace_parent, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_str text = sgi_op_trace(call->op);
+    if (!len)
+        status = SEGUE_E_INVALID;
+    else if (!sgi_is_trace_parent(text))
+        status = SEGUE_E_NOT_FOUND;
+    else
+        status = sgi_copy_text_out(text, buf, len);
     sgi_leave(call);
     return status;
 }

@@ -61,9 +61,10 @@ segue_status segue_runtime_uncork(segue_runtime *runtime)
     return guarded(SGI_FN_segue_runtime_uncork, runtime, sgi_runtime_uncork);
 }
 
-segue_status segue_runtime_observe(segue_runtime *runtime, const segue_observer *observer)
+segue_status segue_runtime_observe(segue_runtime *runtime,
+                                   const segue_observer_options *observer)
 {
-    segue_observer full;
+    segue_observer_options full;
     segue_status status = sgi_check_reentrancy(SGI_FN_segue_runtime_observe, runtime);
     if (status == SEGUE_OK)
         status = sgi_copy_struct_in(&full, sizeof full, observer);

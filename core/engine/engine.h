@@ -74,8 +74,8 @@ struct sgi_engine {
     sgi_hasher *hasher; /* first argument of `digest`; the runtime owns it; can be NULL */
     const sgi_aead *aead;
     int32_t log_level;
-    segue_observer observer; /* event.h; on_event is NULL while nobody observes */
-    size_t max_message;      /* maximum size of a received message, in bytes */
+    segue_observer_options observer; /* event.h; on_event is NULL while nobody observes */
+    size_t max_message;              /* maximum size of a received message, in bytes */
     /* maximum number of unsent bytes of a connection; at this number no more messages are
      * produced */
     size_t max_queue;

@@ -56,9 +56,9 @@ static int64_t number_of(const segue_event *event, size_t field)
 
 /* ---- reporting ---- */
 
-void sgi_engine_observe(sgi_engine *engine, const segue_observer *observer)
+void sgi_engine_observe(sgi_engine *engine, const segue_observer_options *observer)
 {
-    engine->observer = observer ? *observer : (segue_observer){.on_event = NULL};
+    engine->observer = observer ? *observer : (segue_observer_options){.on_event = NULL};
 }
 
 bool sgi_engine_is_observed(const sgi_engine *engine, int32_t level)
@@ -125,7 +125,7 @@ static bool is_hex(char c)
 }
 
 /* True for "00-" and 32, 16 and 2 hexadecimal digits with hyphens between them. */
-static bool is_trace_parent(sgi_str text)
+bool sgi_is_trace_parent(sgi_str text)
 {
     static const char form[] = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
     if (text.n != SGI_TRACE_PARENT)
@@ -136,15 +136,20 @@ static bool is_trace_parent(sgi_str text)
     return true;
 }
 
-const char *sgi_event_copy_trace(char out[SGI_TRACE_PARENT + 1], sgi_json meta)
+const char *sgi_event_copy_trace(char out[SGI_TRACE_PARENT + 1], sgi_str text)
 {
-    sgi_str text;
-    if (!sgi_json_plain_string(sgi_json_get(meta, "traceparent"), &text) ||
-        !is_trace_parent(text))
+    if (!sgi_is_trace_parent(text))
         return NULL;
     memcpy(out, text.p, text.n);
     out[text.n] = 0;
     return out;
+}
+
+sgi_str sgi_meta_trace_parent(sgi_json meta)
+{
+    sgi_str text;
+    return sgi_json_plain_string(sgi_json_get(meta, "traceparent"), &text) ? text
+                                                                           : (sgi_str){0};
 }
 
 /* ---- a line of JSON ---- */

@@ -37,7 +37,7 @@ segue_event sgi_event_new(const sgi_engine *engine, sgi_event_id id);
 /* Gives the event to the observer. It has only fields that events.def allows. */
 void sgi_event_report(sgi_engine *engine, sgi_event_id id, const segue_event *event);
 /* Sets the observer; NULL = nobody observes. */
-void sgi_engine_observe(sgi_engine *engine, const segue_observer *observer);
+void sgi_engine_observe(sgi_engine *engine, const segue_observer_options *observer);
 
 /* Returns the number of an event's name, or SGI_EVENTS for another name. */
 sgi_event_id sgi_event_find(const char *name);
@@ -49,8 +49,12 @@ uint32_t sgi_event_present_fields(const segue_event *event);
 const char *sgi_event_era(bool is_stateless);
 /* The length of a traceparent (W3C Trace Context, version 00). */
 #define SGI_TRACE_PARENT 55
-/* Copies the traceparent of _meta. Returns NULL when _meta has none of the right form. */
-const char *sgi_event_copy_trace(char out[SGI_TRACE_PARENT + 1], sgi_json meta);
+/* True for a traceparent of version 00. */
+bool sgi_is_trace_parent(sgi_str text);
+/* Copies a traceparent. Returns NULL when the text is none. */
+const char *sgi_event_copy_trace(char out[SGI_TRACE_PARENT + 1], sgi_str text);
+/* Returns the traceparent of _meta; empty when _meta has none. */
+sgi_str sgi_meta_trace_parent(sgi_json meta);
 
 /* Writes the event as one JSON object, without the end of the line. */
 void sgi_event_write_json(sgi_buf *out, const segue_event *event);

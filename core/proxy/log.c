@@ -110,7 +110,7 @@ segue_log_fn log_of_library(void)
 
 segue_status log_observe(segue_runtime *runtime)
 {
-    segue_observer observer = SEGUE_OBSERVER_INIT;
+    segue_observer_options observer = SEGUE_OBSERVER_OPTIONS_INIT;
     observer.on_event = write_event;
     observer.level = form.level;
     return form.is_json ? segue_runtime_observe(runtime, &observer) : SEGUE_OK;

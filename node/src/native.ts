@@ -492,6 +492,8 @@ export interface Native {
     callLog(call: Call, level: string, json: Json): void;
     callLogJson(call: Call, json: Json): void;
     callLogLevel(call: Call): string | null;
+    callSetTraceParent(call: Call, traceParent: string): void;
+    callTraceParent(call: Call): string | null;
     callCompleteJson(call: Call, json: Json): void;
     callSetStatus(call: Call, message: string): boolean;
     /**

@@ -21,7 +21,7 @@ export type RuntimeOptions = Members<{
     camelCase: boolean;
 }>;
 
-/** The members of the C struct `segue_observer`. */
+/** The members of the C struct `segue_observer_options`. */
 export type ObserverOptions = Members<{
     level: number;
     maxArgumentBytes: number;

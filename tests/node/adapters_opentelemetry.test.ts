@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import {
     context,
     propagation,
@@ -19,8 +20,8 @@ import {
     type ReadableSpan,
     SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { type Context, connect, Server } from "segue-mcp";
-import { traceCalls, traceMeta } from "segue-mcp/adapters/opentelemetry";
+import { type Context, connect, Remote, Server } from "segue-mcp";
+import { traceCalls, traceEvents, traceMeta } from "segue-mcp/adapters/opentelemetry";
 import { Lab } from "segue-mcp/testing";
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -155,4 +156,91 @@ test("work after a crash joins the trace", async () => {
         rmSync(place, { recursive: true });
     }
     assert.equal(trace.getActiveSpan(), undefined);
+});
+
+async function until(found: () => unknown): Promise<void> {
+    while (!found()) await setImmediate();
+}
+
+test("what the library does is in the trace, across a kill", async () => {
+    const traced = new Traced();
+    const server = traced.server();
+    const place = mkdtempSync(join(tmpdir(), "segue-"));
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => {
+        begin = resolve;
+    });
+    const options = { task: "must", restartable: true } as const;
+    server.tool("job", options, async function* (_: object, ctx: Context) {
+        yield "one";
+        yield "two";
+        await ctx.checkpoint("here");
+        begin();
+        if (!ctx.resumed) await new Promise(() => undefined);
+        yield "three";
+    });
+    const stop = traceEvents({ tracerProvider: traced.provider });
+    const lab = new Lab();
+    try {
+        const served = await lab.serve(server, { store: join(place, "tasks.db") });
+        const session = await served.connect();
+        const { spanId, traceId } = await traced.tracer.startActiveSpan(
+            "caller",
+            async (caller) => {
+                const running = session.call("job", {}, { meta: traceMeta() });
+                await begun;
+                await served.kill();
+                await served.start();
+                await running;
+                return caller.spanContext();
+            },
+        );
+        await until(() => traced.spans("tools/call job").length > 0);
+        for (const name of ["store commit", "segments", "take over", "restart"]) {
+            assert.ok(traced.spans(name).length > 0, name);
+            for (const span of traced.spans(name))
+                assert.equal(span.spanContext().traceId, traceId, name);
+        }
+        const again = traced
+            .spans("tools/call job")
+            .find((span) => span.attributes["segue.resumed"]);
+        const parents = traced
+            .spans("store commit")
+            .map((span) => span.parentSpanContext?.spanId);
+        assert.ok(again);
+        assert.ok(parents.includes(again.spanContext().spanId));
+        assert.ok(spanId);
+    } finally {
+        stop();
+        await lab.close();
+        rmSync(place, { recursive: true });
+    }
+});
+
+test("a call of another server is under the call", async () => {
+    const traced = new Traced();
+    const inner = traced.server();
+    inner.tool("price", async () => "1");
+    const stop = traceEvents({ tracerProvider: traced.provider });
+    const listener = await inner.listenHttp({ port: 0 });
+    const outer = traced.server();
+    outer.mount(new Remote(listener.url), { prefix: "far" });
+    try {
+        await using session = await connect(outer);
+        await traced.tracer.startActiveSpan("caller", async () => {
+            await session.call("far_price", {}, { meta: traceMeta() });
+        });
+        const clients = (): ReadableSpan[] =>
+            traced
+                .spans("tools/call price")
+                .filter((span) => span.kind === SpanKind.CLIENT);
+        await until(() => clients().length > 0);
+        const call = traced.span("tools/call far_price");
+        const parent = clients()[0]?.parentSpanContext?.spanId;
+        assert.equal(parent, call.spanContext().spanId);
+    } finally {
+        stop();
+        await outer.close();
+        await inner.close();
+    }
 });

@@ -32,6 +32,7 @@ const ELSEWHERE: Record<string, string> = {
     timerFree: "clearTimeout",
     callRuntime: "the runtime of the environment",
     sessionRuntime: "the runtime of the environment",
+    eventJson: "the event RUNTIME_EVENT",
     statusText: "the message of an error",
     errorNew: "an Error",
     segmentRead: "Segment.number",
@@ -66,6 +67,7 @@ const OWN = new Set([
 /** Members of structs that are arguments here, or that JavaScript cannot give. */
 const ARGUMENTS: Record<string, string[]> = {
     segue_runtime_options: ["allocator", "user", "log", "onWake", "hooks"],
+    segue_observer_options: ["user", "onEvent"],
     segue_spawn_options: ["user", "freeUser", "onStderr"],
     segue_store_options: ["allocator"],
     segue_server_options: [

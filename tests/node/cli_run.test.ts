@@ -143,6 +143,23 @@ test("run serves HTTP with tokens and a store", { timeout }, async (context) => 
     assert.ok(fs.existsSync(project.path("tasks.db")));
 });
 
+test("run logs events as lines of JSON", { timeout }, async (context) => {
+    const project = new Project(context);
+    const words = ["--http", "127.0.0.1:0", "--log", "json"];
+    const child = project.start(context, "run", "server.mjs", ...words);
+    const url = (await project.until(" listens on ")).split(" listens on ")[1] ?? "";
+    const session = await connect(url);
+    await session.call("words", { secret: "s3cret" });
+    await session.close();
+    child.kill("SIGINT");
+    await once(child, "close");
+    const lines = project.heard.filter((line) => line.startsWith("{"));
+    const names = new Set(lines.map((line) => JSON.parse(line).event));
+    for (const name of ["listener_opened", "call_ended", "listener_closed"])
+        assert.ok(names.has(name), name);
+    assert.ok(!project.heard.join().includes("s3cret"));
+});
+
 const LIFE = `
     import fs from "node:fs";
     import { Server } from "segue-mcp";

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -201,5 +201,128 @@ def test_work_after_a_crash_joins_the_trace(traced: Traced, tmp_path: Path) -> N
             assert again[0].context.trace_id == wanted.trace_id
             assert again[0].parent is not None
             assert again[0].parent.span_id == wanted.span_id
+
+    run(work)
+
+
+async def until(found: Any) -> None:
+    while not found():
+        await asyncio.sleep(0)
+
+
+def test_what_the_library_does_is_in_the_trace(traced: Traced, tmp_path: Path) -> None:
+    """Across a kill: the spans of both runs are children of the spans of their calls."""
+    server = traced.server()
+    begun = asyncio.Event()
+
+    @server.tool(task="must", restartable=True)
+    async def job(ctx: segue.Context) -> AsyncIterator[str]:
+        yield "one"
+        yield "two"
+        await ctx.checkpoint("here")
+        begun.set()
+        if ctx.resumed is None:
+            await asyncio.sleep(60)
+        yield "three"
+
+    async def work() -> None:
+        stop = opentelemetry.trace_events(traced.provider)
+        lab = testing.Lab()
+        async with AsyncExitStack() as stack:
+            stack.callback(stop)
+            stack.push_async_callback(lab.aclose)
+            served = await lab.serve(server, store=str(tmp_path / "tasks.db"))
+            session = await served.connect()
+            with traced.tracer.start_as_current_span("caller") as caller:
+                meta = opentelemetry.trace_meta()
+                task = asyncio.ensure_future(session.call("job", meta=meta))
+            await begun.wait()
+            await served.kill()
+            await served.start()
+            await task
+            await until(lambda: len(traced.spans("segments")) >= 1)
+            await until(lambda: traced.spans("tools/call job")[-1:])
+        wanted = caller.get_span_context()
+        for name in ("store commit", "segments", "take over", "restart"):
+            assert traced.spans(name), name
+            for span in traced.spans(name):
+                assert span.context.trace_id == wanted.trace_id, name
+        calls = {one.context.span_id: one for one in traced.spans("tools/call job")}
+        again = [
+            key for key, one in calls.items() if attributes(one)["segue.resumed"] is True
+        ]
+        commits = {one.parent.span_id for one in traced.spans("store commit") if one.parent}
+        assert len(again) == 1
+        assert again[0] in commits
+        assert commits <= {*calls, wanted.span_id}
+
+    run(work)
+
+
+def test_a_call_of_another_server_is_under_the_call(traced: Traced) -> None:
+    inner = traced.server()
+
+    @inner.tool
+    async def price() -> str:
+        return "1"
+
+    async def work() -> None:
+        stop = opentelemetry.trace_events(traced.provider)
+        async with inner.serving(http="127.0.0.1:0") as serving:
+            outer = segue.Server("outer")
+            outer.use(opentelemetry.trace_calls(traced.provider))
+            outer.mount(segue.Remote(serving.url), "far")
+            async with segue.connect(outer) as session:
+                with traced.tracer.start_as_current_span("caller"):
+                    meta = opentelemetry.trace_meta()
+                    await session.call("far_price", meta=meta)
+                wanted = ("tools/call price", trace.SpanKind.CLIENT)
+                await until(
+                    lambda: wanted in [(one.name, one.kind) for one in traced.spans(wanted[0])]
+                )
+        stop()
+        call = traced.span("tools/call far_price")
+        upstream = next(
+            one
+            for one in traced.spans("tools/call price")
+            if one.kind == trace.SpanKind.CLIENT
+        )
+        assert upstream.parent is not None
+        assert upstream.parent.span_id == call.context.span_id
+        assert attributes(upstream)["gen_ai.tool.name"] == "price"
+
+    run(work)
+
+
+def test_the_trace_of_a_header_is_kept_with_the_task(
+    traced: Traced, tmp_path: Path
+) -> None:
+    server = traced.server()
+    begun = asyncio.Event()
+
+    @server.tool(task="must", restartable=True)
+    async def job(ctx: segue.Context) -> str:
+        begun.set()
+        if ctx.resumed is None:
+            await asyncio.sleep(60)
+        return "done"
+
+    async def work() -> None:
+        lab = testing.Lab()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(lab.aclose)
+            served = await lab.serve(server, store=str(tmp_path / "tasks.db"))
+            session = await served.connect(headers={"traceparent": PARENT})
+            task = asyncio.ensure_future(session.call("job"))
+            await begun.wait()
+            await served.kill()
+            await served.start()
+            assert (await task).text == "done"
+        (again,) = (
+            one
+            for one in traced.spans("tools/call job")
+            if attributes(one)["segue.resumed"]
+        )
+        assert f"{again.context.trace_id:032x}" in PARENT
 
     run(work)

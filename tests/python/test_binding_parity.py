@@ -28,6 +28,7 @@ ELSEWHERE = {
     "timer_free": "asyncio.TimerHandle",
     "call_runtime": "Host",
     "session_runtime": "Host",
+    "event_json": "the event RUNTIME_EVENT",
     "status_text": "the message of an error",
     "error_new": "an exception",
     "segment_read": "Segment.number",
@@ -67,6 +68,7 @@ OWN = {
 # Members of structs that are arguments here, or that Python cannot give.
 ARGUMENTS = {
     "segue_runtime_options": {"allocator", "user", "log", "on_wake", "hooks"},
+    "segue_observer_options": {"user", "on_event"},
     "segue_spawn_options": {"user", "free_user", "on_stderr"},
     "segue_store_options": {"allocator"},
     "segue_server_options": {

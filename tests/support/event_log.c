@@ -34,7 +34,7 @@ static void on_event(void *user, const segue_event *event)
 
 void event_log_begin(event_log *log, segue_runtime *runtime, int32_t argument_bytes)
 {
-    segue_observer observer = SEGUE_OBSERVER_INIT;
+    segue_observer_options observer = SEGUE_OBSERVER_OPTIONS_INIT;
     *log = (event_log){.runtime = runtime};
     observer.user = log;
     observer.on_event = on_event;

@@ -319,6 +319,11 @@ GIVES(segue_client_call, segue_call, segue_client_call(h, 1, &out, NULL),
       segue_call_free(out))
 STATUS(segue_call_hold_turn, segue_call_hold_turn(h))
 STATUS(segue_call_end_turn, segue_call_end_turn(h))
+STATUS(segue_call_set_trace_parent,
+       segue_call_set_trace_parent(
+           h, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", NULL))
+PROBE(segue_call_trace_parent, size_t len = 0;
+      return segue_call_trace_parent(h, NULL, &len);)
 STATUS(segue_call_defer, segue_call_defer(h, 0, NULL))
 STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1, NULL))
 STATUS(segue_call_resumed, segue_call_resumed(h, NULL, NULL, NULL))

@@ -82,7 +82,7 @@ static void only_wanted_levels_come(void **state)
 {
     http_stage s = {0};
     int count = 0;
-    segue_observer observer = SEGUE_OBSERVER_INIT;
+    segue_observer_options observer = SEGUE_OBSERVER_OPTIONS_INIT;
     (void)state;
     http_stage_begin(&s);
     observer.user = &count;
@@ -146,7 +146,7 @@ static void a_long_or_invalid_text_is_cut(void **state)
 static void wrong_arguments_are_refused(void **state)
 {
     segue_event event = plain_event();
-    segue_observer observer = SEGUE_OBSERVER_INIT;
+    segue_observer_options observer = SEGUE_OBSERVER_OPTIONS_INIT;
     char line[8];
     size_t len = sizeof line;
     http_stage s = {0};

@@ -42,7 +42,8 @@ static void begin(request_event *made, const segue_request *request, sgi_event_i
     if (names_item(request->method))
         event->item = copy_name(made->item, sgi_json_get(request->params, "name"));
     event->era = sgi_event_era(sgi_facts(session->version)->is_stateless);
-    event->trace_parent = sgi_event_copy_trace(made->trace_parent, request->own_meta);
+    event->trace_parent = sgi_event_copy_trace(made->trace_parent,
+                                               sgi_meta_trace_parent(request->own_meta));
 }
 
 void sgi_request_event_report_sent(const segue_request *request)

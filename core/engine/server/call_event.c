@@ -1,6 +1,7 @@
 #include "engine/server/call_event.h"
 
 #include "base/thresholds.h"
+#include "engine/server/call_trace.h"
 #include "engine/server/mailbox.h"
 
 #include <stdio.h>
@@ -30,9 +31,7 @@ void sgi_call_event_begin(sgi_call_event *made, const sgi_op *op, sgi_event_id i
         snprintf(made->task, sizeof made->task, "%s", op->task_id);
         event->task = made->task;
     }
-    sgi_json params = {served->params, served->params_len};
-    event->trace_parent =
-        sgi_event_copy_trace(made->trace_parent, sgi_json_get(params, "_meta"));
+    event->trace_parent = sgi_event_copy_trace(made->trace_parent, sgi_op_trace(op));
 }
 
 void sgi_call_event_report(const sgi_op *op, sgi_event_id id)

@@ -134,6 +134,7 @@ static void freed(sgi_op *op)
         sgi_item_unref(served->item);
     sgi_text_free(mem, served->own_arguments);
     sgi_text_free(mem, served->session);
+    sgi_text_free(mem, served->trace_parent);
     if (served->who)
         sgi_principal_unref(served->who);
     sgi_grant_unref(served->grant);

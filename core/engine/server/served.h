@@ -96,6 +96,9 @@ typedef struct sgi_served_op_data {
     /* what the handler learns of the HTTP request that made the call (origin.h), a
      * counted reference, until the call takes it; NULL = nothing */
     struct sgi_origin *origin;
+    /* the span that the events of the call belong to (call_trace.h); NULL = that of the
+     * request */
+    char *trace_parent;
     /* number of the client that made the call (clients.h); 0 = none, or the clients are
      * not watched */
     uint64_t client;

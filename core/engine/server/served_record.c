@@ -1,12 +1,14 @@
 /* The JSON that the server writes into the stored record of an operation:
  * {"params","tool","question"?,"caps","task","restartable"?,"dialect","streams","ttl",
- * "poll","by","scopes","session"}. "restartable" is for tools that look into the store.
+ * "poll","by","scopes","session","trace"}. "restartable" is for tools that look into the store.
  * "by" is the name of the owner, if the owner has a name. "scopes" are the scopes that
  * the owner's token had when the operation was made; a run after a restart has the same
  * rights. The token itself is not stored. "session" is the mark of the wire session that
- * made the operation, if the owner has no name (session_mark.h). */
+ * made the operation, if the owner has no name (session_mark.h). "trace" is the trace
+ * of the call, unless the params have it. */
 #include "engine/server/served.h"
 
+#include "engine/server/call_trace.h"
 #include "engine/server/dialects.h"
 #include "engine/log/dropping.h"
 #include "engine/server/grant.h"
@@ -47,6 +49,7 @@ void sgi_served_write_record(const sgi_op *op, segue_store_record *head, sgi_jw 
     if (op->served->lasting)
         op->served->lasting->form->write(op->served->lasting, w);
     sgi_op_session_write(op, w);
+    sgi_op_trace_write(op, w);
     memcpy(head->principal, op->served->who->digest, sizeof head->principal);
 }
 
@@ -131,7 +134,7 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     sgi_served_op_data *served = op->served;
     read_kind(op, data);
     if (!read_owner(op, record) || !read_caller(op, data) ||
-        !sgi_op_session_read(op, data))
+        !sgi_op_session_read(op, data) || !sgi_op_trace_read(op, data))
         return SEGUE_E_NOMEM;
     served->caps = (uint32_t)number(data, "caps");
     op->head.tasking = tasking(data);

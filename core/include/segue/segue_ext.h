@@ -104,7 +104,7 @@ typedef struct segue_event {
  * must not call the library, except segue_event_json. */
 typedef void (*segue_event_fn)(void *user, const segue_event *event);
 
-typedef struct segue_observer {
+typedef struct segue_observer_options {
     size_t struct_size;
     void *user;
     segue_event_fn on_event; /* required */
@@ -112,8 +112,8 @@ typedef struct segue_observer {
     /* the number of bytes of a call's arguments that call_started has; 0 = no event has
      * arguments. Arguments can be secret */
     int32_t max_argument_bytes;
-} segue_observer;
-#define SEGUE_OBSERVER_INIT SEGUE_INIT(segue_observer)
+} segue_observer_options;
+#define SEGUE_OBSERVER_OPTIONS_INIT SEGUE_INIT(segue_observer_options)
 
 /* Sets the observer of the runtime: it receives the events of all servers and sessions
  * from now on, in place of an earlier observer. Without an observer, events cost nothing.
@@ -122,7 +122,7 @@ typedef struct segue_observer {
  *           the function has returned.
  * Returns   SEGUE_OK. */
 SEGUE_API segue_status segue_runtime_observe(segue_runtime *runtime,
-                                             const segue_observer *observer);
+                                             const segue_observer_options *observer);
 
 /* Gives an event as one line of JSON, without its end:
  * {"time":"2026-07-28T12:00:00.000Z","level":"info","event":"call_ended",...}. Texts are
@@ -148,6 +148,24 @@ SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
  *
  * Returns   SEGUE_OK, also when the turn was not extended or is over. */
 SEGUE_API segue_status segue_call_end_turn(segue_call *call);
+
+/* Names the span that the handler has made for the call (W3C Trace Context). The events of
+ * the call have it as their trace_parent from now on, in place of the caller's. It is
+ * stored with the call: when the handler runs again on another server, the call is in the
+ * same trace.
+ *
+ * trace_parent  such as "00-<32 hexadecimal digits>-<16>-<2>".
+ * Returns       SEGUE_OK; SEGUE_E_INVALID for another form. */
+SEGUE_API segue_status segue_call_set_trace_parent(segue_call *call,
+                                                   const char *trace_parent,
+                                                   segue_error **error);
+
+/* Returns the trace of the call as a traceparent: the span that was set, else the
+ * caller's, from _meta or from the header traceparent. A call that an earlier process
+ * began has what was stored.
+ *
+ * Returns   SEGUE_E_NOT_FOUND when the call is in no trace. */
+SEGUE_API segue_status segue_call_trace_parent(segue_call *call, char *buf, size_t *len);
 
 /* Ends the event stream of a call, and lets the client come back for the rest (2025-11-25
  * basic/transports, "Sending Messages to the Server"). Use it for a call that sends

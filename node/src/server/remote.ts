@@ -366,7 +366,7 @@ function toolOf({ session, asks }: Link, given: Told): Relay {
             const stream = session.streamWith({ noTask }, told.name, args, {
                 ...passed,
                 onInput: answers,
-                meta: withoutProtocol(ctx.meta),
+                meta: metaOf(ctx),
                 signal: ctx.signal,
                 throwOnError: false,
                 collect: false,
@@ -537,7 +537,7 @@ async function relay(
     ctx: Context,
 ): Promise<Record<string, unknown>> {
     const { answers, ...passed } = passing(ctx);
-    const given = { ...params, _meta: withoutProtocol(ctx.meta) };
+    const given = { ...params, _meta: metaOf(ctx) };
     const options = { answers: new Answers({ onInput: answers }), signal: ctx.signal };
     asks.add(answers);
     try {
@@ -547,6 +547,13 @@ async function relay(
     } finally {
         asks.delete(answers);
     }
+}
+
+/** Returns `_meta` for the request to the remote server, with the trace of the call. */
+function metaOf(ctx: Context): Meta | undefined {
+    const { traceParent } = ctx;
+    const kept = withoutProtocol(ctx.meta);
+    return traceParent === undefined ? kept : { ...kept, traceparent: traceParent };
 }
 
 /** Returns the members of `_meta` that do not belong to one connection. */

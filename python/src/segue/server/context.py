@@ -211,6 +211,19 @@ class Context:
         return None if raw is None else _decode(raw)
 
     @property
+    def trace_parent(self) -> str | None:
+        """The trace of the call (W3C traceparent): the span that was set, else the
+        caller's; None when the call is in no trace. The trace is stored with a task, so a
+        server that goes on with the task after a crash has it, too. An adapter for traces
+        sets the span that it makes for the call; the events of the call then name it.
+        """
+        return _segue.call_trace_parent(self._call)
+
+    @trace_parent.setter
+    def trace_parent(self, value: str) -> None:
+        _segue.call_set_trace_parent(self._call, value)
+
+    @property
     def client_info(self) -> dict[str, Any] | None:
         """The client's name and version. A client of 2026-07-28 sends them with each
         request; for other clients the value is None."""

@@ -276,7 +276,9 @@ def _callbacks(remote: Remote, context: Context) -> Iterator[Callbacks]:
 
 def _meta_of(context: Context) -> dict[str, Any] | None:
     """Returns `_meta` of the request without what belongs to this connection."""
-    return _passing(_decode_meta(_segue.call_params(context._call)).meta)
+    passed = _passing(_decode_meta(_segue.call_params(context._call)).meta)
+    trace = context.trace_parent
+    return passed if trace is None else {**(passed or {}), "traceparent": trace}
 
 
 def _is_heard(context: Context) -> bool:
