@@ -36,6 +36,11 @@ class Traced:
     def spans(self, name: str) -> list[ReadableSpan]:
         return [one for one in self.exporter.get_finished_spans() if one.name == name]
 
+    def calls(self, name: str) -> list[ReadableSpan]:
+        """The spans of calls of a server, without those of requests to a server."""
+        kind = trace.SpanKind.SERVER
+        return [one for one in self.spans(name) if one.kind == kind]
+
     def span(self, name: str) -> ReadableSpan:
         (one,) = self.spans(name)
         return one
@@ -241,17 +246,18 @@ def test_what_the_library_does_is_in_the_trace(traced: Traced, tmp_path: Path) -
             await served.start()
             await task
             await until(lambda: len(traced.spans("segments")) >= 1)
-            await until(lambda: traced.spans("tools/call job")[-1:])
+            await until(lambda: traced.calls("tools/call job"))
         wanted = caller.get_span_context()
         for name in ("store commit", "segments", "take over", "restart"):
             assert traced.spans(name), name
             for span in traced.spans(name):
                 assert span.context.trace_id == wanted.trace_id, name
-        calls = {one.context.span_id: one for one in traced.spans("tools/call job")}
+        calls = {one.context.span_id: one for one in traced.calls("tools/call job")}
         again = [
             key for key, one in calls.items() if attributes(one)["segue.resumed"] is True
         ]
-        commits = {one.parent.span_id for one in traced.spans("store commit") if one.parent}
+        stored = traced.spans("store commit")
+        commits = {one.parent.span_id for one in stored if one.parent}
         assert len(again) == 1
         assert again[0] in commits
         assert commits <= {*calls, wanted.span_id}
@@ -266,6 +272,10 @@ def test_a_call_of_another_server_is_under_the_call(traced: Traced) -> None:
     async def price() -> str:
         return "1"
 
+    def upstreams() -> list[ReadableSpan]:
+        kind = trace.SpanKind.CLIENT
+        return [one for one in traced.spans("tools/call price") if one.kind == kind]
+
     async def work() -> None:
         stop = opentelemetry.trace_events(traced.provider)
         async with inner.serving(http="127.0.0.1:0") as serving:
@@ -276,17 +286,10 @@ def test_a_call_of_another_server_is_under_the_call(traced: Traced) -> None:
                 with traced.tracer.start_as_current_span("caller"):
                     meta = opentelemetry.trace_meta()
                     await session.call("far_price", meta=meta)
-                wanted = ("tools/call price", trace.SpanKind.CLIENT)
-                await until(
-                    lambda: wanted in [(one.name, one.kind) for one in traced.spans(wanted[0])]
-                )
+                await until(upstreams)
         stop()
-        call = traced.span("tools/call far_price")
-        upstream = next(
-            one
-            for one in traced.spans("tools/call price")
-            if one.kind == trace.SpanKind.CLIENT
-        )
+        (call,) = traced.calls("tools/call far_price")
+        (upstream,) = upstreams()
         assert upstream.parent is not None
         assert upstream.parent.span_id == call.context.span_id
         assert attributes(upstream)["gen_ai.tool.name"] == "price"

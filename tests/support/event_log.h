@@ -11,7 +11,7 @@ typedef struct event_log {
     size_t len;
 } event_log;
 
-/* Begins to collect the events of all levels. argument_bytes: of segue_observer_options. */
+/* Begins to collect the events of all levels. argument_bytes: max_argument_bytes. */
 void event_log_begin(event_log *log, segue_runtime *runtime, int32_t argument_bytes);
 /* Observes the runtime no longer, unless it has ended (runtime is NULL), and frees the
  * lines. */

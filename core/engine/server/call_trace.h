@@ -1,6 +1,6 @@
-/* The trace of a call (W3C Trace Context): the span that the events of the call belong to.
- * It is stored with the call, so that a server that goes on with the call stays in the
- * trace. */
+/* The trace of a call (W3C Trace Context): the span to which the events of the call
+ * belong. It is stored with the call, so that a server that goes on with the call stays
+ * in the trace. */
 #ifndef SGI_CALL_TRACE_H
 #define SGI_CALL_TRACE_H
 

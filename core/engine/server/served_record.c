@@ -1,11 +1,11 @@
 /* The JSON that the server writes into the stored record of an operation:
  * {"params","tool","question"?,"caps","task","restartable"?,"dialect","streams","ttl",
- * "poll","by","scopes","session","trace"}. "restartable" is for tools that look into the store.
- * "by" is the name of the owner, if the owner has a name. "scopes" are the scopes that
- * the owner's token had when the operation was made; a run after a restart has the same
- * rights. The token itself is not stored. "session" is the mark of the wire session that
- * made the operation, if the owner has no name (session_mark.h). "trace" is the trace
- * of the call, unless the params have it. */
+ * "poll","by","scopes","session","trace"}. "restartable" is for tools that look into the
+ * store. "by" is the name of the owner, if the owner has a name. "scopes" are the scopes
+ * that the owner's token had when the operation was made; a run after a restart has the
+ * same rights. The token itself is not stored. "session" is the mark of the wire session
+ * that made the operation, if the owner has no name (session_mark.h). "trace" is the
+ * trace of the call, unless the params have it. */
 #include "engine/server/served.h"
 
 #include "engine/server/call_trace.h"

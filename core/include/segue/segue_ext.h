@@ -149,8 +149,8 @@ SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
  * Returns   SEGUE_OK, also when the turn was not extended or is over. */
 SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 
-/* Names the span that the handler has made for the call (W3C Trace Context). The events of
- * the call have it as their trace_parent from now on, in place of the caller's. It is
+/* Names the span that the handler has made for the call (W3C Trace Context). The events
+ * of the call have it as their trace_parent from now on, in place of the caller's. It is
  * stored with the call: when the handler runs again on another server, the call is in the
  * same trace.
  *
