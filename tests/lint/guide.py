@@ -12,7 +12,7 @@ import subprocess
 import lint
 
 PAGES = ("README.md", "core/README.md",  # each has a quick start, which also runs
-         "core/docs/site/pages/how-to/custom-store.md")
+         "core/docs/logs-and-traces.md", "core/docs/site/pages/how-to/custom-store.md")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
           "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
           "-Wno-unused-but-set-variable"]

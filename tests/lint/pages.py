@@ -31,6 +31,8 @@ OWNERS = [
     ("core/README.md", "sh text", "tests/demo/quick_start"),
     ("core/README.md", "nginx haproxy ini sql", "tests/lint/shown.py"),
     ("core/docs/metrics.md", "yaml", "tests/lint/shown.py"),
+    ("core/docs/logs-and-traces.md", "c", "tests/lint/guide.py"),
+    ("core/docs/logs-and-traces.md", "json", ME),
     ("core/docs/demo.md", "text", "tests/lint/shown.py"),
     ("core/docs/upgrades.md", "text", "tests/lint/shown.py"),
     ("core/docs/benchmarks.md", "sh", ME),

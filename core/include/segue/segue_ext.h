@@ -81,20 +81,35 @@ typedef struct segue_event {
     const char *name; /* a static string, such as "call_ended" */
     int32_t level;    /* a segue_log_level */
     int64_t time_ms;  /* wall clock: milliseconds since 1970-01-01 UTC */
+    /* the name of the server */
     const char *server;
+    /* the name of the server at the other end */
     const char *upstream;
+    /* the address of the listener */
     const char *address;
+    /* the method, such as tools/call */
     const char *method;
+    /* the name of the tool or prompt, or the URI of the resource */
     const char *item;
+    /* the method of the question, such as elicitation/create */
     const char *question;
+    /* modern (2026-07-28) or legacy (earlier revisions) */
     const char *era;
+    /* how it ended: ok, or the reason */
     const char *status;
+    /* the first 12 characters of the id of the task */
     const char *task;
+    /* the span that the work belongs to (W3C traceparent) */
     const char *trace_parent;
+    /* the option whose limit was reached */
     const char *limit;
+    /* the beginning of the arguments, if the observer wants it */
     const char *arguments;
+    /* a sentence for people */
     const char *message;
+    /* the duration, in microseconds */
     int64_t duration_us;
+    /* the number of things that the event is about */
     int64_t count;
 } segue_event;
 #define SEGUE_EVENT_INIT SEGUE_INIT(segue_event)

@@ -648,12 +648,16 @@ class Server:
     ) -> None:
         """Serves, in an event loop of its own, until SIGINT or SIGTERM. After the signal,
         running calls may end within `drain` seconds. A second signal ends the server at
-        once. Takes the arguments of `serving`. `log` is the first argument of
-        `segue.log_events`: "json" logs the events of the process to standard error.
+        once.
 
         Over standard input and output the server also ends when the input ends. While the
         server runs, print() writes to standard error, because it would damage the
         messages. Over HTTP the URL is printed to standard error.
+
+        Args:
+            http: as in `serving`, like all options.
+            log: "json" logs the events of the process to standard error; or a logger, as
+                in `segue.log_events`.
         """
         serving = self.serving(http, **options)
         if log is None:
