@@ -229,7 +229,7 @@ test("a call of another server is under the call", async () => {
     const stop = traceEvents({ tracerProvider: traced.provider });
     const listener = await inner.listenHttp({ port: 0 });
     const outer = traced.server();
-    outer.mount(new Remote(listener.url), { prefix: "far" });
+    outer.mount(await Remote.connect(listener.url), { prefix: "far" });
     try {
         await using session = await connect(outer);
         await traced.tracer.startActiveSpan("caller", async () => {

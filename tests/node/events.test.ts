@@ -8,7 +8,8 @@ const SECRET = "s3cret";
 
 async function call(): Promise<void> {
     const server = new Server({ name: "greeter" });
-    server.tool("greet", async ({ name }: { name: string }) => `Hello, ${name}!`);
+    const input = { type: "object", properties: { name: { type: "string" } } } as const;
+    server.tool("greet", { input }, async ({ name }) => `Hello, ${String(name)}!`);
     await using session = await connect(server);
     await session.call("greet", { name: SECRET });
 }
