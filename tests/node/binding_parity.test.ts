@@ -12,10 +12,12 @@ import { internal, TREE } from "./tree.js";
 const constants = internal<Record<string, Record<string, number>>>("constants");
 const read = (...parts: string[]) => readFileSync(path.join(TREE, ...parts), "utf8");
 const api = read("core", "api", "api.def");
-const header = ["segue.h", "segue_auth.h"]
-    .map((name) => read("core", "include", "segue", name))
-    .join("")
-    .replaceAll(/\/\*[\s\S]*?\*\//g, "");
+const declared = (...names: string[]) =>
+    names
+        .map((name) => read("core", "include", "segue", name))
+        .join("")
+        .replaceAll(/\/\*[\s\S]*?\*\//g, "");
+const header = declared("segue.h", "segue_auth.h");
 
 /** The header whose functions are for C only. */
 const easy = read("core", "include", "segue", "easy.h");
@@ -115,7 +117,9 @@ test("native.ts names what the addon has", () => {
 test("objects can set every member of every struct", () => {
     const tables = native.optionNames();
     const structs = [
-        ...header.matchAll(/^(?:typedef )?struct (segue_\w+_options) \{([\s\S]*?)^\}/gm),
+        ...(header + declared("segue_ext.h")).matchAll(
+            /^(?:typedef )?struct (segue_\w+_options) \{([\s\S]*?)^\}/gm,
+        ),
     ];
     assert.deepEqual(
         sorted(structs.map((row) => row[1] as string)),
