@@ -1,12 +1,17 @@
 """What the reference of the site says by hand is complete.
 
-Each status and each reason has its cause and cure (core/docs/site/make/errors.json). Each
-key that the library puts on the wire has its meaning (core/docs/site/make/wire.json)."""
+Each status and each reason has its cause and cure (core/docs/site/make/errors.json). The
+page finds the class of each status, and Node has a class of the same name. Each key that the
+library puts on the wire has its meaning (core/docs/site/make/wire.json)."""
 
 import json
 import re
+import sys
 
 import lint
+
+sys.path.insert(0, str(lint.ROOT / "core/docs/site/make"))
+import tables as site  # noqa: E402
 
 ERRORS = "core/docs/site/make/errors.json"
 WIRE = "core/docs/site/make/wire.json"
@@ -26,9 +31,19 @@ def keys_in_code():
     return set(KEY.findall(text)) - INSIDE
 
 
+def classes(found, node):
+    """Returns what the classes of the statuses lack."""
+    values = {int(row[0]) for row in lint.error_table().values()} - {0}
+    return ([f"errors.py: no class of status {value}" for value in values - set(found)] +
+            [f"errors.ts: no class {name}" for name in found.values()
+             if f"export class {name} " not in node])
+
+
 def main():
     lint.expect(differences("x", {"a"}, {"b"}), "a difference was let pass")
     lint.expect(KEY.findall('"dev.segue/a" \\"dev.segue/b\\"'), "keys are not found")
+    lint.expect(classes({}, ""), "statuses without a class were let pass")
+    lint.expect(classes({-1: "OtherError"}, ""), "a class that Node lacks was let pass")
     told = json.loads(lint.read(ERRORS))
     statuses = set(lint.error_table()) - {"SEGUE_OK"}
     findings = differences(ERRORS, set(told["statuses"]), statuses)
@@ -37,6 +52,7 @@ def main():
     findings += [f"{ERRORS}: {name}: not a cause and a cure"
                  for name, pair in told["statuses"].items()
                  if len(pair) != 2 or not all(one.endswith(".") for one in pair)]
+    findings += classes(site.classes(), lint.read("node/src/errors.ts"))
     tables = json.loads(lint.read(WIRE))["tables"]
     keys = {row[0] for name, rows in tables.items() if name != "Headers of HTTP"
             for row in rows}

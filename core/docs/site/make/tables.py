@@ -15,6 +15,9 @@ REASON = re.compile(
 THRESHOLD = re.compile(
     r'^THRESHOLD\(\w+, (\w+), (\w+), (\w+), "(\w+)",\s*((?:"[^"]*"\s*)+)\)$', re.M
 )
+CLASS = re.compile(
+    r"^class (\w+)\([^)]*\):(?:(?!^class ).)*?^    status = (-\d+)$", re.M | re.S
+)
 HERE = Path(__file__).parent
 
 
@@ -22,24 +25,15 @@ def read(path: str) -> str:
     return (tree.ROOT / path).read_text(encoding="utf-8")
 
 
-def classes(path: str, pattern: str) -> dict[int, str]:
-    """Returns the class of each status in a file of errors of an SDK."""
-    found = {}
-    for match in re.finditer(pattern, read(path), re.M | re.S):
-        found.setdefault(int(match[2]), match[1])
-    return found
-
-
-def python_classes() -> dict[int, str]:
-    return classes(
-        "python/src/segue/errors.py",
-        r"^class (\w+)\([^)]*\):(?:(?!^class ).)*?status: ClassVar\[int\] = (-?\d+)",
-    )
+def classes() -> dict[int, str]:
+    """Returns the class of each status. Python and Node have the same names."""
+    found = CLASS.findall(read("python/src/segue/errors.py"))
+    return {int(status): name for name, status in found}
 
 
 def errors() -> str:
     told = json.loads((HERE / "errors.json").read_text(encoding="utf-8"))
-    python = python_classes()
+    names = classes()
     lines = [
         "# Errors",
         "",
@@ -55,10 +49,11 @@ def errors() -> str:
             continue
         cause, cure = told["statuses"][f"SEGUE_{name}"]
         lines += [f"### {value}: {text} {{#segue_{name.lower()}}}", ""]
-        kinds = f"`SEGUE_{name}`"
-        if int(value) in python:
-            kinds += f", Python and Node: `{python[int(value)]}`"
-        lines += [f"{kinds}. Again: {'yes' if again == '1' else 'no'}.", ""]
+        lines += [
+            f"`SEGUE_{name}`, Python and Node: `{names[int(value)]}`. "
+            f"Again: {'yes' if again == '1' else 'no'}.",
+            "",
+        ]
         lines += [f"**Cause.** {cause}", "", f"**Cure.** {cure}", ""]
     lines += [
         "## Reasons",
