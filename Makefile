@@ -76,7 +76,8 @@ deb-test:
 release-check:
 	@.ci/release-check
 
-# The site of the documentation, in build/docs. It needs no network, to read it as well.
+# The site of the documentation, in build/docs. Only the first run needs the network, for
+# its tools. Reading the site needs none.
 docs:
 	@.ci/setup docs
 	@.ci/docs build

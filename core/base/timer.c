@@ -1,7 +1,7 @@
 #include "base/timer.h"
 
 #define SPILLED SIZE_MAX
-#define CHILDREN 4 /* of a place in the heap: the four fill a line of the cache */
+#define CHILDREN 4 /* of a place in the heap: the four lie side by side */
 
 void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem)
 {

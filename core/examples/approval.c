@@ -79,7 +79,7 @@ static void print_segment(void *user, segue_request *request,
     printf("%s", segue_segment_text(segment, NULL));
 }
 
-/* Answers yes to what is about 1.2.0. A program with a user shows him the form. */
+/* Answers yes to what is about 1.2.0. A program with a user shows the form. */
 static void on_question(void *user, segue_request *request, const char *key,
                         const char *method, const char *params, size_t params_len)
 {

@@ -1,8 +1,8 @@
 """What the reference of the site says by hand is complete.
 
 Each status and each reason has its cause and cure (core/docs/site/make/errors.json). The
-page finds the class of each status, and Node has a class of the same name. Each key that the
-library puts on the wire has its meaning (core/docs/site/make/wire.json)."""
+page finds the class of each status, and Node has a class of the same name. Each key that
+the library puts on the wire has its meaning (core/docs/site/make/wire.json)."""
 
 import json
 import re
@@ -16,7 +16,8 @@ import tables as site  # noqa: E402
 ERRORS = "core/docs/site/make/errors.json"
 WIRE = "core/docs/site/make/wire.json"
 REASON = re.compile(r'^SGI_REASON\(SEGUE_\w+, "(\w+)"', re.M)
-KEY = re.compile(r'"((?:dev\.segue|io\.modelcontextprotocol)/[A-Za-z-]+)(?:\\?")')
+KEY = re.compile(
+    r'"((?:dev\.segue|io\.modelcontextprotocol)/[A-Za-z-]+|dev\.segue\.[a-z.]+)(?:\\?")')
 # Names that are no keys of messages: domains of sealed texts, and names in stores.
 INSIDE = {"dev.segue/mailbox", "dev.segue/relay", "dev.segue/seal-key"}
 

@@ -179,10 +179,12 @@ class Store(stage.Stage):
         self.assertNotEqual(again["taskId"], task)
         self.assertEqual({one["taskId"] for one in self.objects("ls")},
                          {task, again["taskId"]})
+        end = time.monotonic() + peers.PATIENCE
         while "anew" not in (kinds := [entry["kind"] for entry in
                                        self.objects("show", again["taskId"])[1:]]):
             if "result" in kinds or "error" in kinds:
                 break  # a server went on with it
+            self.assertLess(time.monotonic(), end, "no server takes the task")
 
     def test_counts_are_objects_for_programs(self):
         self.begin()

@@ -974,7 +974,8 @@ typedef struct segue_item_options {
                                     segue_list_flag bits; the next four members are for
                                     tools only */
     int32_t task;                /* a segue_task_policy */
-    int64_t ttl_ms;              /* time to live of the tool's tasks; default 1 h */
+    int64_t ttl_ms;              /* time to live of the tool's tasks, counted from their
+                                    creation; default 1 h */
     int64_t poll_ms;             /* poll interval that clients should use; default 1000 */
     int64_t promote_after_ms;    /* SEGUE_TASK_MAY: the time after which a call becomes a
                                     task; 0 = at once */

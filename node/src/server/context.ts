@@ -490,7 +490,7 @@ export class Context<Life = any> {
     /**
      * Turns the call into a task now. A task outlives the connection.
      *
-     * @param ttlMs - how long the task is kept after its end, in milliseconds; 0 = as
+     * @param ttlMs - how long the task lives from its creation, in milliseconds; 0 = as
      * the client has asked, or the tool's option `ttlMs`.
      * @returns false when the tool or the client does not allow tasks; the call then
      * stays a plain call.

@@ -165,7 +165,10 @@ export interface ToolOptions<
      * not support tasks.
      */
     task?: TaskPolicy | undefined;
-    /** How long a task is kept after its end, in milliseconds; 1 h by default. */
+    /**
+     * How long a task lives from its creation, in milliseconds; 1 h by default. A task
+     * that still runs then fails, so a longer tool needs a larger value.
+     */
     ttlMs?: number | undefined;
     /**
      * How often clients should ask for the status of a task, as an interval in

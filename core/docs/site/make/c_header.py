@@ -20,7 +20,7 @@ HEADERS = {
 }
 SECTION = re.compile(r"/\* ---- (?:[\d.]+ )?(.+?) -*(?: \*/)?$")
 TAGS = ("Returns", "Thread", "Callback", "Since")
-NAME = re.compile(r"\b(?:segue|SEGUE)_\w+")
+NAME = re.compile(r"\b(?:segue|SEGUE)_\w+\b(?!\.h\b)")
 
 
 @dataclass

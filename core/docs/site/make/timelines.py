@@ -37,7 +37,7 @@ def wrapped(text: str, width: float) -> list[str]:
     """Breaks a label into lines that are not wider than `width`."""
     most = max(int(width / CHARACTER), 8)
     lines = [""]
-    for word in text.split():
+    for word in text.split(" "):  # not at a no-break space
         if lines[-1] and len(lines[-1]) + 1 + len(word) > most:
             lines.append(word)
         else:

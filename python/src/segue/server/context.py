@@ -288,7 +288,7 @@ class Context:
         """Turns the call into a task now. A task outlives the connection.
 
         Args:
-            ttl: how long the task is kept, in seconds; None = as the client has asked,
+            ttl: how long the task lives from its creation, in seconds; None = as the client has asked,
                 or the tool's option.
 
         Returns:

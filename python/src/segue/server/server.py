@@ -185,7 +185,8 @@ class Server:
         Args:
             task: whether a call may become a task, which outlives the connection. With
                 "must", callers that do not support tasks are refused.
-            ttl: how long an ended task is kept, in seconds; default 1 h.
+            ttl: how long a task lives from its creation, in seconds; default 1 h. A task
+                that still runs then fails, so a longer tool needs a larger one.
             poll: how often clients should ask for the status of a task, in seconds;
                 default 1 s.
             promote_after: seconds after which a call becomes a task ("may"); 0 = at once.
