@@ -33,15 +33,26 @@ server.tool(
             const child = spawn(STEPS[name], {
                 shell: true,
                 stdio: ["ignore", "pipe", "inherit"],
-                signal: ctx.signal, // the client has cancelled the build
+                detached: true, // the step is a group of processes, which end together
             });
+            await once(child, "spawn");
             const ended = once(child, "close");
-            for await (const line of readline.createInterface({ input: child.stdout })) {
-                yield `[${name}] ${line}\n`;
+            const end = () => {
+                if (child.exitCode === null && child.signalCode === null)
+                    process.kill(-child.pid, "SIGKILL");
+            };
+            ctx.signal.addEventListener("abort", end); // the client has cancelled
+            if (ctx.signal.aborted) end();
+            try {
+                const lines = readline.createInterface({ input: child.stdout });
+                for await (const line of lines) yield `[${name}] ${line}\n`;
+                const [status] = await ended;
+                if (status !== 0)
+                    throw new ToolError(`${name} failed with status ${status}\n`);
+            } finally {
+                ctx.signal.removeEventListener("abort", end);
+                end();
             }
-            const [status] = await ended;
-            if (status !== 0)
-                throw new ToolError(`${name} failed with status ${status}\n`);
         }
         yield "the build is done\n";
     },

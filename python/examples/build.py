@@ -6,6 +6,8 @@ step prints it. A step that fails ends the build, and a client that cancels ends
 """
 
 import asyncio
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator
@@ -30,7 +32,10 @@ async def run_build(steps: list[str]) -> AsyncIterator[object]:
             raise segue.ToolError(f"unknown step {name}, there are: {', '.join(STEPS)}")
     for name in steps:
         process = await asyncio.create_subprocess_shell(
-            STEPS[name], stdout=PIPE, stderr=STDOUT
+            STEPS[name],
+            stdout=PIPE,
+            stderr=STDOUT,
+            start_new_session=True,  # a group of processes, which end together
         )
         assert process.stdout is not None
         try:
@@ -39,7 +44,7 @@ async def run_build(steps: list[str]) -> AsyncIterator[object]:
             status = await process.wait()
         finally:
             if process.returncode is None:  # the client has cancelled the build
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         if status:
             raise segue.ToolError(f"{name} failed with status {status}\n")

@@ -3,10 +3,19 @@
  * core/examples/expected, where the examples of the other languages find it, too.
  */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+    cpSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
+import { connect } from "segue-mcp";
 import { PACKAGE, TREE } from "./tree.js";
 
 // Beside the installed package and zod. The programs look for the texts two levels up.
@@ -58,4 +67,29 @@ test("the chat reads its input", () => {
         "model: I call ask.",
         "  A quartz clock counts the vibrations of a crystal.",
     ]);
+});
+
+test("a client that cancels ends all of a step", { timeout: 120_000 }, async () => {
+    const file = path.join(scratch, "node/examples/build.mjs");
+    const long = path.join(scratch, "node/examples/long_build.mjs");
+    const fifo = path.join(scratch, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    const step = `exec 9>${fifo}; echo begun; sleep 1000 & wait`;
+    const text = readFileSync(file, "utf8").replace(
+        /compile: .*/,
+        `compile: ${JSON.stringify(step)},`,
+    );
+    assert.ok(text.includes(step));
+    writeFileSync(long, text);
+    const reader = spawn("cat", [fifo], { stdio: "ignore" }); // until the step has ended
+    const ended = once(reader, "close");
+    const session = await connect([process.execPath, long, "serve"]);
+    for await (const segment of session.stream("run_build", { steps: ["compile"] })) {
+        assert.equal(segment.text, "[compile] begun\n");
+        break; // cancels
+    }
+    await ended;
+    const after = await session.call("run_build", { steps: ["test"] });
+    assert.match(after.text, /12 tests passed/);
+    await session.close();
 });

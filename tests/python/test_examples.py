@@ -3,12 +3,16 @@ core/examples/expected, where the examples of the other languages find it, too."
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import segue
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
@@ -54,3 +58,28 @@ def test_the_chat_reads_its_input() -> None:
         "model: I call ask.",
         "  A quartz clock counts the vibrations of a crystal.",
     ]
+
+
+def test_a_client_that_cancels_ends_all_of_a_step(tmp_path: Path) -> None:
+    fifo, long = tmp_path / "fifo", tmp_path / "long_build.py"
+    os.mkfifo(fifo)
+    step = f"exec 9>{fifo}; echo begun; sleep 1000 & wait"
+    text = (ROOT / "python" / "examples" / "build.py").read_text()
+    text = re.sub(r'"compile": .*', f'"compile": "{step}",', text)
+    assert step in text
+    long.write_text(text)
+
+    async def cancel() -> None:
+        # ends when no process of the step has the file any more
+        reader = await asyncio.create_subprocess_exec("cat", str(fifo))
+        async with segue.connect([sys.executable, "-B", str(long), "serve"]) as session:
+            async with session.stream("run_build", steps=["compile"]) as stream:
+                async for segment in stream:
+                    assert segment.text == "[compile] begun\n"
+                    await stream.cancel()
+                    break
+            await reader.wait()
+            after = await session.call("run_build", steps=["test"])
+            assert "12 tests passed" in after.text
+
+    asyncio.run(asyncio.wait_for(cancel(), SECONDS))
