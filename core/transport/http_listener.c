@@ -198,7 +198,6 @@ static void accepted(void *user, int fd)
     segue_listener *listener = user;
     if (!sgi_http_conn_open(listener, fd))
         sgi_acceptor_on_conn_closed(&listener->acceptor);
-    sgi_http_listener_report(listener, SGI_EVENT_connection_closed);
 }
 
 /* Lets the exchanges go on that came before the servers had recovered. */
@@ -386,10 +385,12 @@ void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
     sgi_http_ready_forget(conn);
     sgi_http_endpoint_leave(conn->endpoint);
-    if (listener->by_hand)
+    if (listener->by_hand) {
         listener->exchanges--;
-    else
+    } else {
         sgi_acceptor_on_conn_closed(&listener->acceptor);
+        sgi_http_listener_report(listener, SGI_EVENT_connection_closed);
+    }
     if (TAILQ_EMPTY(&listener->conns))
         look(listener);
     maybe_end(listener);

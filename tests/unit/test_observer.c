@@ -52,6 +52,7 @@ static void observe_early(segue_server *server)
 static void a_listener_and_its_connections_are_reported(void **state)
 {
     http_stage s = {.add = observe_early};
+    http_caller c;
     char address[40];
     (void)state;
     early = &s;
@@ -59,9 +60,14 @@ static void a_listener_and_its_connections_are_reported(void **state)
     http_stage_run(&s);
     snprintf(address, sizeof address, "\"address\":\"http://127.0.0.1:%d/", s.port);
     event_log_sees(&early_log, "listener_opened", address);
-    ask(&s, http_call("1", "greet", "{\"name\":\"Ada\"}"));
+    http_caller_open(&s, &c);
+    http_stage_run(&s);
     event_log_sees(&early_log, "connection_opened", address);
+    assert_int_equal(event_log_count(&early_log, "connection_closed", NULL), 0);
+    http_caller_close(&c);
+    http_stage_run(&s);
     event_log_sees(&early_log, "connection_closed", address);
+    assert_int_equal(event_log_count(&early_log, "connection_closed", NULL), 1);
     segue_listener_close(s.listener);
     http_stage_advance(&s, 1000);
     event_log_sees(&early_log, "listener_closed", address);
