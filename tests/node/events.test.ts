@@ -34,11 +34,14 @@ test("a call is observed", async () => {
     assert.equal(ended.level, "info");
     assert.match(ended.time, /Z$/);
     const { server, item, status, duration_us: duration } = ended.fields;
-    assert.deepEqual({ server, item, status }, {
-        server: "greeter",
-        item: "greet",
-        status: "ok",
-    });
+    assert.deepEqual(
+        { server, item, status },
+        {
+            server: "greeter",
+            item: "greet",
+            status: "ok",
+        },
+    );
     assert.equal(typeof duration, "number");
     sees(events, "request_sent");
     assert.ok(!JSON.stringify(events).includes(SECRET));
