@@ -58,8 +58,10 @@ def errors() -> str:
     lines += [
         "## Reasons",
         "",
-        "An error that a server sends has the code -32603 and a `data.reason`. A client gets "
-        "a `RemoteError`.",
+        "An error that a server sends has the code -32603 and a `data.reason`. A client in C "
+        "gets `SEGUE_E_REMOTE`. Python and Node throw a `RemoteError`: a `ServerStoreError` "
+        "for a reason that begins with `store_`. For `server_restarted` they throw a "
+        "`TaskLostError`.",
         "",
         "| `data.reason` | Meaning | Cure |",
         "| --- | --- | --- |",
