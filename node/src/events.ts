@@ -43,9 +43,25 @@ interface Observer {
 
 const observers = new Set<Observer>();
 
+/**
+ * Returns the line with at most this number of bytes of the arguments. The runtime has
+ * the highest limit of all observers. So a line can have more than an observer asked for.
+ */
+function cutArguments(line: string, most: number): string {
+    // a text cannot have this, because its quotation marks are escaped
+    if (!line.includes('"arguments":')) return line;
+    const { arguments: all, ...rest } = JSON.parse(line);
+    if (most === 0) return JSON.stringify(rest);
+    // in stream mode, the decoder leaves out a character that is cut off
+    const bytes = new TextEncoder().encode(all).subarray(0, most);
+    const cut = new TextDecoder().decode(bytes, { stream: true });
+    return JSON.stringify({ ...rest, arguments: cut });
+}
+
 const deliver: Handler = (_kind, level: number, line: string) => {
     for (const observer of [...observers])
-        if (level >= observer.level) observer.take(line);
+        if (level >= observer.level)
+            observer.take(cutArguments(line, observer.maxArgumentBytes));
 };
 
 function apply(): void {

@@ -6,12 +6,12 @@ import { connect, type Event, logEvents, observe, Server } from "segue-mcp";
 
 const SECRET = "s3cret";
 
-async function call(): Promise<void> {
+async function call(secret = SECRET): Promise<void> {
     const server = new Server({ name: "greeter" });
     const input = { type: "object", properties: { name: { type: "string" } } } as const;
     server.tool("greet", { input }, async ({ name }) => `Hello, ${String(name)}!`);
     await using session = await connect(server);
-    await session.call("greet", { name: SECRET });
+    await session.call("greet", { name: secret });
 }
 
 async function until(found: () => unknown): Promise<void> {
@@ -57,6 +57,30 @@ test("arguments are there when they are wanted", async () => {
     await until(() => events.some(({ name }) => name === "call_started"));
     stop();
     assert.equal(sees(events, "call_started").fields.arguments, '{"name":"s3c');
+});
+
+test("each observer gets the arguments that it asked for", async () => {
+    const wide: Event[] = [];
+    const cut: Event[] = [];
+    const lines: string[] = [];
+    const stops = [
+        observe((event) => wide.push(event), { maxArgumentBytes: 1000 }),
+        observe((event) => cut.push(event), { maxArgumentBytes: 10 }),
+        logEvents("debug", (line) => lines.push(line)),
+    ];
+    await call(`\u00e9${SECRET}`);
+    await until(() => lines.some((line) => line.includes("call_started")));
+    for (const stop of stops) stop();
+    const whole = sees(wide, "call_started").fields.arguments;
+    assert.equal(whole, `{"name":"\u00e9${SECRET}"}`);
+    // the tenth byte is the first one of the letter
+    assert.equal(sees(cut, "call_started").fields.arguments, '{"name":"');
+    const started = lines
+        .map((line) => JSON.parse(line))
+        .find(({ event }) => event === "call_started");
+    assert.equal(started.item, "greet");
+    assert.ok(!("arguments" in started));
+    assert.ok(!lines.join().includes(SECRET));
 });
 
 test("events become lines", async () => {

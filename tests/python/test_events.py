@@ -84,6 +84,35 @@ def test_arguments_are_there_when_they_are_wanted() -> None:
     assert sees(events, "call_started").fields["arguments"] == '{"name":"s3c'
 
 
+def test_each_observer_gets_the_arguments_that_it_asked_for() -> None:
+    wide: list[segue.Event] = []
+    cut: list[segue.Event] = []
+    file = io.StringIO()
+
+    async def work() -> None:
+        stops = [
+            segue.observe(wide.append, max_argument_bytes=1000),
+            segue.observe(cut.append, max_argument_bytes=10),
+            segue.log_events("json", level="debug", file=file),
+        ]
+        async with segue.connect(greeter()) as session:
+            await session.call("greet", name="\u00e9" + SECRET)
+        await until(lambda: "call_started" in file.getvalue())
+        for stop in stops:
+            stop()
+
+    run(work)
+    whole = sees(wide, "call_started").fields["arguments"]
+    assert whole == f'{{"name":"\u00e9{SECRET}"}}'
+    # the tenth byte is the first one of the letter
+    assert sees(cut, "call_started").fields["arguments"] == '{"name":"'
+    lines = [json.loads(line) for line in file.getvalue().splitlines()]
+    (started,) = (line for line in lines if line["event"] == "call_started")
+    assert started["item"] == "greet"
+    assert "arguments" not in started
+    assert SECRET not in file.getvalue()
+
+
 def test_events_become_lines() -> None:
     file = io.StringIO()
 

@@ -26,6 +26,8 @@ Level = Literal["debug", "info", "warning", "error"]
 
 _LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
 _NUMBERS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+# A text cannot have this, because its quotation marks are escaped.
+_ARGUMENTS = '"arguments":'
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,27 @@ _observers: list[_Observer] = []
 _lock = threading.Lock()
 
 
+def _cut_arguments(line: str, most: int) -> str:
+    """Returns the line with at most this number of bytes of the arguments.
+
+    The runtime has the highest limit of all observers. So a line can have more than an
+    observer asked for.
+    """
+    if _ARGUMENTS not in line:
+        return line
+    fields = json.loads(line)
+    if most > 0:
+        cut = fields["arguments"].encode()[:most]
+        fields["arguments"] = cut.decode(errors="ignore")
+    else:
+        del fields["arguments"]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
 def _deliver(kind: int, level: int, line: str, _: None) -> None:
     for observer in tuple(_observers):
         if level >= observer.level:
-            observer.take(level, line)
+            observer.take(level, _cut_arguments(line, observer.max_argument_bytes))
 
 
 def _apply() -> None:
