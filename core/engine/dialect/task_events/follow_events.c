@@ -17,8 +17,8 @@ static void lack_something(segue_request *request)
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "event %lld of task %.64s is invalid and ignored: what it contained "
-                   "comes with the result at the end",
+                   "event %lld of task %.12s... is invalid and ignored: what it "
+                   "contained comes with the result at the end",
                    (long long)sgi_task_stream_of(request)->next - 1, request->task_id);
 }
 
@@ -27,8 +27,8 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "the stream of task %.64s lacks the events %llu to %llu: what they "
-                   "contained comes with the result at the end",
+                   "the stream of task %.12s... lacks the events %llu to %llu: what "
+                   "they contained comes with the result at the end",
                    request->task_id,
                    (unsigned long long)sgi_task_stream_of(request)->next,
                    (unsigned long long)next_event - 1);
@@ -148,8 +148,8 @@ static void lack_place(segue_request *request)
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "an event of task %.64s has no valid seq and is ignored: what it "
-                   "contained comes with the result at the end",
+                   "an event of task %.12s... has no valid seq and is ignored: what "
+                   "it contained comes with the result at the end",
                    request->task_id);
     lose_count(request);
 }
