@@ -1,6 +1,7 @@
 #include "engine/event.h"
 
 #include "engine/engine.h"
+#include "wire/json_scan.h"
 
 #include <assert.h>
 #include <string.h>
@@ -154,15 +155,33 @@ sgi_str sgi_meta_trace_parent(sgi_json meta)
 
 /* ---- a line of JSON ---- */
 
-/* Returns the beginning of a text that is valid UTF-8 and not longer than
- * SGI_EVENT_TEXT. */
-static sgi_str shortened(const char *text)
+/* Returns the size of the first character of a text; 0 = its first byte is not UTF-8. */
+static size_t character_size(sgi_str text)
 {
-    sgi_str str = {text, strnlen(text, SGI_EVENT_TEXT)};
-    size_t at = 0;
-    if (!sgi_utf8_valid(str, &at))
-        str.n = at;
-    return str;
+    const unsigned char *p = (const unsigned char *)text.p;
+    return *p < 0x80 ? 1 : sgi_json_utf8_length(p, p + text.n);
+}
+
+/* Writes the beginning of a text. Of bytes that are not UTF-8, each becomes U+FFFD. The
+ * written text has at most SGI_EVENT_TEXT bytes and ends with a whole character. */
+static void write_text(sgi_jw *w, const char *name, const char *text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    char kept[SGI_EVENT_TEXT];
+    size_t len = 0;
+    /* a character of UTF-8 has at most 4 bytes */
+    sgi_str rest = {text, strnlen(text, SGI_EVENT_TEXT + 4)};
+    while (rest.n) {
+        size_t size = character_size(rest);
+        size_t put = size ? size : sizeof replacement - 1;
+        if (put > sizeof kept - len)
+            break;
+        memcpy(kept + len, size ? rest.p : replacement, put);
+        len += put;
+        rest.p += size ? size : 1;
+        rest.n -= size ? size : 1;
+    }
+    sgi_jw_member_string(w, name, (sgi_str){kept, len});
 }
 
 void sgi_event_write_json(sgi_buf *out, const segue_event *event)
@@ -177,12 +196,12 @@ void sgi_event_write_json(sgi_buf *out, const segue_event *event)
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "time", sgi_str_of(stamp));
     sgi_jw_member_string(&w, "level", sgi_str_of(levels[level]));
-    sgi_jw_member_string(&w, "event", shortened(event->name));
+    write_text(&w, "event", event->name);
     for (size_t i = 0; i < SGI_EVENT_FIELDS; i++) {
         if (fields[i].kind == NUMBER && number_of(event, i) >= 0)
             sgi_jw_member_int(&w, fields[i].name, number_of(event, i));
         else if (fields[i].kind == TEXT && text_of(event, i))
-            sgi_jw_member_string(&w, fields[i].name, shortened(text_of(event, i)));
+            write_text(&w, fields[i].name, text_of(event, i));
     }
     sgi_jw_close(&w, '}');
 }

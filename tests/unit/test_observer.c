@@ -130,7 +130,7 @@ static void a_line_has_the_fields_that_are_there(void **state)
     assert_int_equal(len, strlen(line));
 }
 
-static void a_long_or_invalid_text_is_cut(void **state)
+static void a_long_text_is_cut_and_an_invalid_one_is_mended(void **state)
 {
     segue_event event = plain_event();
     char line[4096], text[3000];
@@ -140,9 +140,9 @@ static void a_long_or_invalid_text_is_cut(void **state)
     text[sizeof text - 1] = 0;
     memcpy(text + 2047, "\xc3\xa4", 2); /* the limit is in the middle of this character */
     event.message = text;
-    event.item = "good\xff bad";
+    event.item = "caf\xe9 au lait\xff";
     assert_int_equal(segue_event_json(&event, line, &len), SEGUE_OK);
-    assert_non_null(strstr(line, "\"item\":\"good\""));
+    assert_non_null(strstr(line, "\"item\":\"caf\xef\xbf\xbd au lait\xef\xbf\xbd\""));
     const char *message = strstr(line, "\"message\":\"");
     assert_non_null(message);
     assert_int_equal(strspn(message + 11, "x"), 2047);
@@ -174,7 +174,7 @@ int main(void)
         cmocka_unit_test(a_listener_and_its_connections_are_reported),
         cmocka_unit_test(only_wanted_levels_come),
         cmocka_unit_test(a_line_has_the_fields_that_are_there),
-        cmocka_unit_test(a_long_or_invalid_text_is_cut),
+        cmocka_unit_test(a_long_text_is_cut_and_an_invalid_one_is_mended),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
