@@ -37,6 +37,8 @@ STEPS = {
 IGNORED = [
     # the session that made a task: an older server has no tasks/list for sessions
     "record session",
+    # the trace of a header: an older server runs the call in no trace
+    "record trace",
     # for tools that look into the store: a server does not read it
     "record restartable",
 ]
@@ -74,6 +76,7 @@ def present():
     records = (lint.read("core/engine/server/served_record.c") +
                lint.read("core/engine/log/record.c") +
                lint.read("core/engine/server/session_mark.c") +
+               lint.read("core/engine/server/call_trace.c") +
                function("core/engine/dialect/resumable/resumable.c", "write_record"))
     commands = (function("core/engine/cluster/forwarding.c", "write_command") +
                 function("core/engine/server/mailbox.c", "write_letter"))

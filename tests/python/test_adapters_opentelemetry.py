@@ -329,3 +329,75 @@ def test_the_trace_of_a_header_is_kept_with_the_task(
         assert f"{again.context.trace_id:032x}" in PARENT
 
     run(work)
+
+
+OTHER = "00-11111111111111111111111111111111-2222222222222222-01"
+
+
+@pytest.mark.parametrize("meta", [{}, {"traceparent": OTHER}])
+def test_the_trace_of_meta_comes_before_that_of_a_header(
+    traced: Traced, tmp_path: Path, meta: dict[str, str]
+) -> None:
+    """For all events of a task: of its first run, of the run after a crash, and after the
+    end of its handler. The span of the first run is not stored."""
+    server = segue.Server("untraced")
+    begun = asyncio.Event()
+    events: list[segue.Event] = []
+    span = "00-33333333333333333333333333333333-4444444444444444-01"
+    kept: list[str | None] = []
+
+    @server.tool(task="must", restartable=True)
+    async def job(ctx: segue.Context) -> str:
+        kept.append(ctx.trace_parent)
+        begun.set()
+        if ctx.resumed is None:
+            ctx.trace_parent = span
+            await asyncio.sleep(60)
+        return "done"
+
+    def ended() -> list[segue.Event]:
+        return [one for one in events if one.name == "task_ended"]
+
+    async def work() -> None:
+        stop = segue.observe(events.append)
+        lab = testing.Lab()
+        async with AsyncExitStack() as stack:
+            stack.callback(stop)
+            stack.push_async_callback(lab.aclose)
+            served = await lab.serve(server, store=str(tmp_path / "tasks.db"))
+            session = await served.connect(headers={"traceparent": PARENT})
+            task = asyncio.ensure_future(session.call("job", meta=meta))
+            await begun.wait()
+            await served.kill()
+            await served.start()
+            assert (await task).text == "done"
+            await until(ended)
+
+    run(work)
+    wanted = meta.get("traceparent", PARENT)
+    assert kept == [wanted, wanted]
+    assert ended()[-1].fields["trace_parent"] == wanted
+
+
+def test_a_task_that_has_ended_is_in_the_trace_of_its_header(tmp_path: Path) -> None:
+    server = segue.Server("untraced")
+    events: list[segue.Event] = []
+
+    @server.tool(task="must")
+    async def job() -> str:
+        return "done"
+
+    def ended() -> list[segue.Event]:
+        return [one for one in events if one.name == "task_ended"]
+
+    async def work() -> None:
+        stop = segue.observe(events.append)
+        async with testing.Lab() as lab:
+            served = await lab.serve(server, store=str(tmp_path / "tasks.db"))
+            session = await served.connect(headers={"traceparent": PARENT})
+            assert (await session.call("job")).text == "done"
+            await until(ended)
+        stop()
+
+    run(work)
+    assert ended()[0].fields["trace_parent"] == PARENT

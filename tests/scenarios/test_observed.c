@@ -57,6 +57,55 @@ static void a_task_is_followed_from_its_start_to_its_end(world *w)
     event_log_end(&log);
 }
 
+#define DAY (24 * 60 * 60)
+
+/* Returns the time of the first event of this name, in seconds of the day. */
+static int second_of(const event_log *log, const char *name)
+{
+    int hours = 0, minutes = 0, seconds = 0;
+    char member[80];
+    snprintf(member, sizeof member, "\"event\":\"%s\"", name);
+    const char *line = log->text ? strstr(log->text, member) : NULL;
+    assert_non_null(line);
+    while (line > log->text && line[-1] != '\n')
+        line--;
+    assert_int_equal(
+        sscanf(line, "{\"time\":\"%*d-%*d-%*dT%d:%d:%d", &hours, &minutes, &seconds), 3);
+    return (hours * 60 + minutes) * 60 + seconds;
+}
+
+/* The first segment is sent at once, and the second one 20 s later. */
+static void a_batch_has_the_time_of_its_last_part(world *w)
+{
+    event_log log;
+    event_log_begin(&log, w->runtime, 0);
+    wire *c = world_connect(w, "Ada");
+    const char *id =
+        wire_make_task(c, "1", "story", "\"n\":2,\"delayMs\":20000", CAPS_TASKS);
+    world_advance(w, 21000);
+    wire_get_until(c, id, "completed", NULL);
+    /* seconds until the day has passed; so a new day changes nothing */
+    int left = DAY - second_of(&log, "call_started");
+    assert_in_range((second_of(&log, "segments_sent") + left) % DAY, 0, 5);
+    assert_in_range((second_of(&log, "entries_stored") + left) % DAY, 0, 5);
+    event_log_end(&log);
+}
+
+static void many_commits_of_a_call_are_few_events(world *w)
+{
+    event_log log;
+    event_log_begin(&log, w->runtime, 0);
+    wire *c = world_connect(w, "Ada");
+    const char *id =
+        wire_make_task(c, "1", "story", "\"n\":40,\"delayMs\":50", CAPS_TASKS);
+    for (int i = 0; i < 50; i++)
+        world_advance(w, 50);
+    wire_get_until(c, id, "completed", NULL);
+    assert_true(event_log_count(&log, "commit_done", NULL) > 20);
+    assert_in_range(event_log_count(&log, "entries_stored", NULL), 1, 6);
+    event_log_end(&log);
+}
+
 static void release(world *w, const char *task_id)
 {
     const sgi_op *op = sgi_cluster_known_task(&w->server->cluster, sgi_str_of(task_id));
@@ -221,6 +270,9 @@ static void requests_are_reported(void **state)
 static const scenario scenarios[] = {
     {"events of a task", a_task_is_followed_from_its_start_to_its_end,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"the time of a batch", a_batch_has_the_time_of_its_last_part, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"many commits", many_commits_of_a_call_are_few_events, ONLY_HERE | ONE_DRIVE, NULL},
     {"events of a task that is taken over", a_task_that_is_taken_over_stays_in_its_trace,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"events of a commit that fails", a_commit_that_fails_is_reported,

@@ -6,6 +6,7 @@
 #include "engine/server/call.h"
 
 #include "engine/server/call_event.h"
+#include "engine/server/call_trace.h"
 #include "engine/server/dialects.h"
 #include "engine/server/metrics.h"
 #include "engine/server/origin.h"
@@ -82,8 +83,8 @@ static void free_parts(segue_call *call)
         call->decoded = decoded->next;
         sgi_free(mem, decoded, sizeof *decoded + decoded->len + 1);
     }
-    if (call->batch)
-        sgi_free(mem, call->batch, sizeof *call->batch);
+    if (call->batches)
+        sgi_free(mem, call->batches, sizeof *call->batches);
     if (call->earlier)
         sgi_free(mem, call->earlier, sizeof *call->earlier + call->earlier->len);
     stop_holding_turn(call);
@@ -235,6 +236,8 @@ void sgi_call_release_by_op(segue_call *call)
     int64_t took_ms = sgi_now(&call->handle.engine->env) - call->began_ms;
     sgi_metrics_count_end(call->op, took_ms);
     sgi_call_event_report_end(call, took_ms);
+    if (sgi_event_is_wanted(call->handle.engine, SGI_EVENT_task_ended))
+        sgi_op_trace_keep(call->op);
     call->op->served->call = NULL;
     if (call->turn)
         sgi_call_queue_events(call);

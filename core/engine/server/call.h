@@ -23,13 +23,18 @@ typedef struct sgi_earlier_run {
     char checkpoint[]; /* the checkpoint that the earlier run stored */
 } sgi_earlier_run;
 
-/* The segments of a call that the event segments_sent has not reported yet. */
-typedef struct sgi_segment_batch {
-    uint64_t reported; /* number of the last segment that was reported */
-    uint64_t last;     /* number of the last segment */
-    int64_t began_ms;  /* monotonic times of the first and last segment of the batch */
+/* Segments or stored entries of a call that no event has reported yet. */
+typedef struct sgi_event_batch {
+    uint64_t count;
+    int64_t began_ms; /* monotonic times of the first and last part of the batch */
     int64_t last_ms;
-} sgi_segment_batch;
+    int64_t first_us; /* how long the first part took */
+} sgi_event_batch;
+
+typedef struct sgi_call_batches {
+    sgi_event_batch segments, stored;
+    uint64_t last_segment; /* number of the last segment that was noted */
+} sgi_call_batches;
 
 /* A first turn that the handler holds. The timer ends a turn that lasts too long after
  * on_call has returned. */
@@ -84,7 +89,7 @@ struct segue_call {
     sgi_origin *origin;
     segue_call_events events;
     sgi_decoded_argument *decoded;
-    sgi_segment_batch *batch; /* NULL while nobody observes segments */
+    sgi_call_batches *batches; /* NULL while nobody observes them */
 };
 
 /* Makes the call of an operation and queues its handler. again = true: an earlier run of

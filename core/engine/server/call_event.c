@@ -64,13 +64,21 @@ static void report_restart(const segue_call *call)
     sgi_event_report(call->op->engine, SGI_EVENT_call_restarted, &made.event);
 }
 
-/* Copies the beginning of the arguments. Returns NULL when out of memory. */
+/* True for a byte of UTF-8 that is not the first one of its character. */
+static bool is_inside(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Copies the beginning of the arguments, without a character that is cut off. Returns
+ * NULL when out of memory. */
 static char *copy_arguments(const segue_call *call)
 {
     sgi_json arguments = sgi_op_arguments(call->op);
     size_t most = (size_t)call->op->engine->observer.max_argument_bytes;
     if (arguments.n > most)
-        arguments.n = most;
+        for (arguments.n = most; arguments.n && is_inside(arguments.p[arguments.n]);)
+            arguments.n--;
     return sgi_text_dup(sgi_engine_mem(call->op->engine), arguments);
 }
 
@@ -88,48 +96,68 @@ void sgi_call_event_report_start(const segue_call *call)
     sgi_text_free(sgi_engine_mem(engine), arguments);
 }
 
-static void report_batch(const sgi_op *op, sgi_segment_batch *batch)
+/* The time of the event is that of the last part. */
+static void report_batch(const sgi_op *op, sgi_event_id id, sgi_event_batch *batch)
 {
     sgi_call_event made;
-    if (batch->last == batch->reported)
+    if (!batch->count || !sgi_event_is_wanted(op->engine, id))
         return;
-    sgi_call_event_begin(&made, op, SGI_EVENT_segments_sent);
-    made.event.count = (int64_t)(batch->last - batch->reported);
-    made.event.duration_us = (batch->last_ms - batch->began_ms) * 1000;
-    batch->reported = batch->last;
-    sgi_event_report(op->engine, SGI_EVENT_segments_sent, &made.event);
+    sgi_call_event_begin(&made, op, id);
+    made.event.time_ms -= sgi_now(&op->engine->env) - batch->last_ms;
+    made.event.count = (int64_t)batch->count;
+    made.event.duration_us = (batch->last_ms - batch->began_ms) * 1000 + batch->first_us;
+    batch->count = 0;
+    sgi_event_report(op->engine, id, &made.event);
+}
+
+/* Adds a part that ends now. Reports the parts before it if they are old enough. */
+static void add_to_batch(const sgi_op *op, sgi_event_id id, sgi_event_batch *batch,
+                         uint64_t count, int64_t took_us)
+{
+    int64_t now = sgi_now(&op->engine->env);
+    if (now - batch->began_ms >= BATCH_MS)
+        report_batch(op, id, batch);
+    if (!batch->count) {
+        batch->began_ms = now;
+        batch->first_us = took_us;
+    }
+    batch->count += count;
+    batch->last_ms = now;
+}
+
+/* Returns NULL when out of memory. */
+static sgi_call_batches *batches_of(segue_call *call)
+{
+    if (call->batches)
+        return call->batches;
+    call->batches = sgi_zalloc(sgi_engine_mem(call->op->engine), sizeof *call->batches);
+    if (call->batches && call->earlier)
+        call->batches->last_segment = call->earlier->segment;
+    return call->batches;
 }
 
 void sgi_call_event_note_segments(segue_call *call)
 {
     const sgi_op *op = call->op;
-    sgi_segment_batch *batch = call->batch;
     uint64_t last = op->head.next_seg - 1;
     if (!sgi_event_is_wanted(op->engine, SGI_EVENT_segments_sent))
         return;
-    if (!batch) {
-        batch = call->batch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *batch);
-        if (!batch)
-            return;
-        batch->last = batch->reported = call->earlier ? call->earlier->segment : 0;
-    }
-    int64_t now = sgi_now(&op->engine->env);
-    if (now - batch->began_ms >= BATCH_MS)
-        report_batch(op, batch);
-    if (last <= batch->last)
+    sgi_call_batches *batches = batches_of(call);
+    if (!batches || last <= batches->last_segment)
         return;
-    if (batch->last == batch->reported)
-        batch->began_ms = now;
-    batch->last = last;
-    batch->last_ms = now;
+    add_to_batch(op, SGI_EVENT_segments_sent, &batches->segments,
+                 last - batches->last_segment, 0);
+    batches->last_segment = last;
 }
 
 void sgi_call_event_report_end(const segue_call *call, int64_t took_ms)
 {
     sgi_call_event made;
     const sgi_op *op = call->op;
-    if (call->batch && sgi_event_is_wanted(op->engine, SGI_EVENT_segments_sent))
-        report_batch(op, call->batch);
+    if (call->batches) {
+        report_batch(op, SGI_EVENT_segments_sent, &call->batches->segments);
+        report_batch(op, SGI_EVENT_entries_stored, &call->batches->stored);
+    }
     if (!sgi_event_is_wanted(op->engine, SGI_EVENT_call_ended))
         return;
     sgi_call_event_begin(&made, op, SGI_EVENT_call_ended);
@@ -151,15 +179,17 @@ void sgi_call_event_report_question(const sgi_op *op, const char *question,
     sgi_event_report(op->engine, id, &made.event);
 }
 
-void sgi_call_event_report_stored(sgi_op *op, uint64_t entries, uint64_t took_us)
+void sgi_call_event_note_stored(sgi_op *op, uint64_t entries, uint64_t took_us)
 {
-    sgi_call_event made;
     if (sgi_op_is_mailbox(op))
         return;
-    sgi_call_event_begin(&made, op, SGI_EVENT_entries_stored);
-    made.event.count = (int64_t)entries;
-    made.event.duration_us = (int64_t)took_us;
-    sgi_event_report(op->engine, SGI_EVENT_entries_stored, &made.event);
+    segue_call *call = op->served->call;
+    sgi_call_batches *batches = call ? batches_of(call) : NULL;
+    sgi_event_batch alone = {.count = 0};
+    sgi_event_batch *batch = batches ? &batches->stored : &alone;
+    add_to_batch(op, SGI_EVENT_entries_stored, batch, entries, (int64_t)took_us);
+    if (!batches)
+        report_batch(op, SGI_EVENT_entries_stored, batch);
 }
 
 void sgi_session_event_report(const segue_server *server, sgi_event_id id)

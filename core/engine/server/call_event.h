@@ -34,8 +34,9 @@ void sgi_call_event_note_segments(segue_call *call);
 /* Reports a question to the client. question: its method. status: NULL = it is asked. */
 void sgi_call_event_report_question(const sgi_op *op, const char *question,
                                     const char *status);
-/* Reports that entries of the call have become durable. */
-void sgi_call_event_report_stored(sgi_op *op, uint64_t entries, uint64_t took_us);
+/* Notes that entries of the call have become durable. While the handler runs, they are
+ * reported together, at most once in event_batch_ms. */
+void sgi_call_event_note_stored(sgi_op *op, uint64_t entries, uint64_t took_us);
 /* Reports that a session of the server has begun or ended. */
 void sgi_session_event_report(const segue_server *server, sgi_event_id id);
 /* Counts and reports that a client has come back for the rest of the call. */

@@ -12,12 +12,17 @@ static sgi_str header_of(const sgi_op *op)
                                                                         : (sgi_str){0};
 }
 
-sgi_str sgi_op_trace(const sgi_op *op)
+static sgi_str trace_of_meta(const sgi_op *op)
 {
     sgi_json params = {op->served->params, op->served->params_len};
+    return sgi_meta_trace_parent(sgi_json_get(params, "_meta"));
+}
+
+sgi_str sgi_op_trace(const sgi_op *op)
+{
     if (op->served->trace_parent)
         return sgi_str_of(op->served->trace_parent);
-    sgi_str text = sgi_meta_trace_parent(sgi_json_get(params, "_meta"));
+    sgi_str text = trace_of_meta(op);
     return text.n ? text : header_of(op);
 }
 
@@ -40,12 +45,19 @@ segue_status sgi_call_set_trace_parent(segue_call *call, sgi_str trace_parent)
     return set(call->op, trace_parent) ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 
-/* The trace of _meta is stored with the params. */
+void sgi_op_trace_keep(sgi_op *op)
+{
+    sgi_str text = header_of(op);
+    if (!op->served->trace_parent && sgi_is_trace_parent(text) && !trace_of_meta(op).n)
+        set(op, text); /* without memory, later events have no trace */
+}
+
+/* The trace of _meta is stored with the params. A span that the handler has set is not
+ * stored: it ends with this process. */
 void sgi_op_trace_write(const sgi_op *op, sgi_jw *w)
 {
-    sgi_str text =
-        op->served->trace_parent ? sgi_str_of(op->served->trace_parent) : header_of(op);
-    if (sgi_is_trace_parent(text))
+    sgi_str text = header_of(op);
+    if (sgi_is_trace_parent(text) && !trace_of_meta(op).n)
         sgi_jw_member_string(w, "trace", text);
 }
 
@@ -53,5 +65,5 @@ bool sgi_op_trace_read(sgi_op *op, sgi_json data)
 {
     sgi_str text;
     return !sgi_json_plain_string(sgi_json_get(data, "trace"), &text) ||
-           !sgi_is_trace_parent(text) || set(op, text);
+           !sgi_is_trace_parent(text) || trace_of_meta(op).n || set(op, text);
 }

@@ -5,7 +5,7 @@
  * that the owner's token had when the operation was made; a run after a restart has the
  * same rights. The token itself is not stored. "session" is the mark of the wire session
  * that made the operation, if the owner has no name (session_mark.h). "trace" is the
- * trace of the call, unless the params have it. */
+ * trace of the HTTP request, unless the params have one. */
 #include "engine/server/served.h"
 
 #include "engine/server/call_trace.h"

@@ -166,8 +166,8 @@ SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 
 /* Names the span that the handler has made for the call (W3C Trace Context). The events
  * of the call have it as their trace_parent from now on, in place of the caller's. It is
- * stored with the call: when the handler runs again on another server, the call is in the
- * same trace.
+ * not stored. The caller's trace is: when the handler runs again on another server, the
+ * call is in the same trace.
  *
  * trace_parent  such as "00-<32 hexadecimal digits>-<16>-<2>".
  * Returns       SEGUE_OK; SEGUE_E_INVALID for another form. */

@@ -188,9 +188,10 @@ function eventSpanName({ name, fields: { method, item } }: Event): string {
  * environment. Returns a function that ends this.
  *
  * The spans are children of the span of {@link traceCalls}, or of the caller's span
- * without it: "store commit", "segments" (at most one in a second for each call),
- * "resume", "client left", "take over", "restart", "fenced", and for each request that a
- * session sends with a trace a span of the kind CLIENT with the name "tools/call NAME".
+ * without it: "store commit" and "segments" (each at most one in a second while the
+ * handler of the call runs), "resume", "client left", "take over", "restart", "fenced",
+ * and for each request that a session sends with a trace a span of the kind CLIENT
+ * with the name "tools/call NAME".
  *
  * @param options.tracerProvider Default: the global provider of OpenTelemetry.
  * @throws Error when `@opentelemetry/api` is not installed.

@@ -336,9 +336,10 @@ export class Context<Life = any> {
 
     /**
      * The trace of the call (W3C traceparent): the span that was set, else the caller's;
-     * undefined when the call is in no trace. The trace is stored with a task, so a
-     * server that goes on with the task after a crash has it, too. An adapter for traces
-     * sets the span that it makes for the call; the events of the call then name it.
+     * undefined when the call is in no trace. The caller's trace is stored with a
+     * task, so a server that goes on with the task after a crash has it, too. A span that
+     * was set is not stored. An adapter for traces sets the span that it makes for the
+     * call; the events of the call then name it.
      */
     get traceParent(): string | undefined {
         return native.callTraceParent(this.#call) ?? undefined;

@@ -175,9 +175,10 @@ def trace_events(
     process. Returns a function that ends this.
 
     The spans are children of the span of `trace_calls`, or of the caller's span without
-    it: "store commit", "segments" (at most one in a second for each call), "resume",
-    "client left", "take over", "restart", "fenced", and for each request that a session
-    sends with a trace a span of the kind CLIENT with the name "tools/call NAME".
+    it: "store commit" and "segments" (each at most one in a second while the handler of
+    the call runs), "resume", "client left", "take over", "restart", "fenced", and for
+    each request that a session sends with a trace a span of the kind
+    CLIENT with the name "tools/call NAME".
 
     Args:
         tracer_provider: default: the global provider of OpenTelemetry.
