@@ -17,7 +17,7 @@ static void lack_something(segue_request *request)
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "event %lld of task %.12s... is invalid and ignored: what it "
+                   "event %lld of task %.12s is invalid and ignored: what it "
                    "contained comes with the result at the end",
                    (long long)sgi_task_stream_of(request)->next - 1, request->task_id);
 }
@@ -27,7 +27,7 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "the stream of task %.12s... lacks the events %llu to %llu: what "
+                   "the stream of task %.12s lacks the events %llu to %llu: what "
                    "they contained comes with the result at the end",
                    request->task_id,
                    (unsigned long long)sgi_task_stream_of(request)->next,
@@ -148,7 +148,7 @@ static void lack_place(segue_request *request)
     request->engine->warnings++;
     request->follow->partial = true;
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
-                   "an event of task %.12s... has no valid seq and is ignored: what "
+                   "an event of task %.12s has no valid seq and is ignored: what "
                    "it contained comes with the result at the end",
                    request->task_id);
     lose_count(request);
