@@ -18,6 +18,7 @@ WIRE = "core/docs/site/make/wire.json"
 REASON = re.compile(r'^SGI_REASON\(SEGUE_\w+, "(\w+)"', re.M)
 KEY = re.compile(
     r'"((?:dev\.segue|io\.modelcontextprotocol)/[A-Za-z-]+|dev\.segue\.[a-z.]+)(?:\\?")')
+HEADER = re.compile(r'"(Dev-Segue-[A-Za-z-]+)"')
 # Names that are no keys of messages: domains of sealed texts, and names in stores.
 INSIDE = {"dev.segue/mailbox", "dev.segue/relay", "dev.segue/seal-key"}
 
@@ -28,8 +29,9 @@ def differences(where, have, want):
 
 
 def keys_in_code():
+    """Returns the keys and the library's own headers of HTTP."""
     text = "".join(lint.read(path) for path in lint.files("core/**/*.[ch]"))
-    return set(KEY.findall(text)) - INSIDE
+    return set(KEY.findall(text)) - INSIDE, set(HEADER.findall(text))
 
 
 def classes(found, node):
@@ -57,7 +59,9 @@ def main():
     tables = json.loads(lint.read(WIRE))["tables"]
     keys = {row[0] for name, rows in tables.items() if name != "Headers of HTTP"
             for row in rows}
-    findings += differences(WIRE, keys, keys_in_code())
+    used, headers = keys_in_code()
+    own = {row[0] for row in tables["Headers of HTTP"] if row[0].startswith("Dev-")}
+    findings += differences(WIRE, keys, used) + differences(WIRE, own, headers)
     lint.finish(findings, f"{len(statuses) + len(reasons) + len(keys)} entries")
 
 
