@@ -361,9 +361,7 @@ def _log_level() -> int:
     return len(_LEVELS) - 1
 
 
-def observe(
-    handler: _segue.Handler | None, options: _segue.ObserverOptions
-) -> None:
+def observe(handler: _segue.Handler | None, options: _segue.ObserverOptions) -> None:
     """Gives the events of all runtimes, also of later ones, to a handler."""
     global _observer
     with _lock:

@@ -289,8 +289,8 @@ class Context:
         """Turns the call into a task now. A task outlives the connection.
 
         Args:
-            ttl: how long the task lives from its creation, in seconds; None = as the client
-                has asked, or as the tool's option says.
+            ttl: how long the task lives from its creation, in seconds; None = as the
+                client has asked, or as the tool's option says.
 
         Returns:
             False when the tool or the client does not allow tasks; the call then stays a
