@@ -13,23 +13,55 @@ typedef struct rerun {
     sgi_inspection inspection; /* reads the log of the task */
     sgi_archive_reader *reader;
     uint64_t keep; /* number of the last segment that is taken over */
-    uint64_t last; /* number of the last segment that was seen */
-    bool is_task;
+    uint64_t last; /* number of the last segment up to there that the log has */
+    uint64_t upto; /* number of the last entry that is taken over */
+    bool is_over;  /* the entries that are taken over have been seen */
+    bool became_task;     /* the log says that the operation became a task */
+    bool takes_becoming;  /* the new operation takes this entry over */
+    int64_t ttl_ms;       /* what this entry says */
+    uint64_t surveyed;    /* number of the last entry that was looked at */
+    size_t bytes;         /* of the entries since others could use the store */
     segue_status status;
 } rerun;
 
-/* Returns false when the log ends, for the new operation, before this entry. */
-static bool goes_on(rerun *r, sgi_json entry)
+static void note_becoming(rerun *r, sgi_str data)
 {
-    int64_t kind = 0, segment = 0;
-    sgi_json_read_int(sgi_json_get(entry, "kind"), &kind);
-    sgi_json_read_int(sgi_json_get(entry, "segment"), &segment);
-    r->is_task = r->is_task || kind == SGI_ENTRY_TASK;
-    if (kind == SGI_ENTRY_SEGMENT && (uint64_t)segment > r->keep)
-        return false;
-    if (kind == SGI_ENTRY_SEGMENT)
-        r->last = (uint64_t)segment;
-    return !sgi_entry_is_final((int32_t)kind);
+    r->became_task = true;
+    r->takes_becoming = !r->is_over;
+    if (sgi_inspection_accepts(&r->inspection, data))
+        sgi_json_read_int(sgi_json_get(sgi_json_trim(data), "ttl"), &r->ttl_ms);
+}
+
+/* Looks at an entry of the whole log. The new operation begins with those before the
+ * segment behind `keep`. One without segments begins anew, so it has none: a checkpoint
+ * or an answer before the first segment may lie far behind the beginning. */
+static int32_t survey_entry(void *user, const segue_store_entry *entry)
+{
+    rerun *r = user;
+    bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
+    r->is_over = r->is_over || !r->keep || sgi_entry_is_final(entry->kind) ||
+                 (is_segment && entry->segment > r->keep);
+    if (entry->kind == SGI_ENTRY_TASK)
+        note_becoming(r, (sgi_str){entry->data, entry->data_len});
+    if (!r->is_over)
+        r->upto = entry->seq;
+    if (!r->is_over && is_segment)
+        r->last = entry->segment;
+    r->surveyed = entry->seq;
+    r->bytes += entry->data_len;
+    return r->bytes >= SGI_INSPECT_PAGE;
+}
+
+static segue_status survey(rerun *r, const uint8_t *id)
+{
+    segue_store *store = r->inspection.store;
+    segue_status status = sgi_store_read(store, id, 0, survey_entry, r);
+    while (status == SEGUE_OK && r->bytes >= SGI_INSPECT_PAGE) {
+        r->bytes = 0;
+        sgi_store_let_others_in(store);
+        status = sgi_store_read(store, id, r->surveyed, survey_entry, r);
+    }
+    return status;
 }
 
 static int32_t take_line(void *user, const char *line, size_t len)
@@ -37,15 +69,17 @@ static int32_t take_line(void *user, const char *line, size_t len)
     rerun *r = user;
     sgi_str text = {line, len};
     const char *why;
-    sgi_json entry = sgi_json_get(text, "entry");
-    if (entry.n && !goes_on(r, entry))
+    int64_t seq = 0;
+    sgi_json_read_int(sgi_json_get(sgi_json_get(text, "entry"), "seq"), &seq);
+    if ((uint64_t)seq > r->upto)
         return 1;
     r->status = sgi_archive_take(r->reader, text, &why);
     return r->status != SEGUE_OK;
 }
 
-/* The new operation is a task from its beginning. */
-static void write_data(sgi_buf *out, sgi_json data)
+/* The new operation is a task from its beginning, unless its log says that it becomes
+ * one. */
+static void write_data(const rerun *r, sgi_buf *out, sgi_json data)
 {
     sgi_jw w = sgi_jw_to(out);
     sgi_json_member member;
@@ -54,8 +88,10 @@ static void write_data(sgi_buf *out, sgi_json data)
         if (sgi_json_key_is(&member, "digest"))
             continue;
         sgi_jw_key_json(&w, member.key);
-        if (sgi_json_key_is(&member, "task"))
+        if (sgi_json_key_is(&member, "task") && !r->takes_becoming)
             sgi_jw_int(&w, SGI_TASKING_YES);
+        else if (sgi_json_key_is(&member, "ttl") && r->became_task && !r->takes_becoming)
+            sgi_jw_int(&w, r->ttl_ms);
         else
             sgi_jw_raw(&w, member.value);
     }
@@ -70,7 +106,7 @@ static segue_status write_lines(rerun *r, const segue_store_record *old,
     segue_status status = sgi_archive_pass_start(inspection);
     if (status == SEGUE_OK)
         status = sgi_archive_pass_record(inspection, new);
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK && r->upto)
         status =
             sgi_inspection_pass_log(inspection, old->id, &after, sgi_archive_write_entry);
     return status == SEGUE_OK ? r->status : status;
@@ -82,10 +118,11 @@ static segue_status check(const rerun *r, sgi_json data, const char **why)
     int64_t tasking = SGI_TASKING_NO, restartable = 0;
     sgi_json_read_int(sgi_json_get(data, "task"), &tasking);
     sgi_json_read_int(sgi_json_get(data, "restartable"), &restartable);
-    if (tasking != SGI_TASKING_YES && !r->is_task)
+    if (tasking != SGI_TASKING_YES && !r->became_task)
         *why = "it is a call and no task, so nobody would get its result";
     else if (!restartable)
-        *why = "its tool is not restartable, so it cannot go on behind a segment";
+        *why = "its tool is not known to be restartable, so it cannot go on behind a "
+               "segment";
     if (*why)
         return SEGUE_E_UNSUPPORTED;
     if (r->last < r->keep)
@@ -101,8 +138,13 @@ static segue_status make(rerun *r, const segue_store_record *old, sgi_buf *bytes
     sgi_json data = sgi_inspection_data(inspection, old);
     if (!data.n)
         return SEGUE_E_STORE_CORRUPT;
-    write_data(bytes, data);
-    if (bytes->failed)
+    segue_status status = survey(r, old->id);
+    if (status == SEGUE_OK)
+        status = check(r, data, why);
+    if (status != SEGUE_OK)
+        return status;
+    write_data(r, bytes, data);
+    if (bytes->failed || inspection->failed)
         return SEGUE_E_NOMEM;
     if (!sgi_operation_text(&inspection->env, new_id) ||
         !sgi_operation_id(&inspection->env, new.id))
@@ -114,9 +156,7 @@ static segue_status make(rerun *r, const segue_store_record *old, sgi_buf *bytes
     new.purge_ms = INT64_MAX;
     new.data = bytes->p;
     new.data_len = bytes->len;
-    segue_status status = write_lines(r, old, &new);
-    if (status == SEGUE_OK)
-        status = check(r, data, why);
+    status = write_lines(r, old, &new);
     if (status != SEGUE_OK)
         return status;
     inspection->stop = false;

@@ -312,52 +312,6 @@ static void only_what_has_ended_is_removed(world *w)
     assert_int_equal(segue_store_read_stats(w->store, &stats), SEGUE_E_INVALID);
 }
 
-static segue_status rerun(world *w, const char *id, uint64_t segments, seen *s)
-{
-    forget(s);
-    return segue_store_rerun(w->store, id, segments, take, s, NULL);
-}
-
-static void a_task_runs_again_behind_a_segment(world *w)
-{
-    seen s = {0};
-    wire *a = world_connect(w, "Ada");
-    const char *old = wire_make_task(a, "1", "story", "\"n\":9,\"delayMs\":10", NULL);
-    wire_get_until(a, old, "completed", CAPS_TASKS);
-    assert_int_equal(rerun(w, old, 4, &s), SEGUE_OK);
-    assert_int_equal(s.count, 1);
-    assert_at(s.texts[0], "status", "\"working\"");
-    assert_at(s.texts[0], "segments", "4");
-    assert_at(s.texts[0], "by", "\"Ada\"");
-    assert_at(s.texts[0], "params.arguments.n", "9");
-    char id[64] = "";
-    snprintf(id, sizeof id, "%.*s", (int)strlen(json_at(s.texts[0], "taskId")) - 2,
-             json_at(s.texts[0], "taskId") + 1);
-    assert_string_not_equal(id, old);
-    wire_get_until(a, id, "completed", CAPS_TASKS);
-    show(w, &s, id, 0);
-    assert_at(s.texts[0], "segments", "9");
-    show(w, &s, old, 0);
-    assert_at(s.texts[0], "segments", "9");
-    assert_at(s.texts[0], "restartable", "true");
-    forget(&s);
-}
-
-static void what_cannot_run_again_is_refused(world *w)
-{
-    seen s = {0};
-    wire *a = world_connect(w, "Ada");
-    const char *id = wire_make_task(a, "1", "story", "\"n\":3,\"delayMs\":10", NULL);
-    const char *hangs = wire_make_task(a, "2", "hang", NULL, NULL);
-    wire_get_until(a, id, "completed", CAPS_TASKS);
-    assert_int_equal(rerun(w, id, 4, &s), SEGUE_E_INVALID);
-    assert_int_equal(rerun(w, hangs, 0, &s), SEGUE_E_UNSUPPORTED);
-    assert_int_equal(rerun(w, "nothing", 0, &s), SEGUE_E_NOT_FOUND);
-    list(w, &s);
-    assert_int_equal(s.count, 2);
-    forget(&s);
-}
-
 int main(void)
 {
     enum { FLAGS = ONLY_HERE | ONE_DRIVE };
@@ -369,10 +323,6 @@ int main(void)
         {"a command cancels a task", a_command_cancels_a_task, FLAGS, NULL},
         {"a command answers a question", a_command_answers_a_question, FLAGS, NULL},
         {"other texts are no commands", other_texts_are_no_commands, FLAGS, NULL},
-        {"a task runs again behind a segment", a_task_runs_again_behind_a_segment, FLAGS,
-         NULL},
-        {"what cannot run again is refused", what_cannot_run_again_is_refused, FLAGS,
-         NULL},
         {"only what has ended is removed", only_what_has_ended_is_removed, FLAGS, NULL},
         {"each text is one line", each_text_is_one_line, FLAGS, NULL},
         {"a callback may use the store", a_callback_may_use_the_store, FLAGS, NULL},
