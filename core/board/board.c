@@ -2,8 +2,6 @@
  * (inspect/inspect.h), so nothing is remembered between two requests. */
 #include "board/board.h"
 
-#include <stdlib.h>
-
 #include "base/percent.h"
 #include "base/thresholds.h"
 #include "engine/error.h"
@@ -68,18 +66,43 @@ void sgi_board_fail(sgi_board_request *request, segue_status status)
 
 /* ---- parameters ---- */
 
-bool sgi_board_parameter(const sgi_board_request *request, const char *name, char *to,
-                         size_t size)
+static bool find_parameter(const sgi_board_request *request, const char *name,
+                           sgi_str *value)
 {
     sgi_str rest = sgi_buf_str(&request->query), wanted = sgi_str_of(name);
     while (rest.n) {
         const char *end = memchr(rest.p, '&', rest.n);
         sgi_str pair = {rest.p, end ? (size_t)(end - rest.p) : rest.n};
         rest = end ? (sgi_str){end + 1, rest.n - pair.n - 1} : (sgi_str){0};
-        if (sgi_str_skip(&pair, wanted) && sgi_str_skip(&pair, SGI_STR("=")))
-            return sgi_percent_decode(to, size, pair);
+        if (sgi_str_skip(&pair, wanted) && sgi_str_skip(&pair, SGI_STR("="))) {
+            *value = pair;
+            return true;
+        }
     }
     return false;
+}
+
+bool sgi_board_parameter(const sgi_board_request *request, const char *name, char *to,
+                         size_t size)
+{
+    sgi_str value;
+    return find_parameter(request, name, &value) && sgi_percent_decode(to, size, value);
+}
+
+/* A position in a log; 0 without the parameter. Returns false for other texts than
+ * digits, and for a number that no log has. */
+static bool position_of(const sgi_board_request *request, uint64_t *position)
+{
+    sgi_str value;
+    *position = 0;
+    if (!find_parameter(request, "after", &value))
+        return true;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9' || *position > INT64_MAX / 10 - 1)
+            return false;
+        *position = 10 * *position + (uint64_t)(value.p[i] - '0');
+    }
+    return value.n > 0;
 }
 
 static bool id_of(const sgi_board_request *request, char id[ID_SIZE])
@@ -169,15 +192,15 @@ static void show_summaries(sgi_board_request *request)
 /* Answers with entries of a log. "more" says that the log has further ones. */
 static void show_entries(sgi_board_request *request)
 {
-    char id[ID_SIZE], after[24] = "0";
+    char id[ID_SIZE];
+    uint64_t after;
     int32_t ended = 0;
     sgi_inspection inspection;
     segue_status status = SEGUE_E_INVALID;
     begin(request, &inspection);
     sgi_buf_add_lit(&request->json, "{\"entries\":[");
-    sgi_board_parameter(request, "after", after, sizeof after);
-    if (id_of(request, id))
-        status = sgi_inspect_entries(&inspection, id, strtoull(after, NULL, 10), &ended);
+    if (id_of(request, id) && position_of(request, &after))
+        status = sgi_inspect_entries(&inspection, id, after, &ended);
     sgi_buf_add_lit(&request->json, "],\"more\":");
     sgi_buf_add_str(&request->json, inspection.stop ? SGI_STR("true") : SGI_STR("false"));
     sgi_buf_add_lit(&request->json, ",\"ended\":");
@@ -206,15 +229,14 @@ static void do_command(sgi_board_request *request)
 
 static void do_rerun(sgi_board_request *request)
 {
-    char id[ID_SIZE], after[24] = "0", new_id[SGI_OPERATION_TEXT + 1] = "";
+    char id[ID_SIZE], new_id[SGI_OPERATION_TEXT + 1] = "";
+    uint64_t after;
     const char *why = NULL;
     sgi_inspection inspection;
     segue_status status = SEGUE_E_INVALID;
     begin(request, &inspection);
-    sgi_board_parameter(request, "after", after, sizeof after);
-    if (id_of(request, id))
-        status =
-            sgi_inspect_rerun(&inspection, id, strtoull(after, NULL, 10), new_id, &why);
+    if (id_of(request, id) && position_of(request, &after))
+        status = sgi_inspect_rerun(&inspection, id, after, new_id, &why);
     if (why) {
         refuse(request, status, why);
         sgi_inspection_end(&inspection);

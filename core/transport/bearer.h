@@ -119,6 +119,8 @@ bool sgi_bearer_is_metadata_path(const sgi_bearer_gate *gate, sgi_str path);
 /* Reads the Bearer token from an Authorization header. Returns false when the header has
  * another scheme. Upper and lower case in the name of the scheme do not matter. */
 bool sgi_bearer_read_token(sgi_str header, sgi_str *token);
+/* True when the text has the syntax of a Bearer token (b64token, RFC 6750 2.1). */
+bool sgi_bearer_is_token(sgi_str text);
 /* Checks the token of a request. check->decided and check->shown must be set. If the
  * result is WAITING, `decided` is called once later, unless the check is cancelled. */
 sgi_bearer_verdict sgi_bearer_begin_check(sgi_bearer_gate *gate, sgi_bearer_check *check,

@@ -34,8 +34,7 @@ bool sgi_bearer_read_token(sgi_str header, sgi_str *token)
     return true;
 }
 
-/* True when the text has the syntax of a Bearer token (b64token, RFC 6750 2.1). */
-static bool is_token(sgi_str text)
+bool sgi_bearer_is_token(sgi_str text)
 {
     size_t n = 0;
     while (n < text.n && text.p[n] != '=') {
@@ -215,7 +214,7 @@ static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
         return SGI_BEARER_NONE;
     if (check->token.n > SGI_JWT_MAX)
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_TOO_LARGE));
-    if (!is_token(check->token))
+    if (!sgi_bearer_is_token(check->token))
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_MALFORMED));
     if (gate->tokens_path)
         return check_listed(gate, check);

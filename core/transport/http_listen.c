@@ -102,6 +102,8 @@ static const char *problem_of(const segue_listen_options *o)
                "board_path";
     if (o->board_token && strlen(o->board_token) < BOARD_TOKEN_MIN)
         return "board_token has fewer than 16 bytes";
+    if (o->board_token && !sgi_bearer_is_token(sgi_str_of(o->board_token)))
+        return "board_token must have only letters, digits and -._~+/, and = at the end";
     if (o->board_token && (o->bearer || o->tokens_file))
         return "board_token excludes bearer and tokens_file";
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))

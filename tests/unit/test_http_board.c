@@ -343,6 +343,11 @@ static void tasks_are_shown(void **state)
     expect_text(&s, path_of("entries", id, "&after=1"), "{\"entries\":[{\"seq\":2,");
     expect_text(&s, path_of("entries", id, "&after=99"),
                 "{\"entries\":[],\"more\":false,\"ended\":true}");
+    expect(&s, "GET", path_of("entries", id, "&after=-1"), HOST, "", 400);
+    expect(&s, "GET", path_of("entries", id, "&after="), HOST, "", 400);
+    expect(&s, "GET", path_of("entries", id, "&after=1x"), HOST, "", 400);
+    expect(&s, "GET", path_of("entries", id, "&after=99999999999999999999"), HOST, "",
+           400);
     expect(&s, "GET", "/api/task?id=nothing", HOST, "", 404);
     expect(&s, "GET", "/api/task", HOST, "", 400);
     expect(&s, "GET", "/api/summaries", HOST, "", 400);
@@ -543,6 +548,10 @@ static void the_options_are_checked(void **state)
     expect_invalid(&s, &options);
     options.board_path = "/board";
     options.board_token = "0123456789abcde";
+    expect_invalid(&s, &options);
+    options.board_token = "0123456789abcdef with blanks";
+    expect_invalid(&s, &options);
+    options.board_token = "0123456789=abcdef";
     expect_invalid(&s, &options);
     options.board_token = "0123456789abcdef";
     options.tokens_file = "/nowhere";

@@ -1162,10 +1162,11 @@ typedef struct segue_listen_options {
     int32_t board_read_only;  /* 1 = the board changes nothing */
     int32_t board_redact;     /* 1 = the board shows neither arguments nor segments,
                                  questions, messages and results */
-    const char *board_token;  /* a secret of at least 16 bytes: a request to the board
-                                 needs it as its Bearer token, wherever its caller is, and
-                                 gets 401 without it. Who has it sees all tasks. The page
-                                 takes it from its URL (#token=...). Excludes bearer and
+    const char *board_token;  /* a secret of at least 16 letters, digits and -._~+/, which
+                                 may end with =: a request to the board needs it as its
+                                 Bearer token, wherever its caller is, and gets 401
+                                 without it. Who has it sees all tasks. The page takes it
+                                 from its URL (#token=...). Excludes bearer and
                                  tokens_file; NULL = none */
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
