@@ -12,15 +12,15 @@
 typedef struct rerun {
     sgi_inspection inspection; /* reads the log of the task */
     sgi_archive_reader *reader;
-    uint64_t keep; /* number of the last segment that is taken over */
-    uint64_t last; /* number of the last segment up to there that the log has */
-    uint64_t upto; /* number of the last entry that is taken over */
-    bool is_over;  /* the entries that are taken over have been seen */
-    bool became_task;     /* the log says that the operation became a task */
-    bool takes_becoming;  /* the new operation takes this entry over */
-    int64_t ttl_ms;       /* what this entry says */
-    uint64_t surveyed;    /* number of the last entry that was looked at */
-    size_t bytes;         /* of the entries since others could use the store */
+    uint64_t keep;       /* number of the last segment that is taken over */
+    uint64_t last;       /* number of the last segment up to there that the log has */
+    uint64_t upto;       /* number of the last entry that is taken over */
+    bool is_over;        /* the entries that are taken over have been seen */
+    bool became_task;    /* the log says that the operation became a task */
+    bool takes_becoming; /* the new operation takes this entry over */
+    int64_t ttl_ms;      /* what this entry says */
+    uint64_t surveyed;   /* number of the last entry that was looked at */
+    size_t bytes;        /* of the entries since others could use the store */
     segue_status status;
 } rerun;
 

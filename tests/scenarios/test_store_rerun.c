@@ -211,7 +211,8 @@ static void what_cannot_run_again_is_refused(world *w)
     wire_get_until(a, id, "completed", CAPS_TASKS);
     assert_int_equal(rerun(w, id, 4, &s, NULL), SEGUE_E_INVALID);
     assert_int_equal(rerun(w, hangs, 0, &s, &error), SEGUE_E_UNSUPPORTED);
-    assert_non_null(strstr(segue_error_read(error)->message, "not known to be restartable"));
+    const char *told = segue_error_read(error)->message;
+    assert_non_null(strstr(told, "not known to be restartable"));
     segue_error_free(error);
     assert_int_equal(rerun(w, "nothing", 0, &s, NULL), SEGUE_E_NOT_FOUND);
     assert_int_equal(segue_store_list(w->store, count_one, &count, NULL), SEGUE_OK);
