@@ -42,9 +42,10 @@ bool doctor_takes(int argc, char **argv)
  * --check` has that of a start. */
 char **doctor_server_arguments(int *argc, char **argv)
 {
+    static const char TIMEOUT[] = "--timeout";
     static char check[] = "--check", patience[] = "--start-timeout", standard[] = "5s";
     int count = 0;
-    char **made = calloc((size_t)*argc + 3, sizeof *made);
+    char **made = calloc(2 * (size_t)*argc + 3, sizeof *made);
     if (!made)
         return NULL;
     made[count++] = argv[0];
@@ -54,7 +55,15 @@ char **doctor_server_arguments(int *argc, char **argv)
     bool is_option = true;
     for (int at = 2; at < *argc; at++) {
         is_option = is_option && strcmp(argv[at], "--") != 0;
-        made[count++] = is_option && !strcmp(argv[at], "--timeout") ? patience : argv[at];
+        bool is_patience = is_option && !strncmp(argv[at], TIMEOUT, sizeof TIMEOUT - 1);
+        char *value = is_patience ? argv[at] + sizeof TIMEOUT - 1 : NULL;
+        if (!value || (*value && *value != '=')) {
+            made[count++] = argv[at];
+            continue;
+        }
+        made[count++] = patience;
+        if (*value)
+            made[count++] = value + 1;
     }
     *argc = count;
     return made;
@@ -112,13 +121,17 @@ static void print_store(const doctor *d)
 }
 
 /* Returns the number of findings. */
-static int print_findings(const doctor *d, int verified)
+static int print_findings(const doctor *d)
 {
     int findings = 0;
-    if (verified == LOOK_FAULTY && ++findings)
+    if (d->look.sums.unreadable && ++findings)
         printf("  wrong: %lld logs are not what a server writes\n"
                "  to mend this: look at them (store show), and delete them (store rm)\n",
                d->look.sums.unreadable);
+    if (d->look.lacks_some && ++findings)
+        printf("  wrong: there are records that cannot be read\n"
+               "  to mend this: restore a backup, or copy all others into a new store "
+               "(store migrate)\n");
     if (d->quiet && ++findings)
         printf("  look at this: %lld tasks work and have said nothing for a day\n"
                "  to mend this: start a server of the store, which goes on with them, or "
@@ -142,7 +155,6 @@ static int print_findings(const doctor *d, int verified)
 int doctor_run(int argc, char **argv)
 {
     doctor d = {.where = argv[1]};
-    segue_error *error = NULL;
     if (argc == 2 && !strcmp(argv[1], "--help"))
         return fputs(USAGE, stdout) < 0 ? LOOK_FAILED : LOOK_OK;
     if (argc != 2) {
@@ -154,15 +166,14 @@ int doctor_run(int argc, char **argv)
         return failed;
     signal(SIGPIPE, SIG_DFL);
     look_write_time(d.quiet_before, QUIET_S);
-    segue_status status = segue_store_list(d.look.store, examine, &d, &error);
-    failed = status == SEGUE_OK ? LOOK_OK : look_fail(d.where, status, error);
+    failed = look_list(&d.look, examine, &d);
     if (!failed && d.named.failed)
         failed = look_fail(d.where, SEGUE_E_NOMEM, NULL);
     if (!failed) {
         print_store(&d);
         int verified = look_find_faults(&d.look);
         failed = verified == LOOK_OK || verified == LOOK_FAULTY
-                     ? print_findings(&d, verified) ? LOOK_FAULTY : LOOK_OK
+                     ? print_findings(&d) ? LOOK_FAULTY : LOOK_OK
                      : verified;
     }
     text_free(&d.named);

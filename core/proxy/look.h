@@ -15,7 +15,7 @@ enum {
     LOOK_OK,
     LOOK_FAILED, /* the store fails, or lacks the task */
     LOOK_WRONG,  /* the arguments are wrong */
-    LOOK_FAULTY  /* `verify` has found a fault */
+    LOOK_FAULTY  /* there is a fault in the store */
 };
 
 /* The words of a status. */
@@ -34,6 +34,7 @@ typedef struct look {
     long long older_s;               /* of `retention` */
     bool has_age, dry_run;
     bool json;
+    bool lacks_some; /* a list lacks operations whose records cannot be read */
     long long shown;
     int32_t ended; /* 1 = the task had ended before its log was read */
     struct {
@@ -77,6 +78,13 @@ int look_fail(const char *what, segue_status status, segue_error *error);
 /* Opens a store. A file must exist unless `makes`: to look must not make one. Says on
  * standard error what has failed; returns an exit status. */
 int look_open_store(const char *where, bool makes, segue_store **store);
+/* Says on standard error that operations are left out, once. */
+void look_leave_out(look *l);
+/* What a command that has succeeded returns: LOOK_FAULTY when it left operations out. */
+int look_end(const look *l);
+/* Passes the summaries of all operations whose records can be read. Returns LOOK_OK or
+ * LOOK_FAILED. */
+int look_list(look *l, segue_store_json_fn fn, void *user);
 /* Adds the summary of an operation to the sums. */
 void look_add_sums(look *l, json task);
 /* Reads all logs and names those that are not what a server writes. Returns LOOK_OK,

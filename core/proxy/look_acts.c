@@ -52,22 +52,40 @@ static int32_t add_one(void *user, const char *line, size_t len)
     return 0;
 }
 
-static int list(look *l, segue_store_json_fn fn)
+void look_leave_out(look *l)
+{
+    if (!l->lacks_some)
+        fputs("segue-proxy: operations that cannot be read are left out\n", stderr);
+    l->lacks_some = true;
+}
+
+int look_end(const look *l)
+{
+    return l->lacks_some ? LOOK_FAULTY : LOOK_OK;
+}
+
+int look_list(look *l, segue_store_json_fn fn, void *user)
 {
     segue_error *error = NULL;
-    segue_status status = segue_store_list(l->store, fn, l, &error);
-    return status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    segue_status status = segue_store_list(l->store, fn, user, &error);
+    if (status != SEGUE_OK && status != SEGUE_E_STORE_CORRUPT)
+        return look_fail("the store", status, error);
+    segue_error_free(error);
+    if (status != SEGUE_OK)
+        look_leave_out(l);
+    return LOOK_OK;
 }
 
 int look_ls(look *l)
 {
-    return list(l, list_one);
+    int failed = look_list(l, list_one, l);
+    return failed ? failed : look_end(l);
 }
 
 int look_stats(look *l)
 {
     segue_store_stats stats = SEGUE_STORE_STATS_INIT;
-    int failed = list(l, add_one);
+    int failed = look_list(l, add_one, l);
     segue_status status = segue_store_read_stats(l->store, &stats);
     if (failed || status != SEGUE_OK)
         return failed ? failed : look_fail("the store", status, NULL);
@@ -82,7 +100,7 @@ int look_stats(look *l)
     printf(form, "logBytes", l->sums.bytes);
     printf(form, "unreadable", l->sums.unreadable);
     printf(l->json ? "\"%s\":%lld}\n" : form, "storeBytes", (long long)stats.bytes);
-    return LOOK_OK;
+    return look_end(l);
 }
 
 /* ---- show, watch ---- */
@@ -245,9 +263,7 @@ static int verify_task(look *l, json task)
 int look_find_faults(look *l)
 {
     text tasks = {.p = NULL};
-    segue_error *error = NULL;
-    segue_status status = segue_store_list(l->store, note_task, &tasks, &error);
-    int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    int failed = look_list(l, note_task, &tasks);
     l->sums.unreadable = 0;
     if (!failed && tasks.failed)
         failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
@@ -257,13 +273,14 @@ int look_find_faults(look *l)
         at += task.n + 1;
     }
     text_free(&tasks);
-    return failed ? failed : l->sums.unreadable ? LOOK_FAULTY : LOOK_OK;
+    return failed ? failed : l->sums.unreadable ? LOOK_FAULTY : look_end(l);
 }
 
 int look_verify(look *l)
 {
     int found = look_find_faults(l);
     if (found == LOOK_OK || found == LOOK_FAULTY)
-        printf("%lld operations, %lld faulty\n", l->shown, l->sums.unreadable);
+        printf("%lld operations, %lld faulty%s\n", l->shown, l->sums.unreadable,
+               l->lacks_some ? ", and others that cannot be read" : "");
     return found;
 }

@@ -18,9 +18,6 @@ static bool is_operation(const char *line, size_t len)
     return len >= sizeof head - 1 && !memcmp(line, head, sizeof head - 1);
 }
 
-static const char LEFT_OUT[] =
-    "segue-proxy: tasks that cannot be read are left out: store verify names them\n";
-
 /* ---- export ---- */
 
 typedef struct writing {
@@ -59,7 +56,7 @@ static int write_archive(look *l, FILE *out)
         look_progress_end(&w.progress);
         segue_error_free(error);
         if (lacks_some)
-            fputs(LEFT_OUT, stderr);
+            look_leave_out(l);
         if (l->json)
             printf("{\"operations\":%lld,\"leftOut\":%s}\n", w.progress.operations,
                    lacks_some ? "true" : "false");
@@ -236,7 +233,7 @@ static int copy(look *l, reading *r)
         segue_error_free(error);
     int result = end_reading(l, r);
     if (lacks_some)
-        fputs(LEFT_OUT, stderr);
+        look_leave_out(l);
     return lacks_some && result == LOOK_OK ? LOOK_FAULTY : result;
 }
 
@@ -308,11 +305,9 @@ static int remove_one(old_ones *old, const char *id)
 int look_retention(look *l)
 {
     old_ones old = {.l = l};
-    segue_error *error = NULL;
     look_write_time(old.before, l->older_s);
     look_progress_begin(&old.progress, 0);
-    segue_status status = segue_store_list(l->store, note_old, &old, &error);
-    int failed = status == SEGUE_OK ? LOOK_OK : look_fail("the store", status, error);
+    int failed = look_list(l, note_old, &old);
     if (!failed && old.tasks.failed)
         failed = look_fail("the store", SEGUE_E_NOMEM, NULL);
     for (size_t at = 0; !failed && at < old.tasks.len; at += strlen(old.tasks.p + at) + 1)
@@ -322,7 +317,7 @@ int look_retention(look *l)
         printf(l->json ? "{\"deleted\":%lld}\n" : "%lld operations deleted\n", l->shown);
     }
     text_free(&old.tasks);
-    return failed;
+    return failed ? failed : look_end(l);
 }
 
 /* ---- compact ---- */

@@ -319,6 +319,9 @@ class Doctor(stage.Stage):
             self.assertIn("failed", self.ask(url, status=3))
             self.assertLess(time.monotonic() - began, 30)
             self.assertIn("in time", self.ask("--timeout", "200ms", url, status=3))
+            began = time.monotonic()
+            self.assertIn("in time", self.ask("--timeout=200ms", url, status=3))
+            self.assertLess(time.monotonic() - began, 4)
             self.assertIn("in time", self.ask("--timeout", "200ms", "--", "sleep", "600",
                                               status=3))
 
@@ -389,6 +392,13 @@ class Arguments(stage.Stage):
         self.assertIn("a\\x1b[31mb\\x9bc: it has more entries", done.stderr)
         self.assertNotIn("\x1b", done.stderr)
 
+    def run_faulty(self, verb, file, *words):
+        done = subprocess.run([peers.PROXY, "store", verb, file, *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("cannot be read are left out", done.stderr)
+        return done.stdout
+
     def test_what_cannot_be_read_ends_alike(self):
         """A log that SQLite cannot read is left out of an archive, and of a copy."""
         file, to = str(self.place / "torn.db"), str(self.place / "to.db")
@@ -407,6 +417,17 @@ class Arguments(stage.Stage):
                                   text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn("cannot be read are left out", done.stderr)
+        self.assertEqual(self.run_faulty("ls", file).splitlines()[0].split()[0], tasks[1])
+        self.assertIn("working 1\n", self.run_faulty("stats", file))
+        self.assertEqual(self.run_faulty("verify", file),
+                         "1 operations, 0 faulty, and others that cannot be read\n")
+        self.assertEqual(self.run_faulty("retention", file, "--older-than", "0s"),
+                         "0 operations deleted\n")
+        done = subprocess.run([peers.PROXY, "doctor", file], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("records that cannot be read", done.stdout)
+        self.assertNotIn("logs are not", done.stdout)
         archive = (self.place / "archive").read_text()
         self.assertNotIn(tasks[0], archive)
         self.assertIn(tasks[1], archive)
