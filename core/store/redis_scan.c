@@ -79,7 +79,7 @@ static segue_status show_some(scan *s, redisReply *const *names, size_t count)
         return status;
     for (size_t i = 0; i < count; i++) {
         segue_status shown = s->stop ? SEGUE_OK : show(s, found[i]);
-        if (shown)
+        if (shown && (!status || status == SEGUE_E_STORE_CORRUPT))
             status = shown;
         freeReplyObject(found[i]);
     }

@@ -348,13 +348,29 @@ void sgi_sqlite_get_stats(void *self, segue_store_stats *stats)
 
 /* ---- room ---- */
 
-/* The log of SQLite has the whole file once after VACUUM, so it is emptied, too. */
+/* Deletes what removals have left for later purges. */
+static segue_status purge_all(sgi_sqlite_store *store)
+{
+    int64_t now_ms = sgi_sqlite_now_ms(), next_ms = now_ms;
+    segue_status status = SEGUE_OK;
+    while (!status && next_ms <= now_ms)
+        status = sgi_sqlite_purge(store, now_ms, &next_ms);
+    return status;
+}
+
+/* The log of SQLite has the whole file once after VACUUM, so it is emptied, too. The
+ * pragma tells in its row, and not in its code, that somebody reads the log. */
 segue_status sgi_sqlite_compact(void *self)
 {
     sgi_sqlite_store *store = self;
+    int64_t is_busy = 0;
+    segue_status status = purge_all(store);
+    if (status)
+        return status;
     int code = sgi_sqlite_exec(store->file.db, "VACUUM");
     if (!code)
-        code = sgi_sqlite_exec(store->file.db, "PRAGMA wal_checkpoint(TRUNCATE)");
+        code = sgi_sqlite_query_int(store->file.db, "PRAGMA wal_checkpoint(TRUNCATE)",
+                                    &is_busy);
     store->stats_ms = 0;
-    return sgi_sqlite_status_of(store, code);
+    return sgi_sqlite_status_of(store, !code && is_busy ? SQLITE_BUSY : code);
 }
