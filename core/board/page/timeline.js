@@ -51,10 +51,11 @@ export class Timeline {
     }
 
     // Parts a run of segments where it paused for much longer than between its others, as
-    // while its server was gone.
+    // while its server was gone. Two gaps at least tell what is usual.
     #notePause(at) {
         const { last, sum } = this.#run;
-        const usual = (last - this.#run.at) / Math.max(1, sum - 1);
+        if (sum < 3) return;
+        const usual = (last - this.#run.at) / (sum - 1);
         if (at - last < Math.max(PAUSE_MS, 10 * usual)) return;
         this.#push({ text: `Nothing for ${duration(at - last)}`, kind: "pause", at: last });
         this.#run = null;
