@@ -185,7 +185,7 @@ segue_status segue_store_compact(segue_store *store, segue_error **error)
     if (status != SEGUE_OK)
         sgi_error_return(error, sgi_store_mem(store), status, "%s",
                          status == SEGUE_E_UNSUPPORTED
-                             ? "this store gives room back by itself, or has none to give"
+                             ? "this store does not give room back to the system"
                              : sgi_status_text(status));
     return status;
 }

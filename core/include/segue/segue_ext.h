@@ -941,10 +941,12 @@ SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_
  * have ended, and with its first `segments` segments, and passes its summary to fn. The
  * next server of the store that looks for interrupted operations goes on behind them, as
  * if it took over a task whose server was killed there. Its tool has to be restartable.
+ * Without segments it begins anew: without the checkpoints and the answers of the other.
  *
  * Returns   SEGUE_E_NOT_FOUND without such an operation; SEGUE_E_UNSUPPORTED for a call
- *           that is no task, and for a tool that is not restartable; SEGUE_E_INVALID when
- *           the task has not made so many segments; a status of the store. */
+ *           that is no task, and for a tool not known to be restartable;
+ *           SEGUE_E_INVALID when the task has not made so many segments; a status of the
+ *           store. */
 SEGUE_API segue_status segue_store_rerun(segue_store *store, const char *task_id,
                                          uint64_t segments, segue_store_json_fn fn,
                                          void *user, segue_error **error);
@@ -1017,9 +1019,10 @@ SEGUE_API segue_status segue_store_read_stats(segue_store *store,
 /* Gives the room of deleted operations back to the system, so that the file of a SQLite
  * store becomes smaller. Other users of the store wait meanwhile.
  *
- * Returns   SEGUE_E_UNSUPPORTED for a store that does this by itself, such as Redis and
- *           PostgreSQL, or has nothing to give back; SEGUE_E_TIMEOUT while another user
- *           of the store does not let it go; a status of the store. */
+ * Returns   SEGUE_E_UNSUPPORTED for a store that cannot do this: Redis does it by itself,
+ *           and PostgreSQL uses the room again by itself and gives it back to the system
+ *           with VACUUM FULL; SEGUE_E_TIMEOUT while another user of the store does not
+ *           let it go; a status of the store. */
 SEGUE_API segue_status segue_store_compact(segue_store *store, segue_error **error);
 
 #ifdef __cplusplus
