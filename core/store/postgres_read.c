@@ -123,8 +123,13 @@ static const char LIST_BEHIND[] =
     "SELECT " SGI_PG_RECORD " FROM @.operation WHERE principal = $1"
     " AND (created, task_id) < ($3, $4) ORDER BY created DESC, task_id DESC LIMIT $2";
 
-static const char SCAN[] = "SELECT " SGI_PG_RECORD ", op FROM @.operation WHERE op > $1"
-                           " ORDER BY op LIMIT $2";
+/* A page has one record at least, and ends when it has the maximum of bytes. */
+static const char SCAN[] =
+    "SELECT " SGI_PG_RECORD ", op FROM"
+    " (SELECT *, sum(octet_length(data)) OVER (ORDER BY op) - octet_length(data)"
+    " AS before"
+    " FROM (SELECT * FROM @.operation WHERE op > $1 ORDER BY op LIMIT $2) AS part)"
+    " AS page WHERE before < $3 ORDER BY op";
 
 /* Passes the records of a page to fn. *last receives the last passed record. *more
  * becomes true when another page can follow. */
@@ -192,11 +197,15 @@ segue_status sgi_pg_scan(void *self, uint64_t *place, segue_store_record_fn fn,
     sgi_pg_begin_call(store, SCAN);
     sgi_pg_arg_int64(&store->call, (int64_t)*place);
     sgi_pg_arg_int64(&store->call, SCAN_STEP);
+    sgi_pg_arg_int64(&store->call, PAGE_BYTES);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (status)
         return status;
     int rows = sgi_pq.PQntuples(result);
-    *place = rows == SCAN_STEP
+    size_t bytes = 0;
+    for (int row = 0; row < rows; row++)
+        bytes += sgi_pg_len(result, row, SGI_PG_RECORD_COLUMNS - 1);
+    *place = rows == SCAN_STEP || bytes >= PAGE_BYTES
                  ? (uint64_t)sgi_pg_get_int64(result, rows - 1, SGI_PG_RECORD_COLUMNS)
                  : 0;
     for (int row = 0; row < rows; row++)
