@@ -419,8 +419,8 @@ static void give_completion(segue_request *request)
         sgi_session_ref(session);
         sgi_ready_queue_add(engine, &session->ready);
     }
-    if (request->ended)
-        request->ended(request);
+    if (request->maker.ended)
+        request->maker.ended(request);
     sgi_request_unref(request);
 }
 

@@ -71,6 +71,14 @@ typedef struct sgi_log_wish {
     bool overruled;
 } sgi_log_wish;
 
+/* Who made a request, if the engine itself did (reverse/question_task.c). `ended` is then
+ * called under the lock when the request ends, and no events are called. NULL = the
+ * application made the request. */
+typedef struct sgi_request_maker {
+    void (*ended)(segue_request *request);
+    void *owner;
+} sgi_request_maker;
+
 struct segue_request {
     sgi_handle handle;
     sgi_engine *engine;
@@ -153,11 +161,7 @@ struct segue_request {
     sgi_buf result;
     bool says_error; /* the result has "isError": true */
     segue_error *error;
-    /* Set only for a request that the engine itself made (reverse/question_task.c). This
-     * function is then called under the lock when the request ends, and no events are
-     * called. */
-    void (*ended)(segue_request *request);
-    void *owner;
+    sgi_request_maker maker;
 };
 
 /* ---- request.c, request_life.c, request_end.c ---- */

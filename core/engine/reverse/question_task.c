@@ -83,7 +83,7 @@ static bool is_gone(const question_task *a)
 
 static void ended(segue_request *request)
 {
-    const question_task *a = request->owner;
+    const question_task *a = request->maker.owner;
     sgi_question_task_end how = SGI_QUESTION_TASK_ERROR;
     sgi_json json = {0};
     sgi_buf error;
@@ -163,8 +163,8 @@ static sgi_question_task *asker_make(sgi_op *op, sgi_op_question *question,
     session->handshake.agreed = true;
     session->version = SGI_VERSION_HANDSHAKE;
     sgi_conn_set_outer(session->conn, &a->outer_conn);
-    request->ended = ended;
-    request->owner = a;
+    request->maker.ended = ended;
+    request->maker.owner = a;
     return &a->base;
 }
 
@@ -172,7 +172,7 @@ static void asker_free(sgi_question_task *base)
 {
     question_task *a = of(base);
     sgi_op *op = a->op;
-    a->request->ended = NULL;
+    a->request->maker.ended = NULL;
     end_session(a->session);
     sgi_request_unref(a->request);
     sgi_buf_free(&a->room);

@@ -5,7 +5,7 @@
  * and one of the ready queue while events are due. */
 #include "engine/server/call.h"
 
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/call_trace.h"
 #include "engine/server/dialects.h"
 #include "engine/server/metrics.h"

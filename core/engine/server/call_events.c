@@ -5,7 +5,7 @@
 #include "engine/server/call.h"
 
 #include "engine/cluster/following.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/rounds.h"
 #include "engine/server/tool_check.h"
 #include "wire/ending.h"

@@ -2,7 +2,7 @@
  * to the log, or sends a notification while the request is open. When a limit is reached,
  * the operation ends with an error that names the limit (R-C-10). */
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 
 #include "engine/server/dialects.h"
 #include "engine/server/emit.h"

@@ -4,7 +4,7 @@
 #include "engine/cluster/forwarding.h"
 #include "engine/input/answer_form.h"
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/question_wire.h"
 #include "engine/server/rounds.h"

@@ -8,7 +8,7 @@
 #include "engine/cluster/recovery.h"
 #include "engine/server/question_requests.h"
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/clients.h"
 #include "engine/server/commands.h"
 #include "engine/server/grant.h"
@@ -172,6 +172,12 @@ static void make_room(sgi_op *op, size_t bytes, size_t limit)
     op->served->lasting->form->make_room(op->served->lasting, bytes, limit);
 }
 
+static void stored(sgi_op *op, uint64_t entries, uint64_t took_us)
+{
+    if (!sgi_op_is_mailbox(op))
+        sgi_call_event_note_stored(op, entries, took_us);
+}
+
 const struct sgi_log_observer sgi_server_observer = {
     .room = sizeof(sgi_served_op_data),
     .visible = became_visible,
@@ -179,7 +185,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .waiters_fired = waiters_were_fired,
     .failing = sgi_call_on_failing,
     .lost = not_created,
-    .stored = sgi_call_event_note_stored,
+    .stored = stored,
     .fenced = sgi_op_give_up_to_new_owner,
     .moved_on = sgi_op_may_have_moved_on,
     .freed = freed,

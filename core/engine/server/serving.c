@@ -4,7 +4,7 @@
 #include "engine/server/serving.h"
 
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/clients.h"
 #include "engine/server/dialects.h"
 #include "engine/server/identify.h"
@@ -250,6 +250,13 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 
 /* ---- the end of a conversation ---- */
 
+static void report_left(const sgi_reply *reply)
+{
+    const sgi_op *op = sgi_reply_awaited_op(reply);
+    if (op)
+        sgi_call_event_report(op, SGI_EVENT_client_left);
+}
+
 static void lost(void *self, const char *why)
 {
     sgi_peer *peer = self;
@@ -260,7 +267,7 @@ static void lost(void *self, const char *why)
     peer->own_handshake.client = NULL;
     while ((reply = LIST_FIRST(&peer->replies))) {
         reply->lost = true;
-        sgi_call_event_report_left(reply);
+        report_left(reply);
         sgi_reply_cancel(reply);
     }
     sgi_question_requests_abandon(&peer->own_questions);

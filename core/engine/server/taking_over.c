@@ -4,7 +4,7 @@
 #include "base/thresholds.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"

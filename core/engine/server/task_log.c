@@ -1,6 +1,6 @@
 /* Logs, at level info, that a task has begun and how it has ended, with its owner
  * (R-2557-54). Look-ups of a task are not logged, because clients poll. */
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/principal.h"
 #include "engine/server/server.h"
 #include "engine/server/task.h"

@@ -11,7 +11,7 @@
 #include "engine/server/wire_session.h"
 
 #include "base/thresholds.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/clients.h"
 #include "engine/server/task_creator.h"
 #include "engine/conversation/replay.h"

@@ -6,7 +6,7 @@
 #include "engine/conversation/batch.h"
 #include "engine/error.h"
 #include "engine/response_modes.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/pieces.h"
 #include "engine/dialect/resumable/resumable_clock.h"
 #include "engine/server/serving.h"

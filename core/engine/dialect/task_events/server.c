@@ -4,7 +4,7 @@
  * source of its conversation. The conversation asks the source for events only when there
  * is room, so the stream sends no faster than its client reads. */
 #include "engine/dialect/rows.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/task_form.h"
 #include "engine/log/dropping.h"
 #include "engine/log/reader.h"

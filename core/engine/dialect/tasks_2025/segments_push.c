@@ -12,7 +12,7 @@
 #include "engine/server/gather.h"
 #include "engine/response_modes.h"
 #include "engine/server/call.h"
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 #include "engine/server/lasting.h"
 #include "engine/server/parked_exchange.h"
 #include "engine/log/refusal.h"

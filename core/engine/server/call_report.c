@@ -1,8 +1,7 @@
-#include "engine/server/call_event.h"
+#include "engine/server/call_report.h"
 
 #include "base/thresholds.h"
 #include "engine/server/call_trace.h"
-#include "engine/server/mailbox.h"
 
 #include <stdio.h>
 
@@ -181,8 +180,6 @@ void sgi_call_event_report_question(const sgi_op *op, const char *question,
 
 void sgi_call_event_note_stored(sgi_op *op, uint64_t entries, uint64_t took_us)
 {
-    if (sgi_op_is_mailbox(op))
-        return;
     segue_call *call = op->served->call;
     sgi_call_batches *batches = call ? batches_of(call) : NULL;
     sgi_event_batch alone = {.count = 0};
@@ -205,11 +202,4 @@ void sgi_call_event_report_resumed(const sgi_op *op)
 {
     sgi_op_server(op)->counts.resumes++;
     sgi_call_event_report(op, SGI_EVENT_client_resumed);
-}
-
-void sgi_call_event_report_left(const sgi_reply *reply)
-{
-    const sgi_op *op = sgi_reply_awaited_op(reply);
-    if (op)
-        sgi_call_event_report(op, SGI_EVENT_client_left);
 }

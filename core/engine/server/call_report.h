@@ -1,7 +1,7 @@
 /* Events about a call (engine/event.h): which call it is, without its arguments, its
  * result and the secret part of its task id. */
-#ifndef SGI_CALL_EVENT_H
-#define SGI_CALL_EVENT_H
+#ifndef SGI_CALL_REPORT_H
+#define SGI_CALL_REPORT_H
 
 #include "engine/event.h"
 #include "engine/server/call.h"
@@ -41,7 +41,5 @@ void sgi_call_event_note_stored(sgi_op *op, uint64_t entries, uint64_t took_us);
 void sgi_session_event_report(const segue_server *server, sgi_event_id id);
 /* Counts and reports that a client has come back for the rest of the call. */
 void sgi_call_event_report_resumed(const sgi_op *op);
-/* Reports that the client that waits for the reply has lost its connection. */
-void sgi_call_event_report_left(const sgi_reply *reply);
 
 #endif
