@@ -300,6 +300,17 @@ export interface WireResult {
     _meta?: Meta | undefined;
 }
 
+/** Returns the block of a new result. Refuses what has no type, such as the options. */
+function blockOf(content: string | GivenContent): Content {
+    const type = (content as { type?: unknown } | null)?.type;
+    if (typeof content !== "string" && typeof type !== "string")
+        throw new TypeError(
+            "the content of a Result has texts and blocks with a type; structured, " +
+                "isError and meta belong in its second argument",
+        );
+    return asBlock(content);
+}
+
 /** The parts of a {@link Result}, except its content. */
 export interface ResultOptions<T = unknown> {
     /** The value of `structuredContent`. */
@@ -354,6 +365,11 @@ export class Result<T = unknown> {
     /** Whether the result is an error, if this is known before the text is decoded. */
     #saysError: boolean | undefined;
 
+    /**
+     * Makes a result.
+     *
+     * @throws TypeError when a part of the content is neither a text nor a block.
+     */
     constructor(
         content: string | GivenContent | readonly (string | GivenContent)[] = [],
         options: ResultOptions<T> = {},
@@ -365,7 +381,7 @@ export class Result<T = unknown> {
             | string
             | GivenContent
         )[];
-        this.#parts = { content: all.map(asBlock), structured, isError, meta };
+        this.#parts = { content: all.map(blockOf), structured, isError, meta };
     }
 
     /** Makes a result from an object with the protocol's member names. */

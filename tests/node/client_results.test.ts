@@ -88,6 +88,12 @@ test("a result as Node prints it", () => {
     assert.match(inspect(new Result("two")), /text: 'two'/);
 });
 
+test("content that is no block is refused", () => {
+    const options = { structured: { a: 1 } } as unknown as string;
+    assert.throws(() => new Result(options), /second argument/);
+    assert.throws(() => new Result([null as unknown as string]), TypeError);
+});
+
 test("the JSON of something else is refused", () => {
     assert.throws(() => Result.fromJson("[]"), TypeError);
     assert.throws(() => Result.fromJson("{"), SyntaxError);
