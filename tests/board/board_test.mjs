@@ -269,7 +269,7 @@ test("a task runs again behind a segment", async () => {
     await click("Run again");
     await click("Run again", "document.querySelector('dialog')");
     await browser.until(`document.querySelector("#notice").innerText
-        .includes("not restartable")`);
+        .includes("not known to be restartable")`);
     isCut = false;
 });
 

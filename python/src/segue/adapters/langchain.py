@@ -32,12 +32,9 @@ class _Tool(StructuredTool):
 async def tools(
     session: Session, *, on_segment: OnSegment | None = None, tokens: Tokens | None = None
 ) -> list[StructuredTool]:
-    """Returns the tools of the server. `on_segment` gets the name of the tool and each
-    segment. With `tokens`, a call with the id of a kept token continues that call.
-
-    Args:
-        session: The session whose tools are wanted.
-    """
+    """Returns the tools of the server of `session`. `on_segment` gets the name of the
+    tool and each segment. With `tokens`, a call with the id of a kept token continues
+    that call."""
 
     async def tell(name: str, segment: Any) -> Any:
         with contextlib.suppress(RuntimeError):  # Python 3.10: the run is not known here

@@ -24,13 +24,9 @@ async def tools(
     on_segment: OnSegment | None = None,
     tokens: Tokens | None = None,
 ) -> list[Tool[Any]]:
-    """Returns the tools of the server. `on_segment`, plain or async, gets the name of the
-    tool and each segment. With `tokens`, a call with the id of a kept token continues
-    that call.
-
-    Args:
-        session: The session whose tools are wanted.
-    """
+    """Returns the tools of the server of `session`. `on_segment`, plain or async, gets
+    the name of the tool and each segment. With `tokens`, a call with the id of a kept
+    token continues that call."""
 
     def made(tool: Any) -> Tool[Any]:
         async def run(context: RunContext[Any], /, **arguments: Any) -> Any:
