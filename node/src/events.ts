@@ -17,6 +17,7 @@ import { LEVELS, type Level, observeRuntime } from "./runtime.js";
 export interface Event {
     /** Such as "call_ended". */
     readonly name: string;
+    /** How much it matters. */
     readonly level: Level;
     /** The time in RFC 3339, in UTC. */
     readonly time: string;

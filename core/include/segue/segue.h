@@ -1172,7 +1172,8 @@ typedef struct segue_listen_options {
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
 /* Serves clients over HTTP: one listening socket offers MCP at one path, in all revisions
- * of Streamable HTTP. segue_listener_add offers more servers at other paths.
+ * of Streamable HTTP. segue_listener_add offers more servers at other paths. Like
+ * segue_server_attach, the first listener recovers the operations of the server's store.
  *
  * Returns   SEGUE_E_IO when the address or a file cannot be used, SEGUE_E_INVALID for a
  *           malformed address or file of tokens, and for a limit out of range. */

@@ -345,6 +345,7 @@ export class Context<Life = any> {
         return native.callTraceParent(this.#call) ?? undefined;
     }
 
+    /** Sets the span that the events of the call name from now on (W3C traceparent). */
     set traceParent(value: string) {
         native.callSetTraceParent(this.#call, value);
     }
@@ -654,16 +655,22 @@ export class Context<Life = any> {
     }
 
     /**
-     * Asks the user and returns the user's input.
+     * Asks the user for a text.
      *
      * @param message - the text that the user reads.
-     * @param schema - the kind of input: one simple value, a choice, or a flat object
-     * with such fields. The default is a text.
      * @throws Declined when the user declined or did not decide; UnsupportedError when
      * the client cannot ask its user. If the handler does not catch Declined, the tool
      * ends with an error result that says what the user did.
      */
     ask(message: string): Promise<string>;
+    /**
+     * Asks the user and returns the user's input.
+     *
+     * @param message - the text that the user reads.
+     * @param schema - the kind of input: one simple value, a choice, or a flat object
+     * with such fields.
+     * @throws Declined, UnsupportedError as for a text.
+     */
     ask<S extends SchemaLike>(
         message: string,
         schema: S,
