@@ -1,7 +1,7 @@
 /* A batch of files with checkpoints: when the server dies half-way, its client starts it
  * again, and the task goes on behind the last file that was done. It is a server on
- * standard input and output. With a third argument it ends itself after so many files,
- * once.
+ * standard input and output. The third argument may be a number of files, after which it
+ * ends itself, once.
  *
  *   client count_words '{"directory":"core/examples/library"}' ./batch tasks.db 2 */
 #include <segue/easy.h>

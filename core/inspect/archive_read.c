@@ -160,9 +160,9 @@ static uint64_t last_seq(const sgi_archive_reader *reader)
              : 0;
 }
 
-/* The numbers that a store has lost stand before the end of the operation. No store can
- * take so many fillers, and some cannot count so far, so the end follows the entry before
- * it. */
+/* A hole of numbers that a store has lost stands before the end of the operation. A large
+ * hole would need too many fillers, and its numbers are too large for some stores.
+ * Therefore the end gets the number behind the entry before the hole. */
 static uint64_t number_behind_hole(sgi_archive_reader *reader, uint64_t seq, int32_t kind)
 {
     uint64_t next = last_seq(reader) + 1;

@@ -126,7 +126,7 @@ static segue_status check(const rerun *r, sgi_json data, const char **why)
     if (*why)
         return SEGUE_E_UNSUPPORTED;
     if (r->last < r->keep)
-        *why = "it has not made so many segments";
+        *why = "it has made fewer segments";
     return *why ? SEGUE_E_INVALID : SEGUE_OK;
 }
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A manager that reads nothing may delay the event loop for so long. */
+/* A manager that reads nothing delays the event loop by at most this time. */
 #define SEND_SECONDS 1
 
 /* The path is absolute, or begins with @ when the socket is in the abstract namespace. */

@@ -47,7 +47,7 @@ class Load:
                 self.changed.notify_all()
 
     def wait_calls(self):
-        """Waits until so many more calls were answered."""
+        """Waits until CALLS_BETWEEN further calls were answered."""
         with self.changed:
             wanted = len(self.answered) + CALLS_BETWEEN
             assert self.changed.wait_for(lambda: len(self.answered) >= wanted,

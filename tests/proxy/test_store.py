@@ -175,7 +175,7 @@ class Store(stage.Stage):
     def test_a_task_runs_again(self):
         client, task = self.begin()
         told = self.look("rerun", task, "--after", "9", status=1)
-        self.assertIn("not made so many segments", told)
+        self.assertIn("it has made fewer segments", told)
         again, = self.objects("rerun", task)
         self.assertEqual((again["status"], again["tool"]), ("working", "later"))
         self.assertNotEqual(again["taskId"], task)

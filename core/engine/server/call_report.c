@@ -63,21 +63,13 @@ static void report_restart(const segue_call *call)
     sgi_event_report(call->op->engine, SGI_EVENT_call_restarted, &made.event);
 }
 
-/* True for a byte of UTF-8 that is not the first one of its character. */
-static bool is_inside(char byte)
-{
-    return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
 /* Copies the beginning of the arguments, without a character that is cut off. Returns
  * NULL when out of memory. */
 static char *copy_arguments(const segue_call *call)
 {
     sgi_json arguments = sgi_op_arguments(call->op);
     size_t most = (size_t)call->op->engine->observer.max_argument_bytes;
-    if (arguments.n > most)
-        for (arguments.n = most; arguments.n && is_inside(arguments.p[arguments.n]);)
-            arguments.n--;
+    arguments.n = sgi_text_fitting_bytes(arguments, most);
     return sgi_text_dup(sgi_engine_mem(call->op->engine), arguments);
 }
 

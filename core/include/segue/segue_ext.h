@@ -945,7 +945,7 @@ SEGUE_API segue_status segue_store_command(segue_store *store, const char *task_
  *
  * Returns   SEGUE_E_NOT_FOUND without such an operation; SEGUE_E_UNSUPPORTED for a call
  *           that is no task, and for a tool not known to be restartable;
- *           SEGUE_E_INVALID when the task has not made so many segments; a status of the
+ *           SEGUE_E_INVALID when the task has made fewer segments; a status of the
  *           store. */
 SEGUE_API segue_status segue_store_rerun(segue_store *store, const char *task_id,
                                          uint64_t segments, segue_store_json_fn fn,
